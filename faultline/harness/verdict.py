@@ -1,0 +1,74 @@
+"""Verdicts, findings and how they merge.
+
+A run's verdict is one of five words. When verdicts merge, a violation outranks everything, then a harness error, then
+not knowing, then a test that tested nothing, and only then a pass: Jepsen's `test-all` lets *unknown* hide *invalid*,
+and a red cell that turns grey is how a bug is missed.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+__all__ = ["CheckResult", "Finding", "Verdict", "exit_code", "merge"]
+
+
+class Verdict(enum.StrEnum):
+    """The five answers a check, a run or a campaign can give."""
+
+    PASS = "pass"
+    VACUOUS = "vacuous"
+    UNKNOWN = "unknown"
+    HARNESS_ERROR = "harness-error"
+    VIOLATION = "violation"
+
+
+_RANK = {verdict: rank for rank, verdict in enumerate(Verdict)}
+_EXIT = {
+    Verdict.PASS: 0,
+    Verdict.VIOLATION: 1,
+    Verdict.UNKNOWN: 3,
+    Verdict.VACUOUS: 3,
+    Verdict.HARNESS_ERROR: 4,
+}
+
+
+def merge(verdicts: Iterable[Verdict]) -> Verdict:
+    """The worst of `verdicts`; nothing at all merges to PASS, so callers must check that something was there."""
+    return max(verdicts, key=_RANK.__getitem__, default=Verdict.PASS)
+
+
+def exit_code(verdict: Verdict) -> int:
+    """The exit code a command ends with for `verdict`, when nothing else was expected."""
+    return _EXIT[verdict]
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing a checker or an invariant has to say against the system.
+
+    `anomaly` is a stable class name (`stale-read`, `LDR-I2`), `sentence` one sentence for a reader who has never seen
+    this tool, `operations` the rows of the history that suffice to show it (in order of invocation), `time_us` when it
+    became visible, `detail` plain data for reports.
+    """
+
+    checker: str
+    anomaly: str
+    sentence: str
+    key: str | None = None
+    operations: tuple[int, ...] = ()
+    time_us: int = 0
+    node: str | None = None
+    detail: dict[str, Any] = {}
+
+
+class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What one checker established: its verdict, one sentence, the findings behind it, and plain data for reports."""
+
+    checker: str
+    verdict: Verdict
+    sentence: str
+    findings: tuple[Finding, ...] = ()
+    detail: dict[str, Any] = {}
