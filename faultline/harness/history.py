@@ -1,0 +1,256 @@
+"""The history of a run: every operation and every fault, in the harness's own order, kept as columns.
+
+An operation is one *row*: its invocation and, once it completes, its outcome. Each invocation, completion and nemesis
+event also takes the next *index* of one common order; checkers decide by that order, never by comparing clocks. An
+operation that never completed has `complete_index == OPEN` and counts as `info`.
+
+`history.jsonl` holds the same as one line per event, appended as it happens, so that a crash or Ctrl-C loses nothing:
+
+    {"index":0,"time_us":1200,"type":"invoke","process":3,"worker":3,"node":"byzantium","f":"write","key":"k0","value":7}
+    {"index":1,"time_us":4310,"type":"ok","process":3,"f":"write","key":"k0","value":null}
+    {"index":2,"time_us":5000,"type":"info","process":"nemesis","f":"start-partition","value":{...}}
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from faultline.harness.errors import UsageError
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import Outcome
+
+__all__ = ["OPEN", "FaultEvent", "History", "Row"]
+
+OPEN = -1
+"""The completion index and time of an operation that never completed."""
+
+EventSink = Callable[[bytes], object]
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One operation with its outcome, for readers that want a record rather than columns."""
+
+    row: int
+    process: int
+    worker: int
+    node: str
+    f: str
+    key: str | None
+    value: Any
+    outcome: str
+    result: Any
+    error: str | None
+    invoke_us: int
+    complete_us: int
+    invoke_index: int
+    complete_index: int
+
+
+class FaultEvent(msgspec.Struct, frozen=True):
+    """A nemesis event: `f` is `start-KIND`, `stop-KIND` or `heal`; `value` says what was asked and what was done."""
+
+    index: int
+    time_us: int
+    f: str
+    value: dict[str, Any]
+
+
+class History:
+    """Operations as parallel columns, faults as a list; grows while a run goes on.
+
+    `sink`, when given, receives every event as one encoded JSON line with its newline.
+    """
+
+    def __init__(self, sink: EventSink | None = None) -> None:
+        self.process: list[int] = []
+        self.worker: list[int] = []
+        self.node: list[str] = []
+        self.f: list[str] = []
+        self.key: list[str | None] = []
+        self.value: list[Any] = []
+        self.outcome: list[str] = []
+        self.result: list[Any] = []
+        self.error: list[str | None] = []
+        self.invoke_us: list[int] = []
+        self.complete_us: list[int] = []
+        self.invoke_index: list[int] = []
+        self.complete_index: list[int] = []
+        self.faults: list[FaultEvent] = []
+        self.next_index = 0
+        self._sink = sink
+
+    def __len__(self) -> int:
+        return len(self.process)
+
+    # -- recording ----------------------------------------------------------------------------------------------
+
+    def invoke(self, operation: Operation, time_us: int, worker: int, node: str) -> int:
+        """Record an invocation by `worker` against `node`; returns its row."""
+        row = len(self.process)
+        self.process.append(operation.process)
+        self.worker.append(worker)
+        self.node.append(node)
+        self.f.append(operation.f)
+        self.key.append(operation.key)
+        self.value.append(operation.value)
+        self.outcome.append("info")
+        self.result.append(None)
+        self.error.append(None)
+        self.invoke_us.append(time_us)
+        self.complete_us.append(OPEN)
+        self.invoke_index.append(self.next_index)
+        self.complete_index.append(OPEN)
+        self.next_index += 1
+        if self._sink is not None:
+            self._sink(_line(self._invocation(row)))
+        return row
+
+    def complete(self, row: int, outcome: Outcome, time_us: int) -> None:
+        """Record how the operation in `row` ended. Each row completes at most once."""
+        assert self.complete_index[row] == OPEN, f"row {row} completed twice"
+        self.outcome[row] = outcome.kind
+        self.result[row] = outcome.value
+        self.error[row] = outcome.error
+        self.complete_us[row] = time_us
+        self.complete_index[row] = self.next_index
+        self.next_index += 1
+        if self._sink is not None:
+            self._sink(_line(self._completion(row)))
+
+    def fault(self, f: str, value: dict[str, Any], time_us: int) -> None:
+        """Record a nemesis event."""
+        event = FaultEvent(self.next_index, time_us, f, value)
+        self.faults.append(event)
+        self.next_index += 1
+        if self._sink is not None:
+            self._sink(_line(_fault_line(event)))
+
+    # -- reading ------------------------------------------------------------------------------------------------
+
+    def row(self, row: int) -> Row:
+        """The operation in `row` as a record."""
+        return Row(
+            row,
+            self.process[row],
+            self.worker[row],
+            self.node[row],
+            self.f[row],
+            self.key[row],
+            self.value[row],
+            self.outcome[row],
+            self.result[row],
+            self.error[row],
+            self.invoke_us[row],
+            self.complete_us[row],
+            self.invoke_index[row],
+            self.complete_index[row],
+        )
+
+    def rows(self) -> Iterator[Row]:
+        """All operations in order of invocation."""
+        return map(self.row, range(len(self)))
+
+    def rows_by_key(self) -> dict[str | None, list[int]]:
+        """The rows of each key, keys in order of first use, rows in order of invocation."""
+        by_key: dict[str | None, list[int]] = {}
+        for row, key in enumerate(self.key):
+            by_key.setdefault(key, []).append(row)
+        return by_key
+
+    def end_us(self) -> int:
+        """The time of the last event, 0 for an empty history."""
+        last_fault = self.faults[-1].time_us if self.faults else 0
+        return max([last_fault, *self.invoke_us, *self.complete_us], default=0)
+
+    # -- one line per event -------------------------------------------------------------------------------------
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """Every event as the dictionary of its JSON line, in order of index."""
+        events = [self._invocation(row) for row in range(len(self))]
+        events += [self._completion(row) for row in range(len(self)) if self.complete_index[row] != OPEN]
+        events += [_fault_line(event) for event in self.faults]
+        return iter(sorted(events, key=lambda event: event["index"]))
+
+    def to_jsonl(self) -> bytes:
+        """The whole history as the bytes of `history.jsonl`."""
+        return b"".join(map(_line, self.events()))
+
+    def digest(self) -> str:
+        """SHA-256 of `to_jsonl`, in hexadecimal: two runs are the same execution when their digests are."""
+        return hashlib.sha256(self.to_jsonl()).hexdigest()
+
+    @classmethod
+    def from_jsonl(cls, lines: Iterable[bytes | str], source: str = "history.jsonl") -> History:
+        """Read a history back. A torn last line is dropped; any other malformed line raises UsageError."""
+        history = cls()
+        rows: dict[int, int] = {}
+        numbered = list(enumerate(lines, start=1))
+        for number, line in numbered:
+            try:
+                event = msgspec.json.decode(line)
+                history._replay(event, rows)
+            except (msgspec.DecodeError, KeyError, TypeError, AssertionError) as error:
+                if number == len(numbered) and isinstance(error, msgspec.DecodeError):
+                    break
+                raise UsageError(
+                    f"{source}, line {number}: not an event of a history ({error!r}).",
+                    "Each line must be one JSON object as `faultline run` writes it; see docs/reference/history.md.",
+                ) from error
+        return history
+
+    def _replay(self, event: dict[str, Any], rows: dict[int, int]) -> None:
+        self.next_index = event["index"]
+        process, kind, time_us = event["process"], event["type"], event["time_us"]
+        if process == "nemesis":
+            self.fault(event["f"], event["value"], time_us)
+        elif kind == "invoke":
+            operation = Operation(process, event["f"], event.get("key"), event.get("value"))
+            rows[process] = self.invoke(operation, time_us, event.get("worker", process), event.get("node", ""))
+        else:
+            self.complete(rows[process], Outcome(kind, event.get("value"), event.get("error")), time_us)
+
+    def _invocation(self, row: int) -> dict[str, Any]:
+        return {
+            "index": self.invoke_index[row],
+            "time_us": self.invoke_us[row],
+            "type": "invoke",
+            "process": self.process[row],
+            "worker": self.worker[row],
+            "node": self.node[row],
+            "f": self.f[row],
+            "key": self.key[row],
+            "value": self.value[row],
+        }
+
+    def _completion(self, row: int) -> dict[str, Any]:
+        line = {
+            "index": self.complete_index[row],
+            "time_us": self.complete_us[row],
+            "type": self.outcome[row],
+            "process": self.process[row],
+            "f": self.f[row],
+            "key": self.key[row],
+            "value": self.result[row],
+        }
+        if self.error[row] is not None:
+            line["error"] = self.error[row]
+        return line
+
+
+def _fault_line(event: FaultEvent) -> dict[str, Any]:
+    return {
+        "index": event.index,
+        "time_us": event.time_us,
+        "type": "info",
+        "process": "nemesis",
+        "f": event.f,
+        "value": event.value,
+    }
+
+
+def _line(event: dict[str, Any]) -> bytes:
+    return msgspec.json.encode(event) + b"\n"

@@ -1,0 +1,37 @@
+"""Invariants: statements about the inside of a system, checked on the typed events its nodes emit.
+
+History checkers see only what clients saw; many bugs never get that far (a vote that is not durable is found by "one
+leader per generation" a thousand times sooner). An invariant observes, it cannot influence the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+
+__all__ = ["Breach", "Invariant", "Report"]
+
+
+class Breach(msgspec.Struct, frozen=True, kw_only=True):
+    """The first time an invariant did not hold: its id (`LDR-I1`), one sentence, when and at which node."""
+
+    invariant: str
+    sentence: str
+    time_us: int
+    node: str
+
+
+Report = Callable[[Breach], None]
+
+
+class Invariant(Protocol):
+    """One invariant of a system, alive for one run. `events` are the event types it wants to see."""
+
+    id: str
+    statement: str
+    events: tuple[type[msgspec.Struct], ...]
+
+    def observe(self, time_us: int, node: str, event: Any, report: Report) -> None:
+        """Look at one event; call `report` when it breaks the invariant."""

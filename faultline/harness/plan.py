@@ -1,0 +1,90 @@
+"""A run's plan: plain data that both worlds carry out, and all that is needed to do it again.
+
+Operations and faults stand at absolute times and faults name their targets symbolically (`leader`), so that taking one
+out moves no other. Together with weather that is a pure function of (seed, stream, time) this is what lets
+counterexamples shrink, and survive changes of the code under test.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import msgspec
+
+__all__ = ["FAULT_TARGETS", "NODE_NAMES", "Plan", "PlannedFault", "PlannedOperation", "Weather"]
+
+NODE_NAMES = ("athens", "byzantium", "cyrene", "delphi", "ephesus", "fatima", "gortyn", "halicarnassus", "ithaca")
+"""The names of simulated and local nodes, in order."""
+
+FAULT_TARGETS = ("leader", "follower", "one", "minority", "majority", "all")
+"""The symbolic targets of faults that act on nodes; an explicit node name is a target too."""
+
+
+class PlannedOperation(msgspec.Struct, frozen=True):
+    """`worker` invokes `f` on `key` with `value` no earlier than `at_us`, and once its previous operation is done."""
+
+    worker: int
+    at_us: int
+    f: str
+    key: str | None = None
+    value: Any = None
+
+
+class PlannedFault(msgspec.Struct, frozen=True):
+    """A fault of `kind` (a nemesis by name) from `at_us` for `duration_us`, against `target`, with plain arguments."""
+
+    kind: str
+    at_us: int
+    duration_us: int
+    target: str = "one"
+    argument: dict[str, Any] = {}
+
+    @property
+    def stop_us(self) -> int:
+        """When the fault is to be healed."""
+        return self.at_us + self.duration_us
+
+
+class Weather(msgspec.Struct, frozen=True, kw_only=True):
+    """The ordinary conditions of a simulated run, before any fault. All zero is the calm universe."""
+
+    latency_us_min: int = 300
+    latency_us_max: int = 2_500
+    fsync_us_min: int = 100
+    fsync_us_max: int = 1_500
+    loss: float = 0.0
+    duplicate: float = 0.0
+    drift_ppm_max: int = 100
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that determines a simulated run, and all that can be determined of a real one.
+
+    `options` are the system's (read mode, sizes), `mutants` the planted bugs that are switched on, `faults` the
+    injections, `heal_us` when everything is healed and final reads may start, `end_us` when the harness stops waiting.
+    """
+
+    system: str
+    workload: str
+    seed: int
+    nodes: tuple[str, ...]
+    workers: int
+    operations: tuple[PlannedOperation, ...]
+    faults: tuple[PlannedFault, ...] = ()
+    fault_set: tuple[str, ...] = ()
+    options: dict[str, str] = {}
+    mutants: tuple[str, ...] = ()
+    weather: Weather = Weather()
+    heal_us: int
+    end_us: int
+
+    def digest(self) -> str:
+        """SHA-256 over the encoded plan, in hexadecimal: the address of this plan."""
+        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
+
+    @property
+    def cell(self) -> str:
+        """The campaign cell the run belongs to: what was tested, without the seed."""
+        mutants = "".join(f"+{name}" for name in self.mutants)
+        return f"{self.system}{mutants}/{self.workload}/{'+'.join(self.fault_set) or 'calm'}"

@@ -1,0 +1,64 @@
+"""What a run leaves behind, before anyone judges it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from faultline.harness.history import History
+from faultline.harness.invariant import Breach
+from faultline.harness.plan import Plan
+
+__all__ = ["FaultInterval", "MessageRecord", "RunRecord"]
+
+WorldName = Literal["simulated", "local"]
+
+
+class FaultInterval(msgspec.Struct, frozen=True, kw_only=True):
+    """One injected fault as it was: what was asked, whom it hit, when it really began and ended, whether it bit.
+
+    `nodes` are the nodes acted on, `links` the directed links, `roles` the roles of the nodes at the start,
+    `applied` is None when the probe confirmed the fault, else why it did not take effect.
+    """
+
+    kind: str
+    target: str
+    start_us: int
+    stop_us: int
+    nodes: tuple[str, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
+    roles: tuple[str, ...] = ()
+    description: str = ""
+    applied: str | None = None
+
+
+class MessageRecord(msgspec.Struct, frozen=True):
+    """One message of a traced run: `receive_us` is -1 when it was lost, `name` its type."""
+
+    source: str
+    target: str
+    name: str
+    send_us: int
+    receive_us: int
+    summary: str = ""
+
+
+class RunRecord(msgspec.Struct, kw_only=True):
+    """A finished (or interrupted) run: its plan, its history, what the world and the nodes reported.
+
+    `marks` counts the `sometimes` marks that were reached, `breaches` holds the first breach of each invariant,
+    `errors` what went wrong in the harness itself, `statistics` numbers of the world (events, messages …).
+    """
+
+    plan: Plan
+    world: WorldName
+    history: History
+    faults: list[FaultInterval] = []
+    marks: dict[str, int] = {}
+    breaches: list[Breach] = []
+    errors: list[str] = []
+    messages: list[MessageRecord] = []
+    statistics: dict[str, int] = {}
+    interrupted: bool = False
+    detail: dict[str, Any] = {}

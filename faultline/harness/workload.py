@@ -1,0 +1,36 @@
+"""What a workload is: the operations clients perform, and the checkers that judge them."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from faultline.harness.history import History
+from faultline.harness.run_record import RunRecord
+from faultline.harness.verdict import CheckResult
+
+__all__ = ["Checker", "Workload"]
+
+
+class Checker(Protocol):
+    """Judges one aspect of a finished run. Must answer within its own budget, with *unknown* if need be."""
+
+    name: str
+
+    def check(self, history: History, run: RunRecord) -> CheckResult:
+        """The verdict on `history`; `run` gives plan, marks and fault intervals to checkers that need them."""
+
+
+class Workload(Protocol):
+    """A named generator of client operations with what it promises and who judges it."""
+
+    name: str
+    promise: str
+
+    def generator(self, *, workers: int, operations: int, seed: int) -> Any:
+        """The client operations before the heal, as a generator (see `faultline.harness.generator`)."""
+
+    def final_generator(self, *, workers: int, seed: int) -> Any:
+        """The operations after everything is healed, usually reads of every key."""
+
+    def checkers(self) -> tuple[Checker, ...]:
+        """The checkers that judge a run of this workload, most important first."""

@@ -1,0 +1,87 @@
+"""The fault port: how a nemesis acts on a world, whether simulated or real.
+
+Every action has a probe beside it, so that a nemesis can prove that its fault took effect; a fault that did not bite
+makes the run a harness error, not a pass. `capabilities` names what this world can do, and a fault that needs more is
+refused by name before the run starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+import msgspec
+
+from faultline.harness.world.ports import Link, NodeId
+
+__all__ = ["CAPABILITIES", "FaultPort", "LinkQuality"]
+
+CAPABILITIES = ("cut", "link-quality", "kill", "pause", "clock-step", "clock-drift")
+"""All the capabilities a world may offer."""
+
+
+class LinkQuality(msgspec.Struct, frozen=True, kw_only=True):
+    """How a degraded link behaves, on top of the weather: added delay, and shares of messages lost or duplicated."""
+
+    delay_us: int = 0
+    jitter_us: int = 0
+    loss: float = 0.0
+    duplicate: float = 0.0
+
+
+class FaultPort(Protocol):
+    """Actions and probes on one running cluster. Actions are idempotent and take effect before they return."""
+
+    nodes: tuple[NodeId, ...]
+    capabilities: frozenset[str]
+
+    def leader(self) -> NodeId | None:
+        """The live node that believes it leads in the highest generation, if any."""
+
+    def cut(self, links: Iterable[Link]) -> None:
+        """Let nothing pass over the directed `links` any more."""
+
+    def restore(self, links: Iterable[Link]) -> None:
+        """Let messages pass over the directed `links` again."""
+
+    def is_cut(self, link: Link) -> bool:
+        """Probe: does nothing pass over `link`?"""
+
+    def degrade(self, links: Iterable[Link], quality: LinkQuality) -> None:
+        """Give `links` the `quality`; `LinkQuality()` is a healthy link."""
+
+    def quality(self, link: Link) -> LinkQuality:
+        """Probe: the quality in force on `link`."""
+
+    def kill(self, node: NodeId) -> None:
+        """End the node at once: it loses its memory and whatever it had not fsynced."""
+
+    def restart(self, node: NodeId) -> None:
+        """Start a dead node anew from its storage."""
+
+    def is_alive(self, node: NodeId) -> bool:
+        """Probe: does the node's process exist?"""
+
+    def pause(self, node: NodeId) -> None:
+        """Stop the node where it stands; it keeps its memory, its messages and timers wait."""
+
+    def resume(self, node: NodeId) -> None:
+        """Let a paused node go on."""
+
+    def is_paused(self, node: NodeId) -> bool:
+        """Probe: is the node stopped?"""
+
+    def step_clock(self, node: NodeId, delta_us: int) -> None:
+        """Move the node's wall clock by `delta_us`, back when negative."""
+
+    def drift_clock(self, node: NodeId, rate_ppm: int) -> None:
+        """Let both clocks of the node run fast by `rate_ppm` parts per million, slow when negative; 0 ends it."""
+
+    def reset_clock(self, node: NodeId) -> None:
+        """Put the node's wall clock right again and end its drift."""
+
+    def clock_offset_us(self, node: NodeId) -> int:
+        """Probe: the node's wall clock minus true time."""
+
+    def clock_rate_ppm(self, node: NodeId) -> int:
+        """Probe: the drift in force."""

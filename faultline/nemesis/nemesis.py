@@ -1,0 +1,42 @@
+"""What a nemesis is: one kind of fault, how it starts, how it is proved, how it ends."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import msgspec
+
+from faultline.harness.plan import PlannedFault
+from faultline.harness.world.faults import FaultPort
+
+__all__ = ["Injection", "Nemesis"]
+
+
+class Injection(msgspec.Struct, frozen=True, kw_only=True):
+    """A fault that has been injected: whom it hit, and what is needed to end it."""
+
+    nodes: tuple[str, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
+    description: str = ""
+    state: dict[str, Any] = {}
+
+
+class Nemesis(Protocol):
+    """One kind of fault. `needs` are the capabilities the world must have; `tick_us` > 0 asks for repeated ticks."""
+
+    kind: str
+    summary: str
+    needs: frozenset[str]
+    tick_us: int
+
+    def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
+        """Resolve the target and inject. Choices are a pure function of `seed` and the fault."""
+
+    def verify(self, port: FaultPort, injection: Injection) -> str | None:
+        """Probe right after the start: None when the fault took effect, else what was seen instead."""
+
+    def tick(self, port: FaultPort, injection: Injection, count: int) -> None:
+        """Called every `tick_us` while the fault lasts (strobes)."""
+
+    def stop(self, port: FaultPort, injection: Injection) -> None:
+        """End the fault."""
