@@ -1,4 +1,4 @@
-"""What a nemesis is: one kind of fault, how it starts, how it is proved, how it ends."""
+"""What a nemesis is: one kind of fault, how it starts, how it is proved, how it ends; and packages that plan them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 from faultline.harness.plan import PlannedFault
 from faultline.harness.world.faults import FaultPort
 
-__all__ = ["Injection", "Nemesis"]
+__all__ = ["FaultPackage", "Injection", "Nemesis"]
 
 
 class Injection(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,3 +40,15 @@ class Nemesis(Protocol):
 
     def stop(self, port: FaultPort, injection: Injection) -> None:
         """End the fault."""
+
+
+class FaultPackage(Protocol):
+    """A named way of planning faults over a run: the unit users choose with `--faults`."""
+
+    name: str
+    summary: str
+    kinds: tuple[str, ...]
+    """The nemesis kinds the package plans, for listings and for checking a world's capabilities."""
+
+    def plan(self, *, seed: int, nodes: tuple[str, ...], start_us: int, end_us: int) -> tuple[PlannedFault, ...]:
+        """Faults between `start_us` and `end_us`, ordered by time; a pure function of its arguments."""

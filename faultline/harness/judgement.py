@@ -1,0 +1,49 @@
+"""The judgement of one run: what `verdict.json` holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from faultline.harness.verdict import CheckResult, Finding, Verdict
+
+__all__ = ["SCHEMA", "Judgement"]
+
+SCHEMA = 1
+
+
+class Judgement(msgspec.Struct, kw_only=True):
+    """A run, judged. Written as `verdict.json`; every field is plain data with a stable meaning.
+
+    `cell` is the campaign cell without the seed, `sentence` the first line of every report, `findings` most important
+    first, `warnings` say how the run may have tested too little, `counts` operations by outcome, `overlap` operations in
+    flight during each kind of fault, `replay` the command that shows it again, `signature` groups equal violations.
+    """
+
+    schema: int = SCHEMA
+    run_id: str
+    cell: str
+    system: str
+    workload: str
+    fault_set: tuple[str, ...]
+    mutants: tuple[str, ...]
+    options: dict[str, str]
+    seed: int
+    world: str
+    verdict: Verdict
+    sentence: str
+    signature: str = ""
+    findings: list[Finding] = []
+    checks: list[CheckResult] = []
+    warnings: list[str] = []
+    counts: dict[str, int] = {}
+    overlap: dict[str, int] = {}
+    marks: dict[str, int] = {}
+    statistics: dict[str, int] = {}
+    errors: list[str] = []
+    replay: str = ""
+    history_sha256: str = ""
+    plan_sha256: str = ""
+    versions: dict[str, str] = {}
+    detail: dict[str, Any] = {}
