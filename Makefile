@@ -1,0 +1,56 @@
+# Faultline's two commands are `make demo` and `make test`; both first set up what is missing and say what they do.
+# `make help` lists the rest.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+BIN := .venv/bin
+PYTHON_CODE := faultline tests tools benchmarks
+# Given to pytest, faultline demo and the benchmark: make test ARGS='-k quorum', make bench ARGS='--seeds 0..49'.
+ARGS ?=
+
+.PHONY: help demo test check lint format bench docs lock clean python java
+
+help:  ## this list
+	@sed -nE 's/^([a-z]+):.*  ## (.*)/  make \1\t\2/p' Makefile | expand -t 18
+
+demo: python java  ## a campaign on this machine: planted bugs found, the correct system clean, an HTML report
+	@$(BIN)/faultline demo $(ARGS)
+
+test: check java  ## everything CI runs: lint, types, then all tests in random order
+	@echo 'test: pytest $(ARGS)'
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: lint  ## lint and types, without the tests
+	@echo 'check: mypy --strict'
+	@$(BIN)/mypy --strict
+
+lint: python  ## ruff's rules and its formatting
+	@echo 'lint: ruff check, ruff format --check'
+	@$(BIN)/ruff check $(PYTHON_CODE)
+	@$(BIN)/ruff format --check --quiet $(PYTHON_CODE) || { echo 'lint: not formatted; run: make format' >&2; exit 1; }
+
+format: python  ## rewrite the code as ruff formats it, and mend what it can mend safely
+	@$(BIN)/ruff check --fix --quiet $(PYTHON_CODE) || true
+	@$(BIN)/ruff format $(PYTHON_CODE)
+
+bench: python  ## runs and events a second of the simulated world, on one core
+	@$(BIN)/python benchmarks/simulate_runs.py $(ARGS)
+
+docs: python  ## the reference pages that are made from the registries
+	@$(BIN)/python tools/generate_reference.py
+
+lock: python  ## requirements.lock from pyproject.toml, with the newest versions that fit
+	@tools/lock.sh
+
+clean:  ## remove what these commands made in this folder, but no store and no report
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	find faultline tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+python:
+	@tools/set_up.sh python
+
+java:
+	@tools/set_up.sh java

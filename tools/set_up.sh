@@ -1,0 +1,149 @@
+#!/usr/bin/env bash
+# Makes a fresh machine ready for Faultline, and does nothing on one that is.
+#
+#   tools/set_up.sh python    .venv with the locked dependencies and this package, editable
+#   tools/set_up.sh java      a Java runtime that Spark can use, from Debian's packages when there is none
+#
+# Every step that takes time is announced; what is installed outside the repository is a Debian package and named.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+readonly PYTHON_MINOR_MIN=11
+readonly JAVA_MAJOR_MIN=17
+
+say() { printf 'set-up: %s\n' "$*"; }
+
+fail() {
+  printf 'set-up: %s\n' "$@" >&2
+  exit 4
+}
+
+# Runs its arguments as root: directly, or through sudo when that asks for no password.
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then
+    "$@"
+  elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+    sudo -n "$@"
+  else
+    return 126
+  fi
+}
+
+# Installs the first of the given Debian packages that the machine's sources offer; $1 says what for.
+install_debian_package() {
+  local purpose=$1 package
+  shift
+  command -v apt-get >/dev/null || fail "$purpose is missing, and this is not a Debian machine." "Install it, then run make again."
+  say "$purpose is missing: refreshing the package lists (apt-get update)"
+  as_root apt-get update -qq || fail "apt-get update did not work, and $purpose is missing." "Install it as root (apt-get install $1), then run make again."
+  for package in "$@"; do
+    if apt-cache show "$package" >/dev/null 2>&1; then
+      say "installing the Debian package $package (apt-get install)"
+      # Slim images lack the manual folder, without which the Java packages' set-up scripts fail.
+      as_root mkdir -p /usr/share/man/man1
+      as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$package" >/dev/null ||
+        fail "apt-get could not install $package." "See its message above, install $purpose by hand, then run make again."
+      return
+    fi
+  done
+  fail "None of the Debian packages $* is on offer." "Install $purpose by hand, then run make again."
+}
+
+# -- Python ---------------------------------------------------------------------------------------------------------
+
+# Is $1 an interpreter that is new enough?
+is_python() {
+  "$1" -c "import sys; sys.exit(sys.version_info < (3, $PYTHON_MINOR_MIN))" >/dev/null 2>&1
+}
+
+can_make_environments() {
+  "$1" -c 'import ensurepip, venv' >/dev/null 2>&1
+}
+
+# Prints the best interpreter: one that can make environments, else any that is new enough.
+find_python() {
+  local candidate fallback=""
+  for candidate in ${PYTHON:-} python3 python3.11 python3.12 python3.13 python3.14 /usr/bin/python3; do
+    is_python "$candidate" || continue
+    if can_make_environments "$candidate"; then
+      echo "$candidate"
+      return
+    fi
+    fallback=${fallback:-$candidate}
+  done
+  echo "$fallback"
+}
+
+set_up_python() {
+  local python minor stamp
+  stamp=".venv/.installed-$(cat requirements.lock pyproject.toml | sha256sum | cut -c1-16)"
+  if [ -e "$stamp" ] && .venv/bin/python -c 'import faultline' 2>/dev/null; then
+    return
+  fi
+  python=$(find_python)
+  if [ -z "$python" ]; then
+    install_debian_package "Python 3.$PYTHON_MINOR_MIN or newer" python3.11 python3
+    python=$(find_python)
+    [ -n "$python" ] || fail "There is no Python 3.$PYTHON_MINOR_MIN or newer." "Install one, then run: make PYTHON=/path/to/python3 ..."
+  fi
+  if ! can_make_environments "$python"; then
+    minor=$("$python" -c 'import sys; print(sys.version_info.minor)')
+    install_debian_package "Python's venv module" "python3.$minor-venv" python3-venv
+    can_make_environments "$python" || fail "$python still cannot make virtual environments." "Name another: make PYTHON=/path/to/python3 ..."
+  fi
+  if ! .venv/bin/python -m pip --version >/dev/null 2>&1 || ! is_python .venv/bin/python; then
+    say "making the virtual environment .venv with $("$python" --version)"
+    rm -rf .venv
+    "$python" -m venv .venv
+  fi
+  say "installing the locked dependencies into .venv (the first time this downloads about 500 MB, most of it Spark)"
+  pip_install --requirement requirements.lock
+  say "installing faultline itself, editable"
+  pip_install --no-deps --no-build-isolation --editable .
+  rm -f .venv/.installed-*
+  touch "$stamp"
+}
+
+# Twice quiet: errors only. Once would still show warnings about every index the machine has been given.
+pip_install() {
+  .venv/bin/python -m pip install -qq --disable-pip-version-check --root-user-action=ignore --no-input "$@" ||
+    fail "pip could not install ($*)." "Its message stands above; is the package index reachable from here? Then run make again."
+}
+
+# -- Java -----------------------------------------------------------------------------------------------------------
+
+# The java that Spark would start.
+java_command() {
+  if [ -n "${JAVA_HOME:-}" ]; then
+    echo "$JAVA_HOME/bin/java"
+  else
+    echo java
+  fi
+}
+
+# Prints the major version of that java, 0 when there is none. Java 8 called itself 1.8, which counts as 1: too old.
+java_major() {
+  local banner
+  banner=$("$(java_command)" -version 2>&1) || {
+    echo 0
+    return
+  }
+  sed -nE 's/.* version "([0-9]+).*/\1/p' <<<"$banner" | head -n 1 | grep . || echo 0
+}
+
+set_up_java() {
+  [ "$(java_major)" -lt "$JAVA_MAJOR_MIN" ] || return 0
+  [ -z "${JAVA_HOME:-}" ] ||
+    fail "JAVA_HOME=$JAVA_HOME has no Java $JAVA_MAJOR_MIN or newer, which Spark needs." "Point it at one, or unset it, then run make again."
+  install_debian_package "A Java runtime, version $JAVA_MAJOR_MIN or newer, for Spark" \
+    openjdk-17-jre-headless openjdk-21-jre-headless default-jre-headless
+  hash -r
+  [ "$(java_major)" -ge "$JAVA_MAJOR_MIN" ] ||
+    fail "Java $JAVA_MAJOR_MIN is installed, but the java on the PATH is older." "Set JAVA_HOME to the new one (see: update-alternatives --list java)."
+}
+
+case "${1:-}" in
+  python) set_up_python ;;
+  java) set_up_java ;;
+  *) fail "usage: tools/set_up.sh python|java" ;;
+esac
