@@ -1,0 +1,44 @@
+"""What all tests share: a scratch working directory, Hypothesis profiles, and seeds that are always printed.
+
+pytest-randomly shuffles the tests and prints its seed in the header; `pytest --randomly-seed=SEED` gives the same
+order again. Hypothesis prints the decorator that reproduces a failing example.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.database import DirectoryBasedExampleDatabase
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# On a busy machine the first example of a property can be slow to make, which says nothing about the code; and wall
+# time is not what these tests are about, so there are no deadlines.
+COMMON = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow], max_examples=100)
+
+# In CI the examples are the same every time: a red run then says something about the change, not about luck.
+# On a developer's machine they differ each time, and failing ones are kept and tried first.
+settings.register_profile("ci", COMMON, derandomize=True, database=None)
+settings.register_profile("local", COMMON, database=DirectoryBasedExampleDatabase(ROOT / ".hypothesis" / "examples"))
+settings.register_profile("thorough", settings.get_profile("local"), max_examples=5_000)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose the profile: `--hypothesis-profile` when given, else by whether this is CI."""
+    if not config.getoption("--hypothesis-profile", default=None):
+        settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+def pytest_report_header() -> str:
+    """The Hypothesis profile in force, beside the seed of the order that pytest-randomly prints."""
+    return f"hypothesis profile in force: {settings.get_current_profile_name()}"
+
+
+@pytest.fixture(autouse=True)
+def scratch_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Every test works in a folder of its own, so a default store or a Spark warehouse never lands in the repository."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
