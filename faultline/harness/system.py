@@ -77,7 +77,12 @@ class NodeSystem(Protocol):
         """A node with empty memory over `ports`; `members` are all nodes of the cluster, itself included."""
 
     def client(
-        self, ports: Ports, members: tuple[NodeId, ...], node: NodeId, options: Mapping[str, str], mutants: frozenset[str]
+        self,
+        ports: Ports,
+        members: tuple[NodeId, ...],
+        node: NodeId,
+        options: Mapping[str, str],
+        mutants: frozenset[str],
     ) -> PortClient:
         """A client that talks to `node` first."""
 

@@ -1,0 +1,115 @@
+"""Carries out a plan's faults on a fault port, proves each one, and records what really happened.
+
+Shared by both worlds: the world calls `start`, `tick`, `stop` and `heal` at the planned times; this module resolves,
+verifies and writes the fault into the history and into the list of intervals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from faultline.harness.history import History
+from faultline.harness.nemesis import Injection
+from faultline.harness.parts import Parts
+from faultline.harness.plan import Plan
+from faultline.harness.run_record import FaultInterval
+from faultline.harness.world.faults import FaultPort
+from faultline.harness.world.ports import NodeId
+from faultline.harness.world.weather import salt
+
+__all__ = ["FaultSchedule"]
+
+
+class FaultSchedule:
+    """The faults of one run. `now_us` is the world's true time; `errors` collects faults that did not bite or heal."""
+
+    def __init__(
+        self, plan: Plan, parts: Parts, port: FaultPort, history: History, now_us: Callable[[], int], errors: list[str]
+    ) -> None:
+        self._plan = plan
+        self._parts = parts
+        self._port = port
+        self._history = history
+        self._now_us = now_us
+        self._errors = errors
+        self._active: dict[int, tuple[Injection, FaultInterval]] = {}
+        self._intervals: dict[int, FaultInterval] = {}
+        self._healed = False
+
+    def tick_us(self, number: int) -> int:
+        """How often `tick` wants to be called while fault `number` lasts; 0 for never."""
+        return self._parts.nemeses[self._plan.faults[number].kind].tick_us
+
+    def is_active(self, number: int) -> bool:
+        """Has fault `number` started and not stopped?"""
+        return number in self._active
+
+    def start(self, number: int) -> None:
+        """Inject fault `number` of the plan and prove that it took effect."""
+        if self._healed:
+            return
+        fault = self._plan.faults[number]
+        nemesis = self._parts.nemeses[fault.kind]
+        injection = nemesis.start(self._port, fault, salt(self._plan.seed, "fault", number))
+        problem = nemesis.verify(self._port, injection)
+        interval = FaultInterval(
+            kind=fault.kind,
+            target=fault.target,
+            start_us=self._now_us(),
+            stop_us=-1,
+            nodes=injection.nodes,
+            links=injection.links,
+            roles=tuple(self._port.role(NodeId(node)) for node in injection.nodes),
+            description=injection.description,
+            applied=problem,
+        )
+        if problem is not None:
+            self._errors.append(f"Fault {number} ({fault.kind} on {fault.target}) did not take effect: {problem}")
+        self._active[number] = (injection, interval)
+        self._record("start", number, interval)
+
+    def tick(self, number: int, count: int) -> None:
+        """Let a repeating fault act again."""
+        if number in self._active:
+            nemesis = self._parts.nemeses[self._plan.faults[number].kind]
+            nemesis.tick(self._port, self._active[number][0], count)
+
+    def stop(self, number: int) -> None:
+        """End fault `number`; harmless when it is not active."""
+        if number not in self._active:
+            return
+        injection, interval = self._active.pop(number)
+        self._parts.nemeses[interval.kind].stop(self._port, injection)
+        self._close(number, interval)
+
+    def heal(self) -> None:
+        """Undo everything, whatever state the faults are in; no fault starts after it."""
+        self._healed = True
+        for problem in self._parts.heal(self._port):
+            self._errors.append(f"Healing failed: {problem}")
+        for number, (_, interval) in sorted(self._active.items()):
+            self._close(number, interval)
+        self._active.clear()
+        self._history.fault("heal", {}, self._now_us())
+
+    def intervals(self) -> list[FaultInterval]:
+        """The faults as they were, in order of the plan; one that is still on ends now."""
+        running = {number: self._ended(interval) for number, (_, interval) in self._active.items()}
+        return [interval for _, interval in sorted((self._intervals | running).items())]
+
+    def _close(self, number: int, interval: FaultInterval) -> None:
+        self._intervals[number] = self._ended(interval)
+        self._record("stop", number, interval)
+
+    def _ended(self, interval: FaultInterval) -> FaultInterval:
+        return msgspec.structs.replace(interval, stop_us=self._now_us())
+
+    def _record(self, event: str, number: int, interval: FaultInterval) -> None:
+        value: dict[str, Any] = {"fault": number, "target": interval.target}
+        if event == "start":
+            value |= {"nodes": interval.nodes, "links": interval.links, "roles": interval.roles}
+            value |= {"description": interval.description, "applied": interval.applied}
+        self._history.fault(f"{event}-{interval.kind}", value, self._now_us())

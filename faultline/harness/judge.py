@@ -1,0 +1,102 @@
+"""From a record to a judgement: run the checkers, merge their verdicts, say it in one sentence."""
+
+from __future__ import annotations
+
+import platform
+
+import faultline
+from faultline.harness.judgement import Judgement
+from faultline.harness.parts import Parts
+from faultline.harness.run_record import RunRecord
+from faultline.harness.verdict import CheckResult, Finding, Verdict, merge
+from faultline.harness.workload import Checker
+
+__all__ = ["judge", "run_id_of"]
+
+
+def judge(record: RunRecord, parts: Parts, *, run_id: str, replay: str = "") -> Judgement:
+    """Judge `record` with the checkers of `parts`.
+
+    A checker that raises answers *unknown*: its crash must not cost the verdicts of the others. `replay` is the
+    command that shows the run again.
+    """
+    checks = [_checked(checker, record) for checker in parts.checkers]
+    verdict = merge([check.verdict for check in checks] + [Verdict.HARNESS_ERROR] * bool(record.errors))
+    findings = [finding for check in checks for finding in check.findings]
+    plan, history = record.plan, record.history
+    return Judgement(
+        run_id=run_id,
+        cell=plan.cell,
+        system=plan.system,
+        workload=plan.workload,
+        fault_set=plan.fault_set,
+        mutants=plan.mutants,
+        options=plan.options,
+        seed=plan.seed,
+        world=record.world,
+        verdict=verdict,
+        sentence=_sentence(verdict, checks, record),
+        signature=_signature(findings),
+        findings=findings,
+        checks=checks,
+        warnings=[warning for check in checks for warning in check.detail.get("warnings", ())],
+        counts=_counts(record),
+        overlap=_overlap(record),
+        marks=record.marks,
+        statistics=record.statistics,
+        errors=record.errors,
+        replay=replay,
+        history_sha256=history.digest(),
+        plan_sha256=plan.digest(),
+        versions={"faultline": faultline.__version__, "python": platform.python_version()},
+    )
+
+
+def run_id_of(cell: str, seed: int) -> str:
+    """A run's name within its store: its cell and seed, fit for a file name."""
+    return f"{cell.replace('/', '.')}.{seed}"
+
+
+def _checked(checker: Checker, record: RunRecord) -> CheckResult:
+    try:
+        return checker.check(record.history, record)
+    except Exception as error:
+        return CheckResult(
+            checker=checker.name,
+            verdict=Verdict.UNKNOWN,
+            sentence=f"The checker {checker.name} itself failed: {type(error).__name__}: {error}.",
+        )
+
+
+def _sentence(verdict: Verdict, checks: list[CheckResult], record: RunRecord) -> str:
+    if verdict is Verdict.PASS:
+        return f"No violation: {checks[0].sentence}" if checks else "Nothing was checked."
+    if verdict is Verdict.HARNESS_ERROR:
+        return record.errors[0] if record.errors else "The harness failed."
+    worst = next(check for check in checks if check.verdict is verdict)
+    return worst.findings[0].sentence if worst.findings else worst.sentence
+
+
+def _signature(findings: list[Finding]) -> str:
+    return f"{findings[0].checker}/{findings[0].anomaly}" if findings else ""
+
+
+def _counts(record: RunRecord) -> dict[str, int]:
+    outcomes = record.history.outcome
+    counts = {"invoked": len(outcomes), "ok": outcomes.count("ok"), "fail": outcomes.count("fail")}
+    return counts | {"info": len(outcomes) - counts["ok"] - counts["fail"]}
+
+
+def _overlap(record: RunRecord) -> dict[str, int]:
+    """How many operations were in flight during each kind of fault, an operation counted once for every fault."""
+    history = record.history
+    end_us = history.end_us()
+    spans = [
+        (invoked, completed if completed >= 0 else end_us)
+        for invoked, completed in zip(history.invoke_us, history.complete_us, strict=True)
+    ]
+    overlap: dict[str, int] = {}
+    for fault in record.faults:
+        count = sum(1 for invoked, completed in spans if invoked <= fault.stop_us and completed >= fault.start_us)
+        overlap[fault.kind] = overlap.get(fault.kind, 0) + count
+    return dict(sorted(overlap.items()))

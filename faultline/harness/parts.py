@@ -1,0 +1,50 @@
+"""The parts of a run: the objects behind the names in a plan. `faultline.registry` resolves them; the harness only uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from faultline.harness.errors import UsageError
+from faultline.harness.nemesis import FaultPackage, Nemesis
+from faultline.harness.plan import Plan
+from faultline.harness.system import NodeSystem
+from faultline.harness.workload import Checker, Workload
+from faultline.harness.world.faults import FaultPort
+
+__all__ = ["Parts", "refuse_what_cannot_run"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """Everything a run is put together from.
+
+    `system_path` is `module:attribute`, so that another process can import the system; `nemeses` by kind; `packages`
+    in the order they were asked for; `checkers` judge the run; `heal` undoes every fault and returns what it could not.
+    """
+
+    system: NodeSystem
+    system_path: str
+    workload: Workload
+    checkers: tuple[Checker, ...]
+    nemeses: Mapping[str, Nemesis]
+    packages: tuple[FaultPackage, ...]
+    heal: Callable[[FaultPort], list[str]]
+
+
+def refuse_what_cannot_run(plan: Plan, parts: Parts, capabilities: frozenset[str], world: str) -> None:
+    """Raise UsageError, by name, for a fault that this world cannot inject or a bug that cannot show in it."""
+    for kind in dict.fromkeys(fault.kind for fault in plan.faults):
+        missing = parts.nemeses[kind].needs - capabilities
+        if missing:
+            raise UsageError(
+                f"The {world} world cannot inject {kind}: it lacks {', '.join(sorted(missing))}.",
+                "Leave that fault out, or use another world; `faultline doctor` lists what each can do.",
+            )
+    for name in plan.mutants:
+        mutant = parts.system.mutants[name]
+        if world not in mutant.worlds:
+            raise UsageError(
+                f"The planted bug {name} cannot show in the {world} world: {mutant.why_not}",
+                f"Run it with --world {mutant.worlds[0]}.",
+            )

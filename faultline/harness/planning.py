@@ -1,0 +1,162 @@
+"""From what the user asks for to a plan: the request, its defaults and its checks, and the timetable of a run.
+
+    0 ──boot── START ──operations and faults── heal ──settle── final reads ── end
+
+Simulated runs are short and dense, real ones last as long as the user says.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+import msgspec
+
+from faultline.harness.errors import UsageError
+from faultline.harness.generator.simulate import planned_operations
+from faultline.harness.parts import Parts
+from faultline.harness.plan import NODE_NAMES, Plan, PlannedFault, PlannedOperation
+from faultline.harness.system import NodeSystem
+
+__all__ = ["RunRequest", "effective_options", "make_plan"]
+
+_SECOND_US = 1_000_000
+_SIMULATED_START_US = 600_000
+_SIMULATED_US_PER_OPERATION = 20_000
+_SIMULATED_SETTLE_US = 900_000
+_REAL_SETTLE_US = 3 * _SECOND_US
+_REAL_OPERATIONS_PER_SECOND = 50
+_LATENCY_US = 4_000
+_FINAL_SPAN_US = 1_500_000
+_REAL_FINAL_SPAN_US = 5 * _SECOND_US
+_GRACE_US = 2_500_000
+
+
+class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One run as a user asks for it: names and numbers, everything with a default but the system and the seed."""
+
+    system: str
+    workload: str = "register"
+    faults: tuple[str, ...] = ("leadership",)
+    seed: int = 0
+    mutants: tuple[str, ...] = ()
+    options: dict[str, str] = {}
+    nodes: int = 3
+    workers: int = 5
+    operations: int = 200
+    duration_s: float | None = None
+    world: Literal["simulated", "local"] = "simulated"
+
+
+def make_plan(request: RunRequest, parts: Parts) -> Plan:
+    """The plan of `request`: a pure function of it. Raises UsageError for names and numbers that cannot be used."""
+    _refuse_bad_numbers(request)
+    start_us, heal_us = _active_phase(request)
+    settle_us, final_us = _final_phase(request)
+    nodes = NODE_NAMES[: request.nodes]
+    final_start_us = heal_us + settle_us
+    operations = _operations(request, parts, start_us, heal_us)
+    operations += planned_operations(
+        parts.workload.final_generator(workers=request.workers, seed=request.seed),
+        workers=request.workers,
+        seed=request.seed,
+        latency_us=_LATENCY_US,
+        start_us=final_start_us,
+        end_us=final_start_us + final_us,
+    )
+    return Plan(
+        system=request.system,
+        workload=request.workload,
+        seed=request.seed,
+        nodes=nodes,
+        workers=request.workers,
+        operations=operations,
+        faults=_faults(request, parts, nodes, start_us, heal_us),
+        fault_set=request.faults,
+        options=effective_options(parts.system, request.options, request.mutants),
+        mutants=request.mutants,
+        heal_us=heal_us,
+        end_us=final_start_us + final_us + _GRACE_US,
+    )
+
+
+def effective_options(system: NodeSystem, asked: Mapping[str, str], mutants: Iterable[str]) -> dict[str, str]:
+    """The options in force: defaults, then what planted bugs need, then what the user asked for, each checked."""
+    options = {name: description.default for name, description in system.options.items()}
+    for mutant in mutants:
+        if mutant not in system.mutants:
+            raise _unknown("planted bug", mutant, system.mutants, f"faultline list mutants --system {system.name}")
+        for name, value in system.mutants[mutant].options.items():
+            if asked.get(name, value) != value:
+                raise UsageError(
+                    f"The planted bug {mutant} needs {name}={value}, but {name}={asked[name]} was asked for.",
+                    f"Leave {name} out.",
+                )
+            options[name] = value
+    for name, value in asked.items():
+        if name not in options:
+            raise _unknown("option", name, options, f"faultline list systems --json (system {system.name})")
+        options[name] = _checked(system, name, value)
+    return options
+
+
+def _checked(system: NodeSystem, name: str, value: str) -> str:
+    choices = system.options[name].choices
+    if choices and value not in choices:
+        raise UsageError(f"Option {name} of {system.name} cannot be {value!r}.", f"Choose one of {', '.join(choices)}.")
+    if not choices and not value.isdigit():
+        raise UsageError(f"Option {name} of {system.name} must be a whole number, not {value!r}.", "")
+    return value
+
+
+def _unknown(what: str, name: str, known: Iterable[str], command: str) -> UsageError:
+    near = difflib.get_close_matches(name, list(known), n=1)
+    hint = f"Did you mean {near[0]}? " if near else ""
+    return UsageError(f"There is no {what} called {name!r}.", f"{hint}See them with `{command}`.")
+
+
+def _refuse_bad_numbers(request: RunRequest) -> None:
+    if not 1 <= request.nodes <= len(NODE_NAMES):
+        raise UsageError(f"A cluster has 1 to {len(NODE_NAMES)} nodes, not {request.nodes}.", "Use --nodes 3 or 5.")
+    if request.workers < 1 or request.operations < 1:
+        raise UsageError("A run needs at least one worker and one operation.", "Leave --workers and --operations out.")
+    if request.duration_s is not None and request.duration_s <= 0:
+        raise UsageError(f"A run cannot last {request.duration_s} s.", "Give --duration in seconds, such as 60.")
+    if request.seed < 0:
+        raise UsageError(f"Seeds are whole numbers from 0, not {request.seed}.", "")
+
+
+def _active_phase(request: RunRequest) -> tuple[int, int]:
+    if request.world == "local":
+        return 0, int((request.duration_s or 30) * _SECOND_US)
+    if request.duration_s is not None:
+        return _SIMULATED_START_US, _SIMULATED_START_US + int(request.duration_s * _SECOND_US)
+    return _SIMULATED_START_US, _SIMULATED_START_US + request.operations * _SIMULATED_US_PER_OPERATION
+
+
+def _final_phase(request: RunRequest) -> tuple[int, int]:
+    if request.world == "local":
+        return _REAL_SETTLE_US, _REAL_FINAL_SPAN_US
+    return _SIMULATED_SETTLE_US, _FINAL_SPAN_US
+
+
+def _operations(request: RunRequest, parts: Parts, start_us: int, end_us: int) -> tuple[PlannedOperation, ...]:
+    count = request.operations
+    if request.world == "local":
+        count = max(count, int((end_us - start_us) / _SECOND_US * _REAL_OPERATIONS_PER_SECOND))
+    generator = parts.workload.generator(workers=request.workers, operations=count, seed=request.seed)
+    return planned_operations(
+        generator, workers=request.workers, seed=request.seed, latency_us=_LATENCY_US, start_us=start_us, end_us=end_us
+    )
+
+
+def _faults(
+    request: RunRequest, parts: Parts, nodes: tuple[str, ...], start_us: int, end_us: int
+) -> tuple[PlannedFault, ...]:
+    planned = [
+        fault
+        for package in parts.packages
+        for fault in package.plan(seed=request.seed, nodes=nodes, start_us=start_us, end_us=end_us)
+    ]
+    return tuple(sorted(planned, key=lambda fault: (fault.at_us, fault.kind, fault.target)))

@@ -1,0 +1,138 @@
+"""Carries out a plan in the simulated world: boots the cluster, drives clients and faults, heals, and records.
+
+The interpreter decides what is invoked when; this module moves it along in virtual time. It ends when every planned
+operation has completed after the heal, or at the plan's end, with what is still in flight left open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from faultline.harness.fault_schedule import FaultSchedule
+from faultline.harness.generator.scheduled import scheduled
+from faultline.harness.history import EventSink, History
+from faultline.harness.interpreter import Dispatch, Interpreter
+from faultline.harness.outcome import Outcome
+from faultline.harness.parts import Parts, refuse_what_cannot_run
+from faultline.harness.plan import Plan
+from faultline.harness.run_record import RunRecord
+from faultline.harness.world.faults import CAPABILITIES
+from faultline.harness.world.simulated.world import SimulatedClient, SimulatedWorld
+
+__all__ = ["run_simulated"]
+
+
+def run_simulated(
+    plan: Plan, parts: Parts, *, sink: EventSink | None = None, record_messages: bool = False
+) -> RunRecord:
+    """Carry out `plan`; the record is a pure function of it.
+
+    `sink` receives the history's lines as they happen; `record_messages` keeps every message for diagrams, which
+    costs time but changes nothing else.
+    """
+    refuse_what_cannot_run(plan, parts, frozenset(CAPABILITIES), "simulated")
+    return _SimulatedRun(plan, parts, sink, record_messages).carry_out()
+
+
+class _SimulatedRun:
+    def __init__(self, plan: Plan, parts: Parts, sink: EventSink | None, record_messages: bool) -> None:
+        self.plan = plan
+        self.history = History(sink)
+        self.errors: list[str] = []
+        self.world = SimulatedWorld(plan, parts.system, record_messages=record_messages)
+        self.scheduler = self.world.scheduler
+        self.faults = FaultSchedule(
+            plan, parts, self.world.fault_port, self.history, lambda: self.scheduler.now_us, self.errors
+        )
+        self.interpreter = Interpreter(
+            scheduled(plan.operations),
+            workers=plan.workers,
+            seed=plan.seed,
+            history=self.history,
+            node_of=self._node_of,
+        )
+        self.clients: dict[int, SimulatedClient] = {}
+        self._wake_us: int | None = None
+
+    def carry_out(self) -> RunRecord:
+        self.world.boot()
+        for worker in range(self.plan.workers):
+            self.clients[worker] = self.world.open_client(worker, self._node_of(worker))
+        self._agree_on_faults()
+        self._pump()
+        self.scheduler.run(self.plan.end_us, self._is_finished)
+        self.interpreter.abandon(self.scheduler.now_us)
+        return self._record()
+
+    def _node_of(self, worker: int) -> str:
+        return self.plan.nodes[worker % len(self.plan.nodes)]
+
+    def _is_finished(self) -> bool:
+        return self.interpreter.finished and self.scheduler.now_us > self.plan.heal_us
+
+    # -- operations ---------------------------------------------------------------------------------------------
+
+    def _pump(self) -> None:
+        """Invoke everything that may start now, and be woken when the next operation may."""
+        for dispatch in self.interpreter.poll(self.scheduler.now_us):
+            self.clients[dispatch.worker].invoke(dispatch.operation, self._when_done(dispatch))
+        wake_us = self.interpreter.next_wake_us()
+        if wake_us is not None and wake_us != self._wake_us:
+            self._wake_us = wake_us
+            self.scheduler.at(wake_us, self._wake, wake_us)
+
+    def _wake(self, wake_us: int) -> None:
+        if wake_us == self._wake_us:
+            self._wake_us = None
+            self._pump()
+
+    def _when_done(self, dispatch: Dispatch) -> Callable[[Outcome], None]:
+        def done(outcome: Outcome) -> None:
+            worker = dispatch.worker
+            if self.interpreter.complete(worker, outcome, self.scheduler.now_us):
+                self.clients[worker].close()
+                process = dispatch.operation.process + self.plan.workers
+                self.clients[worker] = self.world.open_client(process, self._node_of(worker))
+            self.scheduler.at(0, self._pump)
+
+        return done
+
+    # -- faults -------------------------------------------------------------------------------------------------
+
+    def _agree_on_faults(self) -> None:
+        for number, fault in enumerate(self.plan.faults):
+            self.scheduler.at(fault.at_us, self._start_fault, number)
+            self.scheduler.at(fault.stop_us, self.faults.stop, number)
+        self.scheduler.at(self.plan.heal_us, self.faults.heal)
+
+    def _start_fault(self, number: int) -> None:
+        self.faults.start(number)
+        tick_us = self.faults.tick_us(number)
+        if tick_us:
+            self.scheduler.at(self.scheduler.now_us + tick_us, self._tick_fault, number, tick_us, 1)
+
+    def _tick_fault(self, number: int, tick_us: int, count: int) -> None:
+        if self.faults.is_active(number):
+            self.faults.tick(number, count)
+            self.scheduler.at(self.scheduler.now_us + tick_us, self._tick_fault, number, tick_us, count + 1)
+
+    # -- the record ---------------------------------------------------------------------------------------------
+
+    def _record(self) -> RunRecord:
+        world = self.world
+        return RunRecord(
+            plan=self.plan,
+            world="simulated",
+            history=self.history,
+            faults=self.faults.intervals(),
+            marks=dict(sorted(world.trace.marks.items())),
+            breaches=world.trace.breaches(),
+            errors=self.errors,
+            messages=world.network.records,
+            statistics={
+                "events": self.scheduler.events,
+                "messages_sent": world.network.sent,
+                "messages_delivered": world.network.delivered,
+                "virtual_us": self.scheduler.now_us,
+            },
+        )

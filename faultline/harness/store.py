@@ -1,0 +1,129 @@
+"""The store: one folder per run, written as the run happens, so that a crash or Ctrl-C loses nothing recorded.
+
+RUN/run.json        the plan, the world and the versions: written first
+RUN/history.jsonl   one line per event, appended as it happens
+RUN/verdict.json    the judgement: written last, in one step
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+
+import faultline
+from faultline.harness.errors import HarnessError, UsageError
+from faultline.harness.history import EventSink, History
+from faultline.harness.judgement import Judgement
+from faultline.harness.plan import Plan
+from faultline.harness.run_record import FaultInterval, WorldName
+
+__all__ = ["RunFile", "StoredRun", "open_history", "prepare_run", "read_run", "write_atomically", "write_judgement"]
+
+SCHEMA = 1
+
+
+class RunFile(msgspec.Struct, kw_only=True):
+    """`run.json`: all that is needed to do the run again."""
+
+    schema: int = SCHEMA
+    run_id: str
+    world: WorldName
+    plan: Plan
+    versions: dict[str, str] = {"faultline": faultline.__version__}
+    faults: list[FaultInterval] = []
+    detail: dict[str, Any] = {}
+
+
+class StoredRun(msgspec.Struct, kw_only=True):
+    """A run read back: its folder, `run.json`, the bytes of its history, and the judgement when there is one."""
+
+    folder: str
+    file: RunFile
+    history_bytes: bytes
+    judgement: Judgement | None
+
+    def history(self) -> History:
+        """The history as recorded."""
+        lines = self.history_bytes.splitlines(keepends=True)
+        return History.from_jsonl(lines, source=str(Path(self.folder) / "history.jsonl"))
+
+
+def prepare_run(folder: Path, run_id: str, plan: Plan, world: WorldName) -> None:
+    """Make the run's folder and write `run.json`. Raises HarnessError when the store cannot be written."""
+    with _writable(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for stale in ("verdict.json", "report.html"):
+            (folder / stale).unlink(missing_ok=True)
+        write_atomically(folder / "run.json", _pretty(RunFile(run_id=run_id, world=world, plan=plan)))
+
+
+@contextlib.contextmanager
+def open_history(folder: Path) -> Iterator[EventSink]:
+    """A sink that appends to `history.jsonl`, flushed line by line to the operating system."""
+    with _writable(folder):
+        file: BinaryIO = (folder / "history.jsonl").open("wb", buffering=0)
+    with file:
+        yield file.write
+
+
+def write_judgement(folder: Path, judgement: Judgement) -> Path:
+    """Write `verdict.json` in one step and return its path."""
+    path = folder / "verdict.json"
+    with _writable(folder):
+        write_atomically(path, _pretty(judgement))
+    return path
+
+
+def read_run(folder: Path) -> StoredRun:
+    """Read a run back. Raises UsageError when `folder` is no run, naming the file that is missing or malformed."""
+    path = folder / "run.json"
+    if not path.is_file():
+        raise UsageError(
+            f"{folder} is not a run: it has no run.json.", "Give the folder of a run, as printed after `replay`."
+        )
+    verdict_path, history_path = folder / "verdict.json", folder / "history.jsonl"
+    return StoredRun(
+        folder=str(folder),
+        file=_decode(path, RunFile),
+        history_bytes=history_path.read_bytes() if history_path.is_file() else b"",
+        judgement=_decode(verdict_path, Judgement) if verdict_path.is_file() else None,
+    )
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a whole file or nothing: to another name, synced, then renamed."""
+    scratch = path.with_name(path.name + ".partial")
+    with scratch.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    scratch.replace(path)
+
+
+def _pretty(record: Any) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
+
+
+def _decode(path: Path, kind: type[Any]) -> Any:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except msgspec.MsgspecError as error:
+        raise UsageError(
+            f"{path} cannot be read: {error}.", "It was written by another version, or damaged."
+        ) from error
+
+
+@contextlib.contextmanager
+def _writable(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise HarnessError(
+            f"Cannot write to the store at {folder}: {error.strerror or error}.",
+            "Choose a folder you may write to with --store DIR, or make room on the disk.",
+        ) from error

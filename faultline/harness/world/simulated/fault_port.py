@@ -1,0 +1,89 @@
+"""The fault port of the simulated world: every fault takes effect at once, and every probe looks at the thing itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from faultline.harness.world.faults import CAPABILITIES, LinkQuality
+from faultline.harness.world.ports import Link, NodeId
+from faultline.harness.world.simulated.host import BuildNode, SimulatedHost
+from faultline.harness.world.simulated.network import SimulatedNetwork
+
+__all__ = ["SimulatedFaultPort"]
+
+
+class SimulatedFaultPort:
+    """Implements `faultline.harness.world.faults.FaultPort` on the hosts and links of one simulated world."""
+
+    capabilities = frozenset(CAPABILITIES)
+
+    def __init__(self, hosts: Mapping[NodeId, SimulatedHost], network: SimulatedNetwork, build: BuildNode) -> None:
+        self.nodes = tuple(hosts)
+        self._hosts = hosts
+        self._network = network
+        self._build = build
+
+    def leader(self) -> NodeId | None:
+        leaders = [
+            (status.generation, node_id)
+            for node_id, host in self._hosts.items()
+            if host.node is not None and (status := host.node.status()).role == "leader"
+        ]
+        return max(leaders)[1] if leaders else None
+
+    def role(self, node: NodeId) -> str:
+        """The role the node itself believes in, or `dead`."""
+        current = self._hosts[node].node
+        return current.status().role if current is not None else "dead"
+
+    def cut(self, links: Iterable[Link]) -> None:
+        for source, target in links:
+            self._network.set_cut(source, target, True)
+
+    def restore(self, links: Iterable[Link]) -> None:
+        for source, target in links:
+            self._network.set_cut(source, target, False)
+
+    def is_cut(self, link: Link) -> bool:
+        return self._network.is_cut(*link)
+
+    def degrade(self, links: Iterable[Link], quality: LinkQuality) -> None:
+        for source, target in links:
+            self._network.set_quality(source, target, quality)
+
+    def quality(self, link: Link) -> LinkQuality:
+        return self._network.quality(*link)
+
+    def kill(self, node: NodeId) -> None:
+        self._hosts[node].kill()
+
+    def restart(self, node: NodeId) -> None:
+        if self._hosts[node].node is None:
+            self._hosts[node].start(self._build)
+
+    def is_alive(self, node: NodeId) -> bool:
+        return self._hosts[node].node is not None
+
+    def pause(self, node: NodeId) -> None:
+        self._hosts[node].pause()
+
+    def resume(self, node: NodeId) -> None:
+        self._hosts[node].resume()
+
+    def is_paused(self, node: NodeId) -> bool:
+        return self._hosts[node].paused
+
+    def step_clock(self, node: NodeId, delta_us: int) -> None:
+        self._hosts[node].clock.step(delta_us)
+
+    def drift_clock(self, node: NodeId, rate_ppm: int) -> None:
+        self._hosts[node].clock.drift(rate_ppm)
+
+    def reset_clock(self, node: NodeId) -> None:
+        self._hosts[node].clock.reset()
+
+    def clock_offset_us(self, node: NodeId) -> int:
+        return self._hosts[node].clock.offset_us()
+
+    def clock_rate_ppm(self, node: NodeId) -> int:
+        return self._hosts[node].clock.rate_ppm()

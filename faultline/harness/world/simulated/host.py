@@ -1,0 +1,266 @@
+"""A simulated host: carries one node (or client) through starts, crashes and pauses, and releases its effects in order.
+
+The host is the *driver* of the node's ports. It keeps the outbox: messages sent after an fsync wait until that fsync is
+done, fsyncs that are asked for while one is under way share the next one, and a crash drops what is still waiting. When
+a crash falls into an fsync, the weather decides whether the fsync had just become durable and how many of the waiting
+messages had already left: a crash can fall between any two effects.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from faultline.harness.world.ports import Node, NodeId, Storage
+from faultline.harness.world.simulated.clock import SimulatedClock
+from faultline.harness.world.simulated.network import SimulatedNetwork
+from faultline.harness.world.simulated.scheduler import Scheduler
+from faultline.harness.world.simulated.storage import SimulatedDisk, Sync
+from faultline.harness.world.simulated.trace import SimulatedTrace
+from faultline.harness.world.weather import draw, salt, uniform
+
+__all__ = ["SimulatedHost"]
+
+BuildNode = Callable[["SimulatedHost"], Node]
+
+
+class _Timer:
+    """A timer of one incarnation of a node. A paused node's timer waits, a dead one's is forgotten."""
+
+    __slots__ = ("callback", "host", "incarnation", "interval_us")
+
+    def __init__(self, host: SimulatedHost, callback: Callable[[], None], interval_us: int) -> None:
+        self.host = host
+        self.callback: Callable[[], None] | None = callback
+        self.incarnation = host.incarnation
+        self.interval_us = interval_us
+
+    def cancel(self) -> None:
+        self.callback = None
+
+    def fire(self) -> None:
+        host, callback = self.host, self.callback
+        if callback is None or self.incarnation != host.incarnation:
+            return
+        if host.paused:
+            host.deferred.append((self.fire, ()))
+            return
+        host.guard(callback)
+        if self.interval_us and self.callback is not None and self.incarnation == host.incarnation:
+            host.set_timer(self, self.interval_us)
+
+
+class SimulatedHost:
+    """One machine with one process; implements all of the node's ports itself, each under the port's own name."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        scheduler: Scheduler,
+        network: SimulatedNetwork,
+        trace: SimulatedTrace,
+        seed: int,
+        drift_ppm: int = 0,
+        fsync_us: tuple[int, int] = (0, 0),
+    ) -> None:
+        self.node_id = NodeId(name)
+        self.scheduler = scheduler
+        self.clock = SimulatedClock(scheduler, drift_ppm)
+        self.disk = SimulatedDisk()
+        self.storage: Storage = _StoragePort(self)
+        self.network = _NetworkPort(self, network)
+        self.timers = _TimersPort(self)
+        self.random = _RandomPort(self, seed)
+        self.trace = trace.port(name)
+        self.node: Node | None = None
+        self.incarnation = 0
+        self.paused = False
+        self.deferred: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
+        self.on_crash: Callable[[str, BaseException], None] = _raise
+        self._network = network
+        self._fsync_us = fsync_us
+        self._disk_salt = salt(seed, "disk", name)
+        self._syncs_wanted = 0
+        self._syncs_done = 0
+        self._sync: Sync | None = None
+        self._sync_covers = 0
+        self._waiting: deque[tuple[int, NodeId, Any]] = deque()
+        network.register(name, self.deliver)
+
+    # -- life ---------------------------------------------------------------------------------------------------
+
+    def start(self, build: BuildNode) -> None:
+        """Start the process: a node with empty memory over what the disk still holds."""
+        assert self.node is None, f"{self.node_id} already runs"
+        self.node = build(self)
+        self.guard(self.node.start)
+
+    def kill(self) -> None:
+        """End the process at once; the disk keeps what was durable and, by the weather, a little more."""
+        if self.node is None:
+            return
+        now_us = self.scheduler.now_us
+        if self._waiting and draw(self._disk_salt ^ 2, now_us) & 1:
+            self._release_a_prefix(now_us)
+        self.disk.crash(self._disk_salt, now_us)
+        self.node = None
+        self.incarnation += 1
+        self.paused = False
+        self.deferred.clear()
+        self._waiting.clear()
+        self._syncs_wanted = self._syncs_done = 0
+        self._sync = None
+
+    def pause(self) -> None:
+        """Stop the process where it stands."""
+        self.paused = self.node is not None
+
+    def resume(self) -> None:
+        """Go on: everything that came due meanwhile happens now, in its original order."""
+        if self.paused:
+            self.paused = False
+            deferred, self.deferred = self.deferred, []
+            for action, arguments in deferred:
+                self.scheduler.at(0, action, *arguments)
+
+    # -- events -------------------------------------------------------------------------------------------------
+
+    def deliver(self, source: str, message: Any) -> None:
+        """Hand a message that arrived to the node; a dead node's are lost, a paused one's wait."""
+        node = self.node
+        if node is None:
+            return
+        if self.paused:
+            self.deferred.append((self._deliver_to, (self.incarnation, source, message)))
+            return
+        try:
+            node.receive(NodeId(source), message)
+        except Exception as error:
+            self._die_of(error)
+
+    def guard(self, action: Callable[[], None]) -> None:
+        """Call the node's code; an exception in it is a crash of the process."""
+        try:
+            action()
+        except Exception as error:
+            self._die_of(error)
+
+    def _deliver_to(self, incarnation: int, source: str, message: Any) -> None:
+        if incarnation == self.incarnation:
+            self.deliver(source, message)
+
+    def _die_of(self, error: Exception) -> None:
+        self.kill()
+        self.on_crash(self.node_id, error)
+
+    # -- the outbox ---------------------------------------------------------------------------------------------
+
+    def send(self, to: NodeId, message: Any) -> None:
+        if self._syncs_wanted == self._syncs_done:
+            self._network.send(self.node_id, to, message)
+        else:
+            self._waiting.append((self._syncs_wanted, to, message))
+
+    def fsync(self, file: str) -> None:
+        self.disk.want_sync(file)
+        self._syncs_wanted += 1
+        if self._sync is None:
+            self._begin_sync()
+
+    def _begin_sync(self) -> None:
+        now_us = self.scheduler.now_us
+        self._sync = self.disk.begin_sync()
+        self._sync_covers = self._syncs_wanted
+        done_us = now_us + uniform(self._disk_salt ^ 4, now_us, *self._fsync_us)
+        self.scheduler.at(done_us, self._end_sync, self.incarnation)
+
+    def _end_sync(self, incarnation: int) -> None:
+        if incarnation != self.incarnation or self._sync is None:
+            return
+        if self.paused:
+            self.deferred.append((self._end_sync, (incarnation,)))
+            return
+        self._sync.finish()
+        self._sync = None
+        self._syncs_done = covered = self._sync_covers
+        waiting = self._waiting
+        while waiting and waiting[0][0] <= covered:
+            _, to, message = waiting.popleft()
+            self._network.send(self.node_id, to, message)
+        if self._syncs_wanted > covered:
+            self._begin_sync()
+
+    def _release_a_prefix(self, now_us: int) -> None:
+        """The fsync under way had just ended, and some of the messages behind it had left, when the crash came."""
+        assert self._sync is not None, "messages wait only for an fsync under way"
+        self._sync.finish()
+        ready = [(to, message) for covers, to, message in self._waiting if covers <= self._sync_covers]
+        for to, message in ready[: uniform(self._disk_salt ^ 8, now_us, 0, len(ready) + 1)]:
+            self._network.send(self.node_id, to, message)
+
+    def set_timer(self, timer: _Timer, delay_us: int) -> None:
+        scheduler = self.scheduler
+        scheduler.at(scheduler.now_us + self.clock.true_delay_us(delay_us), timer.fire)
+
+
+class _NetworkPort:
+    __slots__ = ("_network", "_node_id", "send")
+
+    def __init__(self, host: SimulatedHost, network: SimulatedNetwork) -> None:
+        self.send = host.send
+        self._network = network
+        self._node_id = host.node_id
+
+    def send_ahead(self, to: NodeId, message: Any) -> None:
+        self._network.send(self._node_id, to, message)
+
+
+class _TimersPort:
+    __slots__ = ("_host",)
+
+    def __init__(self, host: SimulatedHost) -> None:
+        self._host = host
+
+    def after(self, delay_us: int, callback: Callable[[], None]) -> _Timer:
+        timer = _Timer(self._host, callback, 0)
+        self._host.set_timer(timer, delay_us)
+        return timer
+
+    def every(self, interval_us: int, callback: Callable[[], None]) -> _Timer:
+        timer = _Timer(self._host, callback, interval_us)
+        self._host.set_timer(timer, interval_us)
+        return timer
+
+
+class _StoragePort:
+    def __init__(self, host: SimulatedHost) -> None:
+        disk = host.disk
+        self.files = disk.files
+        self.read = disk.read
+        self.append = disk.append
+        self.write = disk.write
+        self.truncate = disk.truncate
+        self.rename = disk.rename
+        self.delete = disk.delete
+        self.fsync = host.fsync
+
+
+class _RandomPort:
+    __slots__ = ("_host", "_salts", "_seed")
+
+    def __init__(self, host: SimulatedHost, seed: int) -> None:
+        self._host = host
+        self._seed = seed
+        self._salts: dict[str, int] = {}
+
+    def uniform_us(self, stream: str, low_us: int, high_us: int) -> int:
+        stream_salt = self._salts.get(stream)
+        if stream_salt is None:
+            stream_salt = self._salts[stream] = salt(self._seed, "node", self._host.node_id, stream)
+        return uniform(stream_salt, self._host.scheduler.now_us, low_us, high_us)
+
+
+def _raise(_node: str, error: BaseException) -> None:
+    raise error

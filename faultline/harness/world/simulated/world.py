@@ -1,0 +1,110 @@
+"""A simulated world: hosts, network and virtual time, put together for one plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from faultline.harness.invariant import Breach
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import Outcome
+from faultline.harness.plan import Plan
+from faultline.harness.system import NodeSystem, PortClient
+from faultline.harness.world.ports import Node, NodeId, NodeStatus
+from faultline.harness.world.simulated.fault_port import SimulatedFaultPort
+from faultline.harness.world.simulated.host import SimulatedHost
+from faultline.harness.world.simulated.network import SimulatedNetwork
+from faultline.harness.world.simulated.scheduler import Scheduler
+from faultline.harness.world.simulated.trace import SimulatedTrace
+from faultline.harness.world.weather import salt, uniform
+
+__all__ = ["SimulatedWorld"]
+
+_BOOT_US_MAX = 20_000
+
+
+class SimulatedWorld:
+    """The cluster and the clients of one run in virtual time. One plan is one execution."""
+
+    def __init__(self, plan: Plan, system: NodeSystem, *, record_messages: bool = False) -> None:
+        self.plan = plan
+        self.scheduler = Scheduler()
+        self.trace = SimulatedTrace(self.scheduler, system.invariants())
+        self.network = SimulatedNetwork(self.scheduler, plan.weather, plan.seed, plan.nodes, record=record_messages)
+        self._system = system
+        self._members = tuple(map(NodeId, plan.nodes))
+        self._mutants = frozenset(plan.mutants)
+        self.hosts = {name: self._node_host(name) for name in self._members}
+        self.fault_port = SimulatedFaultPort(self.hosts, self.network, self._build)
+
+    def boot(self) -> None:
+        """Start every node, within the first few milliseconds."""
+        for name, host in self.hosts.items():
+            host.on_crash = self._note_crash
+            delay_us = uniform(salt(self.plan.seed, "boot", name), 0, 0, _BOOT_US_MAX)
+            self.scheduler.at(delay_us, host.start, self._build)
+
+    def open_client(self, process: int, node: str) -> SimulatedClient:
+        """A fresh client of the system, for one process, that talks to `node` first."""
+        host = SimulatedHost(
+            f"client-{process}",
+            scheduler=self.scheduler,
+            network=self.network,
+            trace=self.trace,
+            seed=self.plan.seed,
+        )
+        client = self._system.client(host, self._members, NodeId(node), self.plan.options, self._mutants)
+        host.node = _ClientNode(client)
+        client.start()
+        return SimulatedClient(client, host)
+
+    def _node_host(self, name: NodeId) -> SimulatedHost:
+        weather, seed = self.plan.weather, self.plan.seed
+        drift_ppm = uniform(salt(seed, "drift", name), 0, -weather.drift_ppm_max, weather.drift_ppm_max + 1)
+        return SimulatedHost(
+            name,
+            scheduler=self.scheduler,
+            network=self.network,
+            trace=self.trace,
+            seed=seed,
+            drift_ppm=drift_ppm,
+            fsync_us=(weather.fsync_us_min, weather.fsync_us_max),
+        )
+
+    def _build(self, host: SimulatedHost) -> Node:
+        return self._system.node(host, self._members, self.plan.options, self._mutants)
+
+    def _note_crash(self, node: str, error: BaseException) -> None:
+        sentence = f"{node} crashed of its own: {type(error).__name__}: {error}."
+        self.trace.report(Breach(invariant="node-crash", sentence=sentence, time_us=self.scheduler.now_us, node=node))
+
+
+class SimulatedClient:
+    """One open client and the host it lives on."""
+
+    __slots__ = ("_client", "_host")
+
+    def __init__(self, client: PortClient, host: SimulatedHost) -> None:
+        self._client = client
+        self._host = host
+
+    def invoke(self, operation: Operation, done: Callable[[Outcome], None]) -> None:
+        self._client.invoke(operation, done)
+
+    def close(self) -> None:
+        """Forget the client: its timers and late answers come to nothing."""
+        self._host.kill()
+
+
+class _ClientNode:
+    """A client in the place of a host's node, so that hosts need only one kind of occupant."""
+
+    __slots__ = ("receive",)
+
+    def __init__(self, client: PortClient) -> None:
+        self.receive = client.receive
+
+    def start(self) -> None:
+        """Clients are started by the world."""
+
+    def status(self) -> NodeStatus:
+        return NodeStatus(role="client")

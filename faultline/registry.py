@@ -1,0 +1,111 @@
+"""Names to objects: what ships with Faultline, and what other packages add by entry points.
+
+Plug-ins declare entry points in the groups `faultline.systems` and `faultline.workloads`; they are loaded only when
+named. A plug-in that cannot be imported is reported when it is asked for and never disturbs the rest.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.metadata
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from faultline.harness.errors import UsageError
+from faultline.harness.nemesis import FaultPackage
+from faultline.harness.parts import Parts
+from faultline.harness.system import NodeSystem
+from faultline.harness.workload import Workload
+
+__all__ = ["load_packages", "load_system", "load_workload", "resolve", "systems", "unknown_name", "workloads"]
+
+_SYSTEMS = {
+    "consistent-core": "faultline.systems_under_test.patterns.clusters.consistent_core:ConsistentCore",
+}
+_WORKLOADS = {
+    "register": "faultline.workloads.register:Register",
+}
+
+
+class _Named(Protocol):
+    """What a run request and a plan have in common."""
+
+    @property
+    def system(self) -> str: ...
+    @property
+    def workload(self) -> str: ...
+
+
+def systems() -> dict[str, str]:
+    """Every system by name, as `module:attribute`; Faultline's own cannot be replaced by a plug-in."""
+    return _plugged_in("faultline.systems") | _SYSTEMS
+
+
+def workloads() -> dict[str, str]:
+    """Every workload by name, as `module:attribute`."""
+    return _plugged_in("faultline.workloads") | _WORKLOADS
+
+
+def load_system(name: str) -> NodeSystem:
+    """The system called `name`. Raises UsageError with the nearest name when there is none."""
+    system: NodeSystem = _load("system", name, systems())
+    return system
+
+
+def load_workload(name: str) -> Workload:
+    """The workload called `name`. Raises UsageError with the nearest name when there is none."""
+    workload: Workload = _load("workload", name, workloads())
+    return workload
+
+
+def load_packages(names: Sequence[str]) -> tuple[FaultPackage, ...]:
+    """The fault packages called `names`, in order. Raises UsageError with the nearest name for an unknown one."""
+    from faultline.nemesis import PACKAGES
+
+    for name in names:
+        if name not in PACKAGES:
+            raise unknown_name("fault set", name, PACKAGES, "faults")
+    return tuple(PACKAGES[name] for name in names)
+
+
+def resolve(named: _Named) -> Parts:
+    """The parts of a run request or a plan."""
+    from faultline.checkers import InvariantChecker
+    from faultline.nemesis import NEMESES
+    from faultline.nemesis.heal import heal_everything
+
+    workload = load_workload(named.workload)
+    faults: Sequence[str] = getattr(named, "fault_set", None) or getattr(named, "faults", ())
+    return Parts(
+        system=load_system(named.system),
+        system_path=systems()[named.system],
+        workload=workload,
+        checkers=(*workload.checkers(), InvariantChecker()),
+        nemeses=NEMESES,
+        packages=load_packages([name for name in faults if isinstance(name, str)]),
+        heal=heal_everything,
+    )
+
+
+def unknown_name(what: str, name: str, known: Iterable[str], listing: str) -> UsageError:
+    """The error for a name that stands in no table, with the nearest one that does."""
+    near = difflib.get_close_matches(name, list(known), n=1)
+    hint = f"Did you mean {near[0]}? " if near else ""
+    return UsageError(f"There is no {what} called {name!r}.", f"{hint}See them with `faultline list {listing}`.")
+
+
+def _plugged_in(group: str) -> dict[str, str]:
+    return {point.name: point.value for point in importlib.metadata.entry_points(group=group)}
+
+
+def _load(what: str, name: str, table: Mapping[str, str]) -> Any:
+    if name not in table:
+        raise unknown_name(what, name, table, f"{what}s")
+    module_name, _, attribute = table[name].partition(":")
+    try:
+        return getattr(importlib.import_module(module_name), attribute)()
+    except (ImportError, AttributeError) as error:
+        raise UsageError(
+            f"The {what} {name} ({table[name]}) cannot be loaded: {error}.", "Reinstall the package that provides it."
+        ) from error
