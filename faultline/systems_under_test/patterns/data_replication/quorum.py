@@ -1,0 +1,77 @@
+"""Quorum: a decision needs a majority of all members, so two groups that cannot talk cannot both decide.
+
+*Problem.* A server that does not wait for others loses what it decided when it dies; one that waits for all stops when
+any of them does.
+
+*Idea.* Wait for a majority of the *configured* members. Any two majorities share a member, so two decisions cannot
+contradict each other unseen. With n members, floor(n/2) + 1 are needed and n minus that many may fail; an even member
+adds nothing.
+
+*Invariants.* QRM-I1 any two decision quorums share a member. QRM-I2 each acknowledged decision has that many distinct
+durable acknowledgements. QRM-I3 a node that reaches fewer acknowledges nothing.
+
+*Tolerates.* n minus quorum members that are dead, paused or cut off; acknowledgements that are late, repeated, or from
+nodes that are no members: each configured member is counted once, and errors are no acknowledgements.
+
+*Does not tolerate.* Different ideas of who is a member: without a membership protocol the set must be the same on all
+nodes. Counting before the own write is durable. A quorum of stored copies alone is not linearizability.
+
+*Workloads.* `register`, with partitions of every shape.
+
+*Checkers.* Linearizability; the quorum invariants of `consistent-core`.
+
+*Planted bugs.* `ack-before-quorum`. QRM-M1 to QRM-M6: half instead of a majority, a majority of those alive, repeated
+or failed answers counted.
+
+Sources: Patterns of Distributed Systems ch. 10; Gifford, "Weighted Voting for Replicated Data" (SOSP 1979); Howard et
+al., "Flexible Paxos" (2016) for quorums of other sizes (`needed`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+__all__ = ["QuorumTracker", "majority", "tolerated_failures"]
+
+
+def majority(n: int) -> int:
+    """The smallest number of members out of `n` such that any two groups of that size share one."""
+    if n < 1:
+        raise ValueError(f"a cluster has at least one member, not {n}")
+    return n // 2 + 1
+
+
+def tolerated_failures(n: int) -> int:
+    """How many of `n` members may fail while a majority can still decide."""
+    return n - majority(n)
+
+
+class QuorumTracker:
+    """Counts distinct members that said yes to one question; everything else is not a yes."""
+
+    __slots__ = ("_members", "_recorded", "needed")
+
+    def __init__(self, members: Iterable[str], needed: int | None = None) -> None:
+        """Ask `members`; `needed` of them decide, a majority by default. Raises ValueError when they never could."""
+        self._members = tuple(dict.fromkeys(members))
+        self._recorded: list[str] = []
+        self.needed = majority(len(self._members)) if needed is None else needed
+        if not 1 <= self.needed <= len(self._members):
+            raise ValueError(f"{self.needed} of {len(self._members)} members can never be reached")
+
+    def record(self, member: str) -> bool:
+        """Count the yes of `member`; False when it is no member or was counted before."""
+        if member in self._recorded or member not in self._members:
+            return False
+        self._recorded.append(member)
+        return True
+
+    @property
+    def reached(self) -> bool:
+        """Have enough distinct members said yes?"""
+        return len(self._recorded) >= self.needed
+
+    @property
+    def recorded(self) -> tuple[str, ...]:
+        """The members counted so far, in the order of their answers."""
+        return tuple(self._recorded)

@@ -1,0 +1,207 @@
+"""Request waiting list: a table of what waits for what, so that answers from peers can find the client they are for.
+
+*Problem.* A node asks several others on behalf of a client, without blocking. The answers come later, in any order, or
+never; somebody must know when enough of them are there, and answer the client once.
+
+*Idea.* Before anything is sent, a callback is registered under a key. The key is the correlation id of one peer
+message: one callback under several keys then counts a quorum. Or it is an index of the replicated log: the callback
+fires when the high-water mark gets there. Whoever takes an entry out owns its callback, so each entry has exactly one
+of three fates: a response, an error, or expiry, swept by a timer of the node. An answer without an entry is late; it
+is ignored.
+
+An expired or failed wait says *unknown*, never *did not happen*: the peers may have done it (RWL-R15).
+
+*Invariants.* RWL-I1 at most one reply per client request, and one within timeout plus sweep interval while the node
+lives. RWL-I2 success means a quorum of distinct replicas. RWL-I3 one fate per key. RWL-I4 a quiet cluster waits for
+nothing.
+
+*Tolerates.* Silent peers, late, repeated and unknown answers, answers in the very instant of the sweep, answers for an
+earlier incarnation of the node when correlation ids carry the incarnation.
+
+*Does not tolerate.* A crash: the list is memory; clients find out by their own timeouts. A clock that steps: give it
+the monotonic one.
+
+*Workloads.* `register` with partitions and leader changes.
+
+*Checkers.* Linearizability with indefinite outcomes; availability after heal (a leaked wait never answers).
+
+*Planted bugs.* RWL-M1 to RWL-M8: reply after one answer, repeated answers counted, no expiry, mixed units, timeout
+reported as failure, two replies, ids that restart, registration after the send.
+
+Deviations from the printed code: an error is reported as soon as success is impossible (the sample waits for a quorum
+of errors and never answers two of each out of four); an error for an unknown key is ignored (the sample fails); both
+sides of the age comparison are microseconds (the sample compares nanoseconds with milliseconds).
+
+Sources: Patterns of Distributed Systems ch. 14 and the article of 7 September 2022; Cassandra's callback map, Kafka's
+purgatory, etcd's wait package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from enum import Enum
+from typing import Generic, Protocol, TypeVar
+
+from faultline.harness.world.ports import Clock
+from faultline.systems_under_test.patterns.data_replication.quorum import majority
+
+__all__ = [
+    "EXPIRATION_US",
+    "CorrelationIds",
+    "RequestCallback",
+    "RequestExpired",
+    "RequestWaitingList",
+    "WriteQuorumCallback",
+    "WriteResult",
+]
+
+EXPIRATION_US = 2_000_000
+"""How long an entry may wait by default; the sweep runs at the same interval."""
+
+Key = TypeVar("Key", bound=Hashable)
+Response = TypeVar("Response")
+ResponseIn = TypeVar("ResponseIn", contravariant=True)
+
+
+class RequestExpired(Exception):
+    """No answer came in time; whether the work was done is unknown."""
+
+
+class RequestCallback(Protocol[ResponseIn]):
+    """What waits for an answer."""
+
+    def on_response(self, response: ResponseIn) -> None:
+        """The answer is there."""
+
+    def on_error(self, error: Exception) -> None:
+        """There will be none: expired, refused, or given up."""
+
+
+class RequestWaitingList(Generic[Key, Response]):
+    """Callbacks by key, each called exactly once and forgotten."""
+
+    __slots__ = ("_clock", "_expiration_us", "_pending")
+
+    def __init__(self, clock: Clock, expiration_us: int = EXPIRATION_US) -> None:
+        self._clock = clock
+        self._expiration_us = expiration_us
+        self._pending: dict[Key, tuple[RequestCallback[Response], int]] = {}
+
+    def __len__(self) -> int:
+        """The number of keys that wait."""
+        return len(self._pending)
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._pending
+
+    def add(self, key: Key, callback: RequestCallback[Response]) -> None:
+        """Let `callback` wait for `key`; to be called before the request is sent.
+
+        Raises ValueError when something waits for `key` already: it would be lost without notice.
+        """
+        if key in self._pending:
+            raise ValueError(f"something waits for {key!r} already")
+        self._pending[key] = (callback, self._clock.monotonic_us())
+
+    def handle_response(self, key: Key, response: Response) -> None:
+        """Give `response` to what waits for `key`; ignored when nothing does."""
+        waiting = self._pending.pop(key, None)
+        if waiting is not None:
+            waiting[0].on_response(response)
+
+    def handle_error(self, key: Key, error: Exception) -> None:
+        """Tell what waits for `key` that there will be no answer; ignored when nothing does."""
+        waiting = self._pending.pop(key, None)
+        if waiting is not None:
+            waiting[0].on_error(error)
+
+    def complete_up_to(
+        self: RequestWaitingList[int, Response], index: int, responses: Callable[[int], Response]
+    ) -> None:
+        """The high-water mark reached `index`: all keys up to it get `responses(key)`, in index order."""
+        if not self._pending:
+            return
+        for key in sorted(key for key in self._pending if key <= index):
+            if key in self._pending:
+                self.handle_response(key, responses(key))
+
+    def expire(self) -> None:
+        """Give up on everything that has waited longer than the expiration time; run by a timer of the node."""
+        if not self._pending:
+            return
+        oldest_us = self._clock.monotonic_us() - self._expiration_us
+        for key in [key for key, (_, added_us) in self._pending.items() if added_us < oldest_us]:
+            self.handle_error(key, RequestExpired(f"no answer within {self._expiration_us} us"))
+
+    def fail_from(self: RequestWaitingList[int, Response], index: int, error: Exception) -> None:
+        """The log was truncated at `index`: what waits for it or a higher index gets `error`, in index order."""
+        for key in sorted(key for key in self._pending if key >= index):
+            self.handle_error(key, error)
+
+    def fail_all(self, error: Exception) -> None:
+        """Give up on everything (leadership lost, shutdown), in the order of registration."""
+        for key in list(self._pending):
+            self.handle_error(key, error)
+
+
+class WriteResult(Enum):
+    """What a client can be told about a write to several replicas."""
+
+    SUCCESS = "success"
+    UNKNOWN = "unknown"
+
+
+class WriteQuorumCallback:
+    """Counts the answers to one write sent to `replicas` nodes, itself included, and replies to the client once.
+
+    To be registered under one correlation id per replica, so that an answer delivered twice counts once.
+    """
+
+    __slots__ = ("_correlation_id", "_done", "_errors", "_quorum", "_replicas", "_respond", "_responses")
+
+    def __init__(
+        self, replicas: int, correlation_id: int, respond: Callable[[int, WriteResult], None], quorum: int | None = None
+    ) -> None:
+        """`respond` gets the client request's own `correlation_id`; `quorum` is a majority of `replicas` by default."""
+        self._replicas = replicas
+        self._quorum = majority(replicas) if quorum is None else quorum
+        self._correlation_id = correlation_id
+        self._respond = respond
+        self._responses = 0
+        self._errors = 0
+        self._done = False
+
+    def on_response(self, response: object) -> None:
+        """One replica stored the write; the quorum-th one makes it a success."""
+        self._responses += 1
+        if self._responses >= self._quorum:
+            self._reply(WriteResult.SUCCESS)
+
+    def on_error(self, error: Exception) -> None:
+        """One replica will not answer; the client hears so once a quorum cannot be reached any more."""
+        self._errors += 1
+        if self._errors > self._replicas - self._quorum:
+            self._reply(WriteResult.UNKNOWN)
+
+    def _reply(self, result: WriteResult) -> None:
+        if not self._done:
+            self._done = True
+            self._respond(self._correlation_id, result)
+
+
+class CorrelationIds:
+    """Correlation ids that no other incarnation of the node has used or will use.
+
+    The `incarnation` must be durable and grow at every start: a `GenerationClock` of its own name, moved on by
+    `adopt(generation + 1)`, serves.
+    """
+
+    __slots__ = ("_next",)
+
+    def __init__(self, incarnation: int) -> None:
+        self._next = incarnation << 32
+
+    def next(self) -> int:
+        """The next id."""
+        self._next += 1
+        return self._next

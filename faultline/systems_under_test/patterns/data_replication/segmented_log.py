@@ -1,0 +1,253 @@
+"""Segmented log: one log, cut into files of limited size.
+
+*Problem.* One ever-growing file is slow to read at start-up and can never be cleaned: its oldest entries cannot be
+removed without writing the rest again.
+
+*Idea.* Append to an open segment. When it has reached the size limit, flush it, close it, and open a new file named
+after the index of the first entry it will hold; the names alone then say which file holds which entry, and old entries
+can be removed by removing whole files. The limit is looked at *before* an append, so a segment exceeds it by at most
+one entry and no entry spans two files. Reading from an index means the segment that holds it and all later ones, the
+open one included.
+
+*Invariants.* SEG-I1 the segments, one after the other, are the log: no gap, overlap or duplicate. SEG-I2 the base of a
+segment is the last index of the one before, plus one. SEG-I3 bases ascend. SEG-I4 every segment but the open one has
+reached the limit, unless the log was truncated in it. SEG-I5 what is read does not depend on the size limit.
+
+*Tolerates.* A crash between any two steps of a roll or a truncation: an unflushed tail is dropped, a new file that is
+empty or torn is used again or removed. Files in the same folder that are not segments. Entries larger than the limit.
+
+*Does not tolerate.* A changed or missing record followed by valid ones, in the same file or a later one: `CorruptLog`.
+A changed *last* record looks like a torn write and is dropped (Alagappan et al., "Protocol-Aware Recovery", FAST 2018,
+tell the two apart; this log does not). A disk that makes an append durable before an earlier `fsync` has finished. A
+failed write: what is on disk is then unknown, so the log refuses all further writes until it is recovered (WAL-R16).
+
+*Workloads.* `register`, with kill and restart.
+
+*Checkers.* Linearizability (an entry lost at a boundary is a lost write); the log invariants of `consistent-core`.
+
+*Planted bugs.* SEG-M1 to SEG-M6 are the ways to get this wrong: reading without the open segment, a base off by one,
+file names sorted as text, no flush before a roll, an empty new segment taken for an empty log.
+
+Deviations from the printed code: a base is the index of the first entry (the sample passes the last index), and
+reading includes the open segment (the sample leaves it out when its base is above the start). Cleaning needs the
+low-water mark, which is not built yet; until it is, a log whose first file is missing is corrupt.
+
+Sources: Patterns of Distributed Systems ch. 4; Kafka's log segments and Raft implementations name files the same way.
+"""
+
+from __future__ import annotations
+
+from faultline.harness.world.ports import Storage
+from faultline.systems_under_test.patterns.data_replication.checksummed_record import (
+    CorruptLog,
+    encode_record,
+    has_record_after,
+    read_record,
+    record_positions,
+)
+
+__all__ = ["LogUnusable", "Segment", "SegmentedLog", "base_of", "file_name"]
+
+FIRST_INDEX = 1
+
+
+class LogUnusable(Exception):
+    """The log takes no writes: it was not recovered, or a write failed and what is on disk is unknown."""
+
+
+def file_name(name: str, base: int) -> str:
+    """The name of the segment of log `name` whose first entry has index `base`."""
+    return f"{name}_{base}.log"
+
+
+def base_of(name: str, file: str) -> int:
+    """The index of the first entry of segment `file` of log `name`; -1 when `file` is no segment of that log."""
+    digits = file.removeprefix(f"{name}_").removesuffix(".log")
+    if not (digits.isascii() and digits.isdecimal()):
+        return -1
+    return int(digits) if file_name(name, int(digits)) == file else -1
+
+
+class Segment:
+    """One file of the log: the index of its first entry, where each entry begins, and its size in bytes."""
+
+    __slots__ = ("base", "file", "positions", "size")
+
+    def __init__(self, base: int, file: str) -> None:
+        self.base = base
+        self.file = file
+        self.positions: list[int] = []
+        self.size = 0
+
+    @property
+    def next_index(self) -> int:
+        """The index the next entry of this segment would get."""
+        return self.base + len(self.positions)
+
+
+class SegmentedLog:
+    """A log of byte strings with contiguous indexes from 1, kept in segment files of one node's storage."""
+
+    __slots__ = ("_dirty", "_name", "_refusal", "_segments", "_size_max", "_storage", "_truncated")
+
+    def __init__(self, storage: Storage, name: str, segment_size_bytes_max: int) -> None:
+        if segment_size_bytes_max < 1:
+            raise ValueError(f"segment_size_bytes_max must be at least 1, not {segment_size_bytes_max}")
+        self._storage = storage
+        self._name = name
+        self._size_max = segment_size_bytes_max
+        self._segments = [Segment(FIRST_INDEX, file_name(name, FIRST_INDEX))]
+        self._dirty = False
+        self._truncated = False
+        self._refusal = "recover() was not called"
+
+    @property
+    def first_index(self) -> int:
+        """The index of the oldest entry the log can hold."""
+        return self._segments[0].base
+
+    @property
+    def last_index(self) -> int:
+        """The index of the newest entry; one less than `first_index` when the log is empty."""
+        return self._segments[-1].next_index - 1
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """The segments in order, the open one last; to be looked at only."""
+        return tuple(self._segments)
+
+    def recover(self) -> None:
+        """Find the segments on disk, drop what a crash left torn, and open the last one. Raises `CorruptLog`.
+
+        Nothing is changed on disk before everything has been read, so a log that is refused can still be examined, and
+        a crash during recovery does no harm. What is dropped is dropped durably: a later append must not follow it.
+        """
+        kept, leftover, torn = self._sort_out([self._load(base, file) for base, file in self._files_in_order()])
+        for segment in leftover:
+            self._storage.delete(segment.file)
+        self._segments = kept or [Segment(FIRST_INDEX, file_name(self._name, FIRST_INDEX))]
+        open_segment = self._segments[-1]
+        if torn:
+            self._storage.truncate(open_segment.file, open_segment.size)
+        if torn or leftover:
+            self._storage.fsync(open_segment.file)
+        self._dirty = self._truncated = False
+        self._refusal = ""
+
+    def append(self, payload: bytes) -> int:
+        """Add `payload` and return its index; it is durable after the next `flush`. Raises `LogUnusable`."""
+        if self._refusal:
+            raise LogUnusable(self._refusal)
+        try:
+            if self._truncated:
+                # Old bytes beyond the cut must be gone for good before new ones take their place (HWM-R10).
+                self._fsync()
+            segment = self._segments[-1]
+            if segment.size >= self._size_max:
+                segment = self._roll()
+            record = encode_record(payload, segment.base, segment.size)
+            self._storage.append(segment.file, record)
+        except Exception as error:
+            raise self._refuse_from_now_on("append", error) from error
+        segment.positions.append(segment.size)
+        segment.size += len(record)
+        self._dirty = True
+        return segment.next_index - 1
+
+    def flush(self) -> None:
+        """Make every append and truncation so far durable before anything sent from now on. Raises `LogUnusable`."""
+        if not self._dirty:
+            return
+        if self._refusal:
+            raise LogUnusable(self._refusal)
+        try:
+            self._fsync()
+        except Exception as error:
+            raise self._refuse_from_now_on("flush", error) from error
+
+    def read_from(self, start: int) -> list[bytes]:
+        """The payloads of all entries from index `start` on, in index order. Raises `CorruptLog` when they changed."""
+        payloads: list[bytes] = []
+        for segment in self._segments:
+            if segment.next_index > start and segment.positions:
+                data = self._storage.read(segment.file)
+                for position in segment.positions[max(0, start - segment.base) :]:
+                    payload = read_record(data, segment.base, position)
+                    if payload is None:
+                        raise CorruptLog(
+                            f"{segment.file}: the record at byte {position} is no longer what was written."
+                        )
+                    payloads.append(payload)
+        return payloads
+
+    def truncate_from(self, index: int) -> None:
+        """Drop the entries at `index` and above, durably after the next `flush`; harmless above the last index.
+
+        Raises ValueError when the log does not reach back to `index`, and `LogUnusable`.
+        """
+        if index < self.first_index:
+            raise ValueError(f"cannot truncate from index {index}: the log begins at {self.first_index}")
+        if index > self.last_index:
+            return
+        if self._refusal:
+            raise LogUnusable(self._refusal)
+        try:
+            # The newest file goes first, so that a crash in between leaves no gap.
+            while self._segments[-1].base > index:
+                self._storage.delete(self._segments.pop().file)
+            segment = self._segments[-1]
+            segment.size = segment.positions[index - segment.base]
+            self._storage.truncate(segment.file, segment.size)
+        except Exception as error:
+            raise self._refuse_from_now_on("truncation", error) from error
+        del segment.positions[index - segment.base :]
+        self._dirty = self._truncated = True
+
+    def _roll(self) -> Segment:
+        if self._dirty:
+            self._fsync()
+        base = self._segments[-1].next_index
+        self._segments.append(Segment(base, file_name(self._name, base)))
+        return self._segments[-1]
+
+    def _fsync(self) -> None:
+        self._storage.fsync(self._segments[-1].file)
+        self._dirty = self._truncated = False
+
+    def _refuse_from_now_on(self, step: str, error: Exception) -> LogUnusable:
+        self._refusal = f"log {self._name}: a failed {step} left unknown bytes on disk ({error}); recover the log first"
+        return LogUnusable(self._refusal)
+
+    def _files_in_order(self) -> list[tuple[int, str]]:
+        based = [(base_of(self._name, file), file) for file in self._storage.files()]
+        return sorted((base, file) for base, file in based if base >= 0)
+
+    def _load(self, base: int, file: str) -> tuple[Segment, bool]:
+        """The segment in `file`, and whether bytes that are no record follow its last one."""
+        data = self._storage.read(file)
+        segment = Segment(base, file)
+        segment.positions, segment.size = record_positions(data, base)
+        damaged = segment.size < len(data)
+        if damaged and has_record_after(data, base, segment.size):
+            raise CorruptLog(
+                f"{file}: the record at byte {segment.size} changed after it was written; valid ones follow."
+            )
+        return segment, damaged
+
+    def _sort_out(self, loaded: list[tuple[Segment, bool]]) -> tuple[list[Segment], list[Segment], bool]:
+        """Segments that join up, empty ones left over by a crash, and whether the last of the former ends torn."""
+        kept: list[Segment] = []
+        leftover: list[Segment] = []
+        torn = False
+        for segment, damaged in loaded:
+            expected = kept[-1].next_index if kept else FIRST_INDEX
+            if segment.base == expected and not torn:
+                kept.append(segment)
+                torn = damaged
+            elif segment.positions or not kept:
+                raise CorruptLog(
+                    f"{segment.file}: the log before it ends at index {expected - 1}; entries are missing."
+                )
+            else:
+                leftover.append(segment)
+        return kept, leftover, torn

@@ -1,0 +1,151 @@
+"""Singular update queue: everybody may ask for a change, one consumer makes the changes, one at a time, in order.
+
+*Problem.* State that many callers change needs protection, and locks held during slow work stop everybody.
+
+*Idea.* Callers put requests into a bounded queue and get a promise; a single consumer takes them one by one, runs the
+handler and completes the promise. The state belongs to the consumer alone, so it needs no locks. A full queue pushes
+back: the caller is refused, or waits for room, and says which.
+
+A node lives in one thread already; what is left of the pattern, and matters, is that a handler is never entered while
+another one runs. A submission from inside a handler is only queued. The consumer runs at once by default; with
+`schedule` (say, `lambda run: timers.after(0, run)`) it runs when the scheduler says, and only when there is work, like
+an Akka mailbox; nothing polls, so the poll time of the printed code has no counterpart.
+
+A handler must not wait for a remote answer: it sends, returns, and the answer comes back as a new request (SUQ-R12).
+Follow-up work goes to another queue; queues that feed each other in a circle cannot deadlock, a full one refuses.
+
+*Invariants.* SUQ-I1 at most one handler is active. SUQ-I2 requests are handled in the order they were accepted. SUQ-I3
+each promise is completed exactly once. SUQ-I4 after its handler. SUQ-I5 the queue never exceeds its capacity.
+
+*Tolerates.* A handler that raises: its promise fails, `on_error` hears of it, the next request runs. Shutdown with
+requests waiting: they fail. A caller that lost interest: its request runs all the same.
+
+*Does not tolerate.* A crash: what is queued is gone, and the client learns nothing. Acceptance is not commitment.
+
+*Workloads.* All: every message and timer of `consistent-core` passes through such a queue.
+
+*Checkers.* Linearizability; the `always` mark of handlers that raised.
+
+*Planted bugs.* SUQ-M1 to SUQ-M9: two consumers, a consumer that dies of an exception, a promise completed before the
+handler, silently dropped requests, promises abandoned at shutdown, another order.
+
+Sources: Patterns of Distributed Systems ch. 13 and the article of 25 August 2020; the request queue of Kafka's broker,
+Akka's mailboxes, Zookeeper's request processors.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from faultline.systems_under_test.patterns.data_replication.promise import AlreadyCompleted, Promise
+
+__all__ = ["AlreadyCompleted", "Promise", "QueueFull", "QueueShutDown", "SingularUpdateQueue"]
+
+Request = TypeVar("Request")
+Result = TypeVar("Result")
+
+
+class QueueFull(Exception):
+    """The queue holds as many requests as it may; nothing was accepted."""
+
+
+class QueueShutDown(Exception):
+    """The queue was shut down; the request was not and will not be executed."""
+
+
+class SingularUpdateQueue(Generic[Request, Result]):
+    """A bounded queue in front of one handler that is never entered twice at the same time."""
+
+    __slots__ = ("_capacity", "_handler", "_on_error", "_queue", "_running", "_schedule", "_shut_down", "_waiting")
+
+    def __init__(
+        self,
+        handler: Callable[[Request], Result],
+        capacity: int = 100,
+        *,
+        schedule: Callable[[Callable[[], None]], object] | None = None,
+        on_error: Callable[[Request, Exception], None] | None = None,
+    ) -> None:
+        """`capacity` counts requests that wait, not the one that runs. Raises ValueError when it is below 1."""
+        if capacity < 1:
+            raise ValueError(f"a queue holds at least one request, not {capacity}")
+        self._handler = handler
+        self._capacity = capacity
+        self._schedule = schedule
+        self._on_error = on_error
+        self._queue: deque[tuple[Request, Promise[Result]]] = deque()
+        self._waiting: deque[Callable[[], None]] = deque()
+        self._running = False
+        self._shut_down = False
+
+    def __len__(self) -> int:
+        """The number of requests that wait."""
+        return len(self._queue)
+
+    @property
+    def has_room(self) -> bool:
+        """Would `submit` accept a request now?"""
+        return len(self._queue) < self._capacity and not self._shut_down
+
+    def submit(self, request: Request) -> Promise[Result]:
+        """Queue `request` and return the promise of its result. Raises `QueueFull` or `QueueShutDown`."""
+        if self._shut_down:
+            raise QueueShutDown("the queue was shut down")
+        if len(self._queue) >= self._capacity:
+            raise QueueFull(f"{self._capacity} requests are waiting already")
+        promise: Promise[Result] = Promise()
+        self._queue.append((request, promise))
+        if not self._running:
+            self._wake()
+        return promise
+
+    def when_room(self, callback: Callable[[], None]) -> None:
+        """Call `callback` once there is room, at once if there is: the caller waits, first come first served.
+
+        It is also called at shutdown; a `submit` then says so.
+        """
+        if self.has_room or self._shut_down:
+            callback()
+        else:
+            self._waiting.append(callback)
+
+    def shutdown(self) -> None:
+        """Accept nothing more and fail what waits; the request that runs, if any, finishes."""
+        self._shut_down = True
+        queue, self._queue = self._queue, deque()
+        waiting, self._waiting = self._waiting, deque()
+        for _, promise in queue:
+            promise.fail(QueueShutDown("the queue was shut down before the request ran"))
+        for callback in waiting:
+            callback()
+
+    def _wake(self) -> None:
+        if self._schedule is None:
+            self._run()
+        else:
+            # Set already now, so that the consumer is scheduled once however many requests come meanwhile.
+            self._running = True
+            self._schedule(self._run)
+
+    def _run(self) -> None:
+        self._running = True
+        try:
+            while self._queue:
+                request, promise = self._queue.popleft()
+                if self._waiting:
+                    self._waiting.popleft()()
+                self._handle(request, promise)
+        finally:
+            self._running = False
+
+    def _handle(self, request: Request, promise: Promise[Result]) -> None:
+        try:
+            result = self._handler(request)
+        except Exception as error:
+            promise.fail(error)
+            if self._on_error is not None:
+                self._on_error(request, error)
+        else:
+            promise.complete(result)
