@@ -35,6 +35,8 @@ class _Named(Protocol):
     def system(self) -> str: ...
     @property
     def workload(self) -> str: ...
+    @property
+    def fault_set(self) -> tuple[str, ...]: ...
 
 
 def systems() -> dict[str, str]:
@@ -76,14 +78,13 @@ def resolve(named: _Named) -> Parts:
     from faultline.nemesis.heal import heal_everything
 
     workload = load_workload(named.workload)
-    faults: Sequence[str] = getattr(named, "fault_set", None) or getattr(named, "faults", ())
     return Parts(
         system=load_system(named.system),
         system_path=systems()[named.system],
         workload=workload,
         checkers=(*workload.checkers(), InvariantChecker()),
         nemeses=NEMESES,
-        packages=load_packages([name for name in faults if isinstance(name, str)]),
+        packages=load_packages(named.fault_set),
         heal=heal_everything,
     )
 

@@ -17,8 +17,8 @@ class Judgement(msgspec.Struct, kw_only=True):
     """A run, judged. Written as `verdict.json`; every field is plain data with a stable meaning.
 
     `cell` is the campaign cell without the seed, `sentence` the first line of every report, `findings` most important
-    first, `warnings` say how the run may have tested too little, `counts` operations by outcome, `overlap` operations in
-    flight during each kind of fault, `replay` the command that shows it again, `signature` groups equal violations.
+    first, `warnings` say how the run may have tested too little, `counts` operations by outcome, `overlap` operations
+    in flight during each kind of fault, `replay` the command that shows it again, `signature` groups equal violations.
     """
 
     schema: int = SCHEMA

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import msgspec
 
-__all__ = ["CAS_MISMATCH", "OutcomeKind", "Outcome", "OutcomeRegistry", "fail", "info", "ok"]
+__all__ = ["CAS_MISMATCH", "Outcome", "OutcomeKind", "OutcomeRegistry", "fail", "info", "ok"]
 
 OutcomeKind = Literal["ok", "fail", "info"]
 

@@ -1,4 +1,4 @@
-"""The parts of a run: the objects behind the names in a plan. `faultline.registry` resolves them; the harness only uses them."""
+"""The parts of a run: the objects behind the names in a plan. `faultline.registry` resolves them."""
 
 from __future__ import annotations
 

@@ -48,6 +48,11 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     duration_s: float | None = None
     world: Literal["simulated", "local"] = "simulated"
 
+    @property
+    def fault_set(self) -> tuple[str, ...]:
+        """The names of the fault packages, as a plan calls them."""
+        return self.faults
+
 
 def make_plan(request: RunRequest, parts: Parts) -> Plan:
     """The plan of `request`: a pure function of it. Raises UsageError for names and numbers that cannot be used."""

@@ -1,7 +1,7 @@
 """How a system plugs in.
 
-A `NodeSystem` is written against the ports (`faultline.harness.world.ports`) and so runs in both worlds: it builds nodes
-and clients from ports. It says what it promises, which options it has, and which planted bugs it carries.
+A `NodeSystem` is written against the ports (`faultline.harness.world.ports`) and so runs in both worlds: it builds
+nodes and clients from ports. It says what it promises, which options it has, and which planted bugs it carries.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Mutant(msgspec.Struct, frozen=True, kw_only=True):
     """A planted bug: its name, the pattern it breaks, its requirement id, what it does, how it shows, and where.
 
     `options` are forced on when the bug is (a wall-clock lease needs lease reads); `campaign` names the campaign that
-    catches it; `caught_by` the checkers or invariants that may; `worlds` where it can show, with `why_not` for the rest.
+    catches it; `caught_by` the checkers or invariants that may; `worlds` where it can show, `why_not` for the rest.
     """
 
     name: str

@@ -39,7 +39,7 @@ class FaultPort(Protocol):
         """The live node that believes it leads in the highest generation, if any."""
 
     def role(self, node: NodeId) -> str:
-        """The role the node itself believes in (`leader`, `follower` …), `dead` or `unknown` when it cannot be asked."""
+        """The role the node itself believes in (`leader`, `follower` …), or `dead`, or `unknown`."""
 
     def cut(self, links: Iterable[Link]) -> None:
         """Let nothing pass over the directed `links` any more."""

@@ -39,7 +39,7 @@ Link = tuple[NodeId, NodeId]
 
 
 class Clock(Protocol):
-    """A node's two clocks. Faults may step the wall clock and let both drift; only the monotonic one never goes back."""
+    """A node's two clocks. Faults may step the wall clock and let both drift; the monotonic one never goes back."""
 
     def monotonic_us(self) -> int:
         """Microseconds since an arbitrary origin, never decreasing while the process lives."""
@@ -126,13 +126,33 @@ class Trace(Protocol):
 class Ports(Protocol):
     """All the ports of one node."""
 
-    node_id: NodeId
-    clock: Clock
-    network: Network
-    timers: Timers
-    storage: Storage
-    random: RandomSource
-    trace: Trace
+    @property
+    def node_id(self) -> NodeId:
+        """The node's own name."""
+
+    @property
+    def clock(self) -> Clock:
+        """Monotonic and wall time."""
+
+    @property
+    def network(self) -> Network:
+        """Messages to other nodes and clients."""
+
+    @property
+    def timers(self) -> Timers:
+        """Calls at a later time."""
+
+    @property
+    def storage(self) -> Storage:
+        """Files that can outlive a crash."""
+
+    @property
+    def random(self) -> RandomSource:
+        """Seeded randomness."""
+
+    @property
+    def trace(self) -> Trace:
+        """What the node tells the harness."""
 
 
 class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """A node's clocks in virtual time: offset, drift and steps, in whole microseconds.
 
-Both clocks run at the node's own rate; only the wall clock has an offset and can be stepped. The rate is applied piecewise:
-a change of drift fixes the reading at that instant and goes on from there, so neither clock ever jumps because of it.
+Both clocks run at the node's own rate; only the wall clock has an offset and can be stepped. The rate is applied
+piecewise: a change of drift fixes the reading at that instant and goes on from there, so neither clock ever jumps.
 """
 
 from __future__ import annotations

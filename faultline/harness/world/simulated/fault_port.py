@@ -1,4 +1,4 @@
-"""The fault port of the simulated world: every fault takes effect at once, and every probe looks at the thing itself."""
+"""The fault port of the simulated world: faults take effect at once, probes look at the thing itself."""
 
 from __future__ import annotations
 

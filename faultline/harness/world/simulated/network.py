@@ -1,7 +1,7 @@
 """The simulated network: one ordered channel per directed link, with latency, loss, duplication, delay and cuts.
 
 Messages of one link arrive in the order they were sent (a single socket channel); messages of different links overtake
-each other as their latencies have it. A duplicate comes later and out of order, as a resend over a new connection would.
+each other as their latencies have it. A duplicate comes later and out of order, as a resend over a new connection.
 A cut loses whatever would arrive while it lasts. Messages between clients and nodes have short latencies of their own:
 long ones would only hide anomalies (Maelstrom's observation).
 """

@@ -1,0 +1,88 @@
+"""The `faultline` command: a thin door to the rooms. Each verb is a module of its own, imported only when it is used.
+
+Results go to standard output, progress and errors to standard error. Exit codes: 0 as expected, 1 violation, 2 usage,
+3 inconclusive or vacuous, 4 harness error, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+import click
+
+import faultline
+from faultline.harness.errors import FaultlineError, Interrupted
+
+__all__ = ["cli", "main"]
+
+_VERBS = {
+    "run": "One run: drive a system with a workload and faults, and judge it.",
+    "campaign": "Many runs on Spark: a matrix of systems, workloads, fault sets and seeds.",
+    "check": "Check recorded histories.",
+    "replay": "Do a stored run again and compare.",
+    "list": "List systems, workloads, faults, checkers, mutants or patterns.",
+    "doctor": "Say what this machine can do, and what is missing.",
+    "demo": "Find planted bugs, and show the correct system clean, in one command.",
+}
+
+_EXAMPLES = """
+\b
+Examples:
+  faultline demo
+  faultline run --system consistent-core --mutant stale-read --seed 7
+  faultline campaign --system consistent-core --seeds 0..199
+  faultline check history.jsonl --format faultline --model cas-register
+  faultline replay store/runs/RUN
+"""
+
+
+class _Verbs(click.Group):
+    """A group whose verbs are known by name and summary, and imported when called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_VERBS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in _VERBS:
+            return None
+        module = importlib.import_module(f"faultline.cli.{'listing' if name == 'list' else name}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_VERBS.items()))
+
+
+@click.group(cls=_Verbs, epilog=_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(faultline.__version__, prog_name="faultline")
+def cli() -> None:
+    """Test distributed stores: random workloads, injected faults, and proof from the recorded history."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit. Deliberate errors end in one sentence and a next step, never in a traceback."""
+    try:
+        status = cli.main(args=arguments, prog_name="faultline", standalone_mode=False)
+        sys.exit(status if isinstance(status, int) else 0)
+    except click.exceptions.Abort:
+        _end(Interrupted("Interrupted."))
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except FaultlineError as error:
+        _end(error)
+    except KeyboardInterrupt:
+        _end(Interrupted("Interrupted; what was recorded so far is kept."))
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)
+
+
+def _end(error: FaultlineError) -> None:
+    click.echo(f"faultline: {error.message}", err=True)
+    if error.next_step:
+        click.echo(f"  {error.next_step}", err=True)
+    sys.exit(error.exit_code)

@@ -1,0 +1,65 @@
+"""Options that several verbs share, and how their texts become values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from faultline.harness.errors import UsageError
+
+__all__ = ["as_options", "comma_separated", "request_options", "store_option"]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+store_option = click.option(
+    "--store",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("store"),
+    show_default=True,
+    help="Folder that keeps runs and campaigns.",
+)
+
+
+def comma_separated(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
+    """`a,b` as a tuple; `none` and the empty text are the empty tuple."""
+    if not value or value == "none":
+        return ()
+    return tuple(part.strip() for part in value.split(",") if part.strip())
+
+
+def as_options(pairs: tuple[str, ...]) -> dict[str, str]:
+    """`("name=value", …)` as a dictionary. Raises UsageError for a text without `=`."""
+    options = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise UsageError(f"--option {pair} has no value.", "Write --option name=value, such as read_mode=log.")
+        options[name] = value
+    return options
+
+
+def request_options(command: _Command) -> _Command:
+    """The options that say what a run is made of, for `run` and `campaign`."""
+    for option in reversed(_REQUEST_OPTIONS):
+        command = option(command)
+    return command
+
+
+_REQUEST_OPTIONS = (
+    click.option("--workload", default="register", show_default=True, help="Workload by name."),
+    click.option(
+        "--faults",
+        default="leadership",
+        show_default=True,
+        callback=comma_separated,
+        help="Fault sets by name, separated by commas; `none` for a calm run.",
+    ),
+    click.option("--mutant", "mutants", callback=comma_separated, help="Planted bugs to switch on, by name."),
+    click.option("--option", "option_pairs", multiple=True, metavar="NAME=VALUE", help="Option of the system."),
+    click.option("--nodes", type=int, default=3, show_default=True, help="Nodes in the cluster."),
+    click.option("--workers", type=int, default=5, show_default=True, help="Concurrent clients."),
+    click.option("--operations", type=int, default=200, show_default=True, help="Operations before the final reads."),
+)

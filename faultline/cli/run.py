@@ -1,0 +1,73 @@
+"""`faultline run`: one run, judged, with its folder and report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from faultline.cli.options import as_options, request_options, store_option
+from faultline.harness.judgement import Judgement
+from faultline.harness.verdict import exit_code
+
+__all__ = ["command"]
+
+
+@click.command("run", context_settings={"show_default": True})
+@click.option("--system", default="consistent-core", show_default=True, help="System under test, by name.")
+@request_options
+@click.option("--seed", type=int, default=0, show_default=True, help="Decides everything in the simulated world.")
+@click.option(
+    "--duration", "duration_s", type=float, help="Length of the fault phase in seconds [default: 30 if local]."
+)
+@click.option("--world", type=click.Choice(["simulated", "local"]), default="simulated", show_default=True)
+@store_option
+@click.option("--json", "as_json", is_flag=True, help="Print verdict.json instead of sentences.")
+def command(
+    system: str,
+    workload: str,
+    faults: tuple[str, ...],
+    mutants: tuple[str, ...],
+    option_pairs: tuple[str, ...],
+    nodes: int,
+    workers: int,
+    operations: int,
+    seed: int,
+    duration_s: float | None,
+    world: Literal["simulated", "local"],
+    store: Path,
+    as_json: bool,
+) -> int:
+    """One run: drive a system with a workload and faults, and judge what the clients saw.
+
+    The run's folder keeps the plan, the history as it happened, the verdict and an HTML report.
+    """
+    from faultline.cli.single_run import carry_out
+    from faultline.harness.planning import RunRequest
+
+    request = RunRequest(
+        system=system,
+        workload=workload,
+        faults=faults,
+        seed=seed,
+        mutants=mutants,
+        options=as_options(option_pairs),
+        nodes=nodes,
+        workers=workers,
+        operations=operations,
+        duration_s=duration_s,
+        world=world,
+    )
+    finished = carry_out(request, store)
+    _print(finished.judgement, finished.lines, as_json)
+    return 130 if finished.interrupted else exit_code(finished.judgement.verdict)
+
+
+def _print(judgement: Judgement, lines: list[str], as_json: bool) -> None:
+    if as_json:
+        import msgspec
+
+        click.echo(msgspec.json.encode(judgement))
+    else:
+        click.echo("\n".join(lines))

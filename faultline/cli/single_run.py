@@ -1,0 +1,70 @@
+"""One run from request to report: what `run` and `replay` share."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from faultline.harness.history import EventSink
+from faultline.harness.judge import judge, run_id_of
+from faultline.harness.judgement import Judgement
+from faultline.harness.parts import Parts
+from faultline.harness.plan import Plan
+from faultline.harness.planning import RunRequest, make_plan
+from faultline.harness.run import run_simulated
+from faultline.harness.run_record import RunRecord, WorldName
+from faultline.harness.store import open_history, prepare_run, write_judgement
+from faultline.registry import resolve
+
+__all__ = ["FinishedRun", "carry_out", "execute", "judge_and_report", "replay_line"]
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedRun:
+    """A run that has been judged and reported: its folder, its judgement, and what to tell the user."""
+
+    folder: Path
+    judgement: Judgement
+    lines: list[str]
+    interrupted: bool
+
+
+def carry_out(request: RunRequest, store: Path) -> FinishedRun:
+    """Plan, run, record, judge and report `request` in a folder of its own below `store`."""
+    parts = resolve(request)
+    plan = make_plan(request, parts)
+    run_id = run_id_of(plan.cell, plan.seed) + (".local" if request.world == "local" else "")
+    folder = store / "runs" / run_id
+    prepare_run(folder, run_id, plan, request.world)
+    with open_history(folder) as sink:
+        record = execute(plan, parts, request.world, folder, sink)
+    return judge_and_report(record, parts, run_id, folder)
+
+
+def execute(plan: Plan, parts: Parts, world: WorldName, folder: Path, sink: EventSink | None) -> RunRecord:
+    """Carry out `plan` in `world`; messages are recorded for the diagram."""
+    if world == "simulated":
+        return run_simulated(plan, parts, sink=sink, record_messages=True)
+    from faultline.harness.world.real.local import run_local
+
+    return run_local(plan, parts, folder=folder, sink=sink, progress=lambda line: click.echo(line, err=True))
+
+
+def judge_and_report(record: RunRecord, parts: Parts, run_id: str, folder: Path) -> FinishedRun:
+    """Judge `record`, write `verdict.json` and the HTML report, and say what was found."""
+    from faultline.reports.run_page import write_run_report
+    from faultline.reports.terminal import run_lines
+
+    judgement = judge(record, parts, run_id=run_id, replay=replay_line(folder))
+    write_judgement(folder, judgement)
+    report = write_run_report(folder, record, judgement)
+    lines = [*run_lines(record, judgement), f"Report: {report}"]
+    return FinishedRun(folder, judgement, lines, record.interrupted)
+
+
+def replay_line(folder: Path) -> str:
+    """The command that does the run in `folder` again."""
+    return f"faultline replay {shlex.quote(str(folder))}"

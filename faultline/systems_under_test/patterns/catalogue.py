@@ -1,0 +1,65 @@
+"""The thirty patterns of "Patterns of Distributed Systems" (Unmesh Joshi), and where each is implemented here.
+
+One record per pattern, in the order of the book. `module` is the path below `patterns/`, empty while the pattern is not
+implemented. The listing of the command line, the table in the README and the reference pages are made from it.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+__all__ = ["PATTERNS", "Pattern"]
+
+
+class Pattern(msgspec.Struct, frozen=True):
+    """One pattern: its name, the part and chapter of the book, and its module."""
+
+    name: str
+    part: str
+    chapter: int
+    module: str = ""
+
+    @property
+    def status(self) -> str:
+        """`implemented` or `planned`."""
+        return "implemented" if self.module else "planned"
+
+
+_REPLICATION = "Data replication"
+_PARTITIONING = "Data partitioning"
+_TIME = "Distributed time"
+_CLUSTER = "Cluster management"
+_COMMUNICATION = "Communication between nodes"
+
+PATTERNS = (
+    Pattern("Write-Ahead Log", _REPLICATION, 3, "data_replication.write_ahead_log"),
+    Pattern("Segmented Log", _REPLICATION, 4, "data_replication.segmented_log"),
+    Pattern("Low-Water Mark", _REPLICATION, 5),
+    Pattern("Leader and Followers", _REPLICATION, 6, "data_replication.leader_and_followers"),
+    Pattern("HeartBeat", _REPLICATION, 7, "data_replication.heartbeat"),
+    Pattern("Paxos", _REPLICATION, 8),
+    Pattern("Replicated Log", _REPLICATION, 9, "data_replication.replicated_log"),
+    Pattern("Quorum", _REPLICATION, 10, "data_replication.quorum"),
+    Pattern("Generation Clock", _REPLICATION, 11, "data_replication.generation_clock"),
+    Pattern("High-Water Mark", _REPLICATION, 12, "data_replication.high_water_mark"),
+    Pattern("Singular Update Queue", _REPLICATION, 13, "data_replication.singular_update_queue"),
+    Pattern("Request Waiting List", _REPLICATION, 14, "data_replication.request_waiting_list"),
+    Pattern("Idempotent Receiver", _REPLICATION, 15, "data_replication.idempotent_receiver"),
+    Pattern("Follower Reads", _REPLICATION, 16),
+    Pattern("Versioned Value", _REPLICATION, 17),
+    Pattern("Version Vector", _REPLICATION, 18),
+    Pattern("Fixed Partitions", _PARTITIONING, 19),
+    Pattern("Key-Range Partitions", _PARTITIONING, 20),
+    Pattern("Two Phase Commit", _PARTITIONING, 21),
+    Pattern("Lamport Clock", _TIME, 22),
+    Pattern("Hybrid Clock", _TIME, 23),
+    Pattern("Clock-Bound Wait", _TIME, 24),
+    Pattern("Consistent Core", _CLUSTER, 25),
+    Pattern("Lease", _CLUSTER, 26),
+    Pattern("State Watch", _CLUSTER, 27),
+    Pattern("Gossip Dissemination", _CLUSTER, 28),
+    Pattern("Emergent Leader", _CLUSTER, 29),
+    Pattern("Single Socket Channel", _COMMUNICATION, 30, "node_communication.single_socket_channel"),
+    Pattern("Request Batch", _COMMUNICATION, 31),
+    Pattern("Request Pipeline", _COMMUNICATION, 32, "node_communication.request_pipeline"),
+)
