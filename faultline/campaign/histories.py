@@ -1,0 +1,83 @@
+"""Histories as Parquet: all operations of a task's runs in one file, so that any of them can be checked again.
+
+The columns are those of `History` with the run's id; argument and result are JSON text. Faults are not in here, they
+stand in the run's own `history.jsonl` and in the table `faults`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from faultline.harness.history import History, Row
+
+__all__ = ["HISTORY_SCHEMA", "history_table", "keys_of", "read_rows", "write_parquet"]
+
+_OWN_COLUMNS = ("process", "worker", "node", "f", "key", "outcome", "error")
+_INDEX_COLUMNS = ("invoke_us", "complete_us", "invoke_index", "complete_index")
+
+HISTORY_SCHEMA = pa.schema(
+    [
+        ("run_id", pa.string()),
+        ("row", pa.int64()),
+        ("process", pa.int64()),
+        ("worker", pa.int64()),
+        ("node", pa.string()),
+        ("f", pa.string()),
+        ("key", pa.string()),
+        ("value", pa.string()),
+        ("outcome", pa.string()),
+        ("result", pa.string()),
+        ("error", pa.string()),
+        ("invoke_us", pa.int64()),
+        ("complete_us", pa.int64()),
+        ("invoke_index", pa.int64()),
+        ("complete_index", pa.int64()),
+    ]
+)
+
+
+def history_table(run_id: str, history: History) -> pa.Table:
+    """One run's operations as an Arrow table."""
+    columns: dict[str, Any] = {name: getattr(history, name) for name in (*_OWN_COLUMNS, *_INDEX_COLUMNS)}
+    columns["run_id"] = [run_id] * len(history)
+    columns["row"] = range(len(history))
+    columns["value"] = list(map(_json, history.value))
+    columns["result"] = list(map(_json, history.result))
+    arrays = [pa.array(columns[field.name], field.type) for field in HISTORY_SCHEMA]
+    return pa.Table.from_arrays(arrays, schema=HISTORY_SCHEMA)
+
+
+def write_parquet(path: Path, table: pa.Table) -> None:
+    """Write a whole Parquet file or nothing."""
+    scratch = path.with_name(path.name + ".partial")
+    pq.write_table(table, scratch, compression="zstd")
+    scratch.replace(path)
+
+
+def read_rows(path: Path, run_id: str, key: str | None) -> list[Row]:
+    """The operations of one key of one run, in order of invocation, read from a Parquet file of histories."""
+    table = pq.read_table(path, filters=[("run_id", "=", run_id)])
+    return [_row(values) for values in table.to_pylist() if values["key"] == key]
+
+
+def keys_of(path: Path) -> Iterable[tuple[str, str | None]]:
+    """Every (run, key) in a Parquet file of histories, in order of first use."""
+    table = pq.read_table(path, columns=["run_id", "key"])
+    return dict.fromkeys(zip(table["run_id"].to_pylist(), table["key"].to_pylist(), strict=True))
+
+
+def _row(values: dict[str, Any]) -> Row:
+    del values["run_id"]
+    values["value"] = msgspec.json.decode(values["value"])
+    values["result"] = msgspec.json.decode(values["result"])
+    return Row(**values)
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

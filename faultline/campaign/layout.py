@@ -1,0 +1,128 @@
+"""Where a campaign keeps its files. Every path of the campaign folder is named here and nowhere else.
+
+    STORE/campaigns/ID/
+      plan.json campaign.json junit.xml index.html
+      runs/RUN/verdict.json                 every run
+      runs/RUN/{run.json,history.jsonl}     runs worth looking at
+      histories/part-N.parquet              all histories, one file per task
+      tables/NAME.parquet                   the result tables
+      work/                                 receipts, progress and Spark's scratch files, removed at the end
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from faultline.campaign.matrix import CampaignPlan
+from faultline.harness.errors import UsageError
+
+__all__ = ["CampaignFolder", "create_campaign_folder"]
+
+_TRIES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignFolder:
+    """The paths of one campaign. With a remote master `root` must be the same path on the driver and all executors."""
+
+    root: Path
+
+    @property
+    def plan(self) -> Path:
+        """The plan, as it was carried out."""
+        return self.root / "plan.json"
+
+    @property
+    def summary(self) -> Path:
+        """The machine-readable result."""
+        return self.root / "campaign.json"
+
+    @property
+    def junit(self) -> Path:
+        """The result as continuous integration servers read it."""
+        return self.root / "junit.xml"
+
+    @property
+    def histories(self) -> Path:
+        """The folder of all histories as Parquet."""
+        return self.root / "histories"
+
+    @property
+    def work(self) -> Path:
+        """Scratch files of the campaign while it runs."""
+        return self.root / "work"
+
+    @property
+    def rows(self) -> Path:
+        """The rows that finished work units left, one file each."""
+        return self.work / "rows"
+
+    @property
+    def progress(self) -> Path:
+        """One byte per finished run, one file per work unit."""
+        return self.work / "progress"
+
+    def run(self, run_id: str) -> Path:
+        """The folder of one run."""
+        return self.root / "runs" / run_id
+
+    def table(self, name: str) -> Path:
+        """The file of one result table."""
+        return self.root / "tables" / f"{name}.parquet"
+
+    def history_part(self, number: int) -> Path:
+        """The file with the histories of one work unit."""
+        return self.histories / f"part-{number:05}.parquet"
+
+    def rows_part(self, number: int) -> Path:
+        """The file with the result rows of one work unit."""
+        return self.rows / f"part-{number:05}.parquet"
+
+    def progress_part(self, number: int) -> Path:
+        """The progress file of one work unit."""
+        return self.progress / f"{number:05}"
+
+    def make(self) -> None:
+        """Make the folders that tasks write into."""
+        for folder in (self.root / "runs", self.root / "tables", self.histories, self.rows, self.progress):
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def clean(self) -> None:
+        """Remove the scratch files."""
+        shutil.rmtree(self.work, ignore_errors=True)
+
+
+def create_campaign_folder(store: Path, plan: CampaignPlan, name: str | None) -> CampaignFolder:
+    """Make a new folder for a campaign: `name`, or the plan's name and digest with the first free number.
+
+    Raises UsageError when the store cannot be written, when `name` is taken or is no plain file name.
+    """
+    parent = store / "campaigns"
+    if name is not None and (name in ("", ".", "..") or "/" in name or "\0" in name):
+        raise UsageError(f"A campaign cannot be called {name!r}.", "Use a plain name without slashes.")
+    names = [name] if name else [f"{plan.name}-{plan.digest()[:8]}-{number}" for number in range(1, _TRIES)]
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        root = next(path for path in (parent / each for each in names) if _is_made(path))
+    except StopIteration:
+        raise UsageError(
+            f"There is already a campaign at {parent / names[0]}.", "Choose another --name, or remove that folder."
+        ) from None
+    except OSError as error:
+        raise UsageError(
+            f"Cannot write to the store at {store}: {error.strerror or error}.",
+            "Choose a folder you may write to with --store DIR, or make room on the disk.",
+        ) from error
+    folder = CampaignFolder(root)
+    folder.make()
+    return folder
+
+
+def _is_made(path: Path) -> bool:
+    try:
+        path.mkdir()
+    except FileExistsError:
+        return False
+    return True

@@ -1,0 +1,153 @@
+"""The matrix of a campaign: which cells it has, which seeds each cell runs, and what is expected of it.
+
+A *cell* is everything about a run but its seed: `consistent-core+stale-read/register/partition`. A plan names the
+values of each dimension; the cells are their product, narrowed by `include` as a matrix build is in continuous
+integration. Seeds are cut into *units*, the blocks of work that one Spark task runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import re
+from fnmatch import fnmatchcase
+from typing import Literal
+
+import msgspec
+
+from faultline.harness.errors import UsageError
+from faultline.harness.planning import RunRequest
+
+__all__ = ["CampaignPlan", "Cell", "Expectation", "WorkUnit", "parse_seeds"]
+
+Expectation = Literal["pass", "violation"]
+
+_SEEDS = re.compile(r"(\d+)(?:\.\.(\d+))?")
+
+
+class Cell(msgspec.Struct, frozen=True, kw_only=True):
+    """One cell of the matrix. `faults` are package names, `mutants` planted bugs that are on, `expected` the verdict."""
+
+    system: str
+    workload: str
+    faults: tuple[str, ...]
+    mutants: tuple[str, ...] = ()
+    expected: Expectation = "pass"
+
+    @property
+    def name(self) -> str:
+        """The stable name of the cell, equal to `Plan.cell` of its runs."""
+        mutants = "".join(f"+{name}" for name in self.mutants)
+        return f"{self.system}{mutants}/{self.workload}/{'+'.join(self.faults) or 'calm'}"
+
+
+class WorkUnit(msgspec.Struct, frozen=True):
+    """A block of seeds of one cell: what one task runs. `number` is its place in the campaign, `cell` the cell's."""
+
+    number: int
+    cell: int
+    first_seed: int
+    last_seed: int
+
+    @property
+    def seeds(self) -> range:
+        """The seeds of the block, in order."""
+        return range(self.first_seed, self.last_seed + 1)
+
+
+class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything that determines a campaign, as `plan.json` and as a TOML plan file hold it.
+
+    `fault_sets` is a list of lists of fault packages and `mutants` a list of lists of planted bugs (the empty list is
+    the correct system). `expected` maps patterns over cell names to the verdict expected there, the first that matches
+    counts and `pass` is expected where none does; `include` keeps the cells that match any of its patterns. `seeds` is
+    `A..B`, both ends included. `must_reach` names `sometimes` marks without which the campaign proves little;
+    `strict` makes an expected violation that was not seen a failure. `keep_per_signature` whole run folders are kept
+    of each kind of violation, and `seeds_per_task` seeds run in one task.
+    """
+
+    name: str = "campaign"
+    summary: str = ""
+    systems: tuple[str, ...] = ("consistent-core",)
+    workloads: tuple[str, ...] = ("register",)
+    fault_sets: tuple[tuple[str, ...], ...] = ((),)
+    mutants: tuple[tuple[str, ...], ...] = ((),)
+    options: dict[str, str] = {}
+    seeds: str = "0..199"
+    nodes: int = 3
+    workers: int = 5
+    operations: int = 200
+    duration_s: float | None = None
+    world: Literal["simulated", "local"] = "simulated"
+    expected: dict[str, Expectation] = {}
+    include: tuple[str, ...] = ("*",)
+    must_reach: tuple[str, ...] = ()
+    strict: bool = False
+    keep_per_signature: int = 20
+    seeds_per_task: int = 25
+
+    def digest(self) -> str:
+        """SHA-256 over the encoded plan, in hexadecimal."""
+        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
+
+    def seed_range(self) -> range:
+        """All seeds of each cell. Raises UsageError when `seeds` is not `A..B`."""
+        return parse_seeds(self.seeds)
+
+    def cells(self) -> tuple[Cell, ...]:
+        """The cells of the campaign, in the order of the plan. Raises UsageError when `include` leaves none."""
+        product = itertools.product(self.systems, self.workloads, self.fault_sets, self.mutants)
+        cells = tuple(self._cell(*values) for values in product)
+        chosen = tuple(cell for cell in cells if any(fnmatchcase(cell.name, pattern) for pattern in self.include))
+        if not chosen:
+            raise UsageError(
+                f"No cell of campaign {self.name} matches include = {list(self.include)}.",
+                f"Its cells are: {', '.join(cell.name for cell in cells) or 'none'}.",
+            )
+        return tuple({cell.name: cell for cell in chosen}.values())
+
+    def _cell(self, system: str, workload: str, faults: tuple[str, ...], mutants: tuple[str, ...]) -> Cell:
+        cell = Cell(system=system, workload=workload, faults=faults, mutants=mutants)
+        verdicts = (verdict for pattern, verdict in self.expected.items() if fnmatchcase(cell.name, pattern))
+        return msgspec.structs.replace(cell, expected=next(verdicts, "pass"))
+
+    def units(self) -> tuple[WorkUnit, ...]:
+        """The work of the campaign in blocks of at most `seeds_per_task` seeds, seed blocks outermost.
+
+        Early blocks then touch every cell, so that an interrupted campaign has looked everywhere a little.
+        """
+        seeds = self.seed_range()
+        starts = range(seeds.start, seeds.stop, self.seeds_per_task)
+        places = itertools.product(starts, range(len(self.cells())))
+        return tuple(
+            WorkUnit(number, cell, start, min(start + self.seeds_per_task, seeds.stop) - 1)
+            for number, (start, cell) in enumerate(places)
+        )
+
+    def request(self, cell: Cell, seed: int) -> RunRequest:
+        """What to ask of the planner for one run."""
+        return RunRequest(
+            system=cell.system,
+            workload=cell.workload,
+            faults=cell.faults,
+            seed=seed,
+            mutants=cell.mutants,
+            options=self.options,
+            nodes=self.nodes,
+            workers=self.workers,
+            operations=self.operations,
+            duration_s=self.duration_s,
+            world=self.world,
+        )
+
+
+def parse_seeds(text: str) -> range:
+    """The seeds of `A..B` (both included) or of a single `A`. Raises UsageError for anything else."""
+    match = _SEEDS.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"Seeds {text!r} are not a range of seeds.", "Write A..B, for example 0..199.")
+    first, last = int(match[1]), int(match[2] or match[1])
+    if last < first:
+        raise UsageError(f"Seeds {text!r} run backwards.", f"Write {last}..{first}.")
+    return range(first, last + 1)
+

@@ -1,0 +1,129 @@
+"""Campaign plans as people write them: TOML files, plans shipped by name, and command-line flags on top of either.
+
+    name = "leadership"
+    systems = ["consistent-core"]
+    workloads = ["register"]
+    fault_sets = [["partition", "kill"], ["pause"]]
+    seeds = "0..499"
+    [options]
+    read_mode = "read-index"
+    [expected]
+    "consistent-core+*" = "violation"
+
+A plan that cannot be used is refused with its file, the key and the cause, before anything is written.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from faultline.campaign.matrix import CampaignPlan
+from faultline.harness.errors import UsageError
+
+__all__ = ["load_plan", "parse_plan", "plan_from_flags", "shipped_plans"]
+
+_KEYS = tuple(field.name for field in msgspec.structs.fields(CampaignPlan))
+_AT_LEAST_ONE = ("systems", "workloads", "fault_sets", "mutants", "nodes", "workers", "operations", "seeds_per_task")
+
+
+def shipped_plans() -> tuple[str, ...]:
+    """The names of the campaigns that come with Faultline, sorted."""
+    folder = resources.files("faultline.campaign") / "plans"
+    return tuple(sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")))
+
+
+def load_plan(name_or_file: str) -> CampaignPlan:
+    """The shipped plan of that name, else the plan in that file. Raises UsageError when it cannot be used."""
+    if name_or_file in shipped_plans():
+        text = (resources.files("faultline.campaign") / "plans" / f"{name_or_file}.toml").read_text("utf-8")
+        return parse_plan(text, f"plan {name_or_file}")
+    file = Path(name_or_file)
+    if not file.is_file():
+        raise UsageError(f"There is no campaign plan {name_or_file!r}, neither shipped nor as a file.", _hint(file))
+    try:
+        return parse_plan(file.read_text("utf-8"), str(file))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: cannot be read ({error}).", "A plan is a TOML file in UTF-8.") from error
+
+
+def parse_plan(text: str, source: str) -> CampaignPlan:
+    """The plan in `text`; `source` names it in errors. Raises UsageError with the key and the cause."""
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{source}: not TOML: {error}.", "Correct that line.") from error
+    _refuse_unknown_keys(values, source)
+    try:
+        plan = msgspec.convert(values, CampaignPlan)
+    except msgspec.ValidationError as error:
+        message, key = _cause(error)
+        raise UsageError(f"{source}: key {key}: {message}.", "See docs/reference/campaign-plan.md.") from error
+    return _checked(plan, source)
+
+
+def plan_from_flags(
+    *,
+    plan: str | None = None,
+    systems: Sequence[str] = (),
+    workloads: Sequence[str] = (),
+    fault_sets: Sequence[Sequence[str]] = (),
+    mutants: Sequence[Sequence[str]] = (),
+    options: Mapping[str, str] | None = None,
+    **others: Any,
+) -> CampaignPlan:
+    """The plan named or filed as `plan` (else `default`), with whatever flags were given in place of its own values.
+
+    `fault_sets` and `mutants` are one sequence per flag; `others` are further fields of CampaignPlan, None for unset.
+    Bugs switched on by a flag are not expected of anyone: the expectations of the shipped `default` stay with it.
+    """
+    base = load_plan(plan or "default")
+    given: dict[str, Any] = {key: value for key, value in others.items() if value is not None}
+    dimensions = {"systems": systems, "workloads": workloads}
+    given |= {key: tuple(value) for key, value in dimensions.items() if value}
+    sets = {"fault_sets": fault_sets, "mutants": mutants}
+    given |= {key: tuple(map(tuple, value)) for key, value in sets.items() if value}
+    if options:
+        given["options"] = base.options | dict(options)
+    if mutants or fault_sets or systems or workloads:
+        given.setdefault("include", ("*",))
+    return _checked(msgspec.structs.replace(base, **given), "the flags")
+
+
+def _checked(plan: CampaignPlan, source: str) -> CampaignPlan:
+    plan.seed_range()
+    for key in _AT_LEAST_ONE:
+        value = getattr(plan, key)
+        if (value if isinstance(value, int) else len(value)) < 1:
+            raise UsageError(f"{source}: key {key}: must not be {value!r}.", "Give at least one.")
+    if plan.keep_per_signature < 0:
+        raise UsageError(f"{source}: key keep_per_signature: must not be negative.", "Write 0 to keep none.")
+    plan.cells()
+    return plan
+
+
+def _refuse_unknown_keys(values: Mapping[str, Any], source: str) -> None:
+    for key in values:
+        if key not in _KEYS:
+            near = difflib.get_close_matches(key, _KEYS, n=1)
+            hint = f"Did you mean {near[0]}?" if near else f"The keys are {', '.join(_KEYS)}."
+            raise UsageError(f"{source}: unknown key {key}.", hint)
+
+
+def _cause(error: msgspec.ValidationError) -> tuple[str, str]:
+    """The message of a validation error and the path of the key it is about."""
+    match = re.fullmatch(r"(.*?)(?: - at `(?:key in )?\$\.?(.*)`)?", str(error), re.DOTALL)
+    return (match[1], match[2] or "(the file)") if match else (str(error), "(the file)")
+
+
+def _hint(file: Path) -> str:
+    near = difflib.get_close_matches(file.name, shipped_plans(), n=1)
+    names = ", ".join(shipped_plans())
+    return f"Did you mean {near[0]}?" if near else f"The shipped plans are {names}; anything else is read as a file."

@@ -1,0 +1,205 @@
+"""One run as one row: what the result tables of a campaign are computed from.
+
+The schema is written out, so that every task produces the same types. Latencies are binned to three significant
+digits: quantiles keep that precision, and a histogram of any number of runs stays small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from faultline.harness.history import OPEN, History
+from faultline.harness.judgement import Judgement
+from faultline.harness.run_record import FaultInterval, RunRecord
+from faultline.harness.verdict import Finding
+
+__all__ = ["RUN_SCHEMA", "binned", "latencies", "run_row", "table_of_rows"]
+
+_COUNTS = pa.map_(pa.string(), pa.int64())
+_TEXTS = pa.list_(pa.string())
+_FINDING = pa.struct(
+    [
+        ("checker", pa.string()),
+        ("anomaly", pa.string()),
+        ("sentence", pa.string()),
+        ("key", pa.string()),
+        ("operations", pa.list_(pa.int64())),
+        ("time_us", pa.int64()),
+        ("node", pa.string()),
+        ("detail", pa.string()),
+    ]
+)
+_LATENCY = pa.struct(
+    [
+        ("f", pa.string()),
+        ("outcome", pa.string()),
+        ("during_fault", pa.bool_()),
+        ("latency_us", pa.list_(pa.int64())),
+        ("max_us", pa.int64()),
+    ]
+)
+_FAULT = pa.struct(
+    [
+        ("kind", pa.string()),
+        ("injections", pa.int64()),
+        ("not_applied", pa.int64()),
+        ("active_us", pa.int64()),
+        ("operations_in_flight", pa.int64()),
+    ]
+)
+
+RUN_SCHEMA = pa.schema(
+    [
+        ("run_id", pa.string()),
+        ("cell", pa.string()),
+        ("system", pa.string()),
+        ("workload", pa.string()),
+        ("fault_set", _TEXTS),
+        ("mutants", _TEXTS),
+        ("seed", pa.int64()),
+        ("world", pa.string()),
+        ("verdict", pa.string()),
+        ("sentence", pa.string()),
+        ("signature", pa.string()),
+        ("checker", pa.string()),
+        ("anomaly", pa.string()),
+        ("counterexample_operations", pa.int64()),
+        ("counterexample_faults", _TEXTS),
+        ("findings", pa.list_(_FINDING)),
+        ("warnings", _TEXTS),
+        ("errors", _TEXTS),
+        ("counts", _COUNTS),
+        ("marks", _COUNTS),
+        ("statistics", _COUNTS),
+        ("latency", pa.list_(_LATENCY)),
+        ("faults", pa.list_(_FAULT)),
+        ("history_sha256", pa.string()),
+        ("plan_sha256", pa.string()),
+        ("folder_kept", pa.bool_()),
+        ("replay", pa.string()),
+        ("run_again", pa.string()),
+    ]
+)
+"""The columns of a run. `folder_kept` says whether its whole folder exists, `replay` is the command that shows it again
+from there, `run_again` the one that runs the seed anew."""
+
+
+def table_of_rows(rows: Sequence[dict[str, Any]]) -> pa.Table:
+    """The rows as an Arrow table with exactly the columns of RUN_SCHEMA."""
+    return pa.Table.from_pylist(list(rows), schema=RUN_SCHEMA)
+
+
+def run_row(judgement: Judgement, record: RunRecord | None, *, folder_kept: bool, run_again: str) -> dict[str, Any]:
+    """The row of one judged run; `record` is None for a run that never got as far as a history."""
+    first = judgement.findings[0] if judgement.findings else None
+    return {
+        "run_id": judgement.run_id,
+        "cell": judgement.cell,
+        "system": judgement.system,
+        "workload": judgement.workload,
+        "fault_set": judgement.fault_set,
+        "mutants": judgement.mutants,
+        "seed": judgement.seed,
+        "world": judgement.world,
+        "verdict": judgement.verdict.value,
+        "sentence": judgement.sentence,
+        "signature": judgement.signature,
+        "checker": first.checker if first else "",
+        "anomaly": first.anomaly if first else "",
+        "counterexample_operations": len(first.operations) if first else 0,
+        "counterexample_faults": _faults_around(first, record) if first and record else [],
+        "findings": list(map(_finding, judgement.findings)),
+        "warnings": judgement.warnings,
+        "errors": judgement.errors,
+        "counts": list(judgement.counts.items()),
+        "marks": list(judgement.marks.items()),
+        "statistics": list(judgement.statistics.items()),
+        "latency": latencies(record.history, record.faults) if record else [],
+        "faults": _faults(record.faults, judgement.overlap) if record else [],
+        "history_sha256": judgement.history_sha256,
+        "plan_sha256": judgement.plan_sha256,
+        "folder_kept": folder_kept,
+        "replay": judgement.replay,
+        "run_again": run_again,
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "checker": finding.checker,
+        "anomaly": finding.anomaly,
+        "sentence": finding.sentence,
+        "key": finding.key,
+        "operations": finding.operations,
+        "time_us": finding.time_us,
+        "node": finding.node,
+        "detail": msgspec.json.encode(finding.detail).decode(),
+    }
+
+
+def _faults_around(finding: Finding, record: RunRecord) -> list[str]:
+    """The kinds of fault that were on while the counterexample happened, else the last one that began before it."""
+    history = record.history
+    known = [row for row in finding.operations if row < len(history)]
+    start_us = min((history.invoke_us[row] for row in known), default=finding.time_us)
+    end_us = max((history.complete_us[row] for row in known), default=finding.time_us)
+    during = [fault.kind for fault in record.faults if fault.start_us <= end_us and fault.stop_us >= start_us]
+    before = [fault.kind for fault in record.faults if fault.start_us < start_us]
+    return list(dict.fromkeys(during or before[-1:]))
+
+
+def _faults(faults: Iterable[FaultInterval], overlap: dict[str, int]) -> list[dict[str, Any]]:
+    by_kind: dict[str, list[FaultInterval]] = {}
+    for fault in faults:
+        by_kind.setdefault(fault.kind, []).append(fault)
+    return [
+        {
+            "kind": kind,
+            "injections": len(group),
+            "not_applied": sum(fault.applied is not None for fault in group),
+            "active_us": sum(fault.stop_us - fault.start_us for fault in group),
+            "operations_in_flight": overlap.get(kind, 0),
+        }
+        for kind, group in sorted(by_kind.items())
+    ]
+
+
+def latencies(history: History, faults: Sequence[FaultInterval]) -> list[dict[str, Any]]:
+    """The latencies of completed operations by function, outcome and whether a fault was on meanwhile."""
+    groups: dict[tuple[str, str, bool], list[int]] = {}
+    windows = _merged([(fault.start_us, fault.stop_us) for fault in faults])
+    columns = zip(history.f, history.outcome, history.invoke_us, history.complete_us, strict=True)
+    for f, outcome, invoke_us, complete_us in columns:
+        if complete_us != OPEN:
+            during = any(start <= complete_us and stop >= invoke_us for start, stop in windows)
+            groups.setdefault((f, outcome, during), []).append(complete_us - invoke_us)
+    return [
+        {
+            "f": f,
+            "outcome": outcome,
+            "during_fault": during,
+            "latency_us": list(map(binned, samples)),
+            "max_us": max(samples),
+        }
+        for (f, outcome, during), samples in sorted(groups.items())
+    ]
+
+
+def _merged(windows: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for start, stop in sorted(windows):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(stop, merged[-1][1]))
+        else:
+            merged.append((start, stop))
+    return merged
+
+
+def binned(latency_us: int) -> int:
+    """`latency_us` to three significant digits, rounded half up."""
+    step: int = 10 ** max(0, len(str(latency_us)) - 3)
+    return (latency_us + step // 2) // step * step
