@@ -1,0 +1,158 @@
+"""Several generators at once: `mix`, `flip_flop` and `any_of`, over one way of choosing among offers.
+
+Jepsen's `mix` and `flip-flop` keep events from their children, and wait for the child they happened to draw although
+another could go on. Here every child hears every event, and a child that has nothing due is passed over.
+
+**Choosing.** The children are asked in an order. The first draft that is due now wins. When none is due, the answer is
+the soonest time at which one may be, as a draft or as `Pending`. A child that answered pending may have moved on (a
+sleep has begun), so its next state is kept whatever the others offered; if the winner is a draft of the future, which
+the caller may drop, the answer becomes `Pending` until then, so that those states are not dropped with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from faultline.harness.generator.core import EMPTY, PENDING, Context, Draft, Event, Generator, Offer, Pending
+
+__all__ = ["any_of", "choose", "flip_flop", "mix", "updated"]
+
+_MIX_SALT = 0xA076_1D64_78BD_642F
+_ANY_SALT = 0xE703_7ED1_A0B4_28DB
+
+Children = tuple[Generator, ...]
+Choice = tuple[Draft | Pending | None, Children, int]
+
+
+def choose(children: Children, contexts: Iterable[tuple[int, Context]]) -> Choice:
+    """The best offer, the children after it, and the position of the one that made it (-1 when it is no draft).
+
+    `contexts` says in which order the children are asked, each in its own context.
+    """
+    best: Draft | Pending | None = None
+    after_best: Generator = EMPTY
+    best_position, moved = -1, False
+    for position, context in contexts:
+        child = children[position]
+        offer, following = child.op(context)
+        if offer is None:
+            continue
+        if type(offer) is Draft:
+            if offer.at_us <= context.time_us:
+                return offer, replaced(children, position, following), position
+            if best is None or offer.at_us < best.at_us or (type(best) is Pending and offer.at_us == best.at_us):
+                best, best_position, after_best = offer, position, following
+            continue
+        if following is not child:
+            children, moved = replaced(children, position, following), True
+        if best is None or offer.at_us < best.at_us:
+            best, best_position = offer, -1
+    if type(best) is not Draft:
+        return best, children, -1
+    if moved:
+        return Pending(best.at_us), children, -1
+    return best, replaced(children, best_position, after_best), best_position
+
+
+def replaced(children: Children, position: int, child: Generator) -> Children:
+    """`children` with another one at `position`."""
+    if children[position] is child:
+        return children
+    return (*children[:position], child, *children[position + 1 :])
+
+
+def updated(children: Children, context: Context, event: Event) -> Children:
+    """`children` after each heard `event`; the same tuple when none cared."""
+    told = tuple(child.update(context, event) for child in children)
+    return children if all(map(_same, children, told)) else told
+
+
+def _same(one: Generator, other: Generator) -> bool:
+    return one is other
+
+
+class Mix(Generator, frozen=True, gc=False):
+    """Operations drawn from `children`, each equally likely, while they last."""
+
+    children: Children
+
+    def op(self, context: Context) -> Offer:
+        """The draft of a drawn child; of the next one that has something due when that child has not."""
+        children = self.children
+        count = len(children)
+        if not context.free:
+            return PENDING, self
+        first = context.below(count, _MIX_SALT)
+        inner = context.reseeded(_MIX_SALT)
+        offer, following = children[first].op(inner)
+        if type(offer) is Draft and offer.at_us <= context.time_us:
+            return offer, Mix(replaced(children, first, following))
+        if offer is None:
+            rest = (*children[:first], *children[first + 1 :])
+            return Mix(rest).op(context) if rest else (None, EMPTY)
+        order = [(position % count, inner) for position in range(first, first + count)]
+        offer, children, _ = choose(children, order)
+        return offer, Mix(children)
+
+    def update(self, context: Context, event: Event) -> Generator:
+        """Told to every child."""
+        children = updated(self.children, context, event)
+        return self if children is self.children else Mix(children)
+
+
+def mix(*generators: Generator) -> Generator:
+    """Each operation from one of `generators`, uniformly drawn; a generator named twice is twice as likely.
+
+    Children that are exhausted leave; a child that is pending is passed over. Ends when all have ended.
+    """
+    return Mix(generators) if generators else EMPTY
+
+
+class FlipFlop(Generator, frozen=True, gc=False):
+    """`children` in turn, one operation each."""
+
+    children: Children
+    turn: int
+
+    def op(self, context: Context) -> Offer:
+        """The draft of the child whose turn it is, or of the next one in turn that has something due."""
+        count = len(self.children)
+        if self.children[self.turn].op(context)[0] is None:
+            return None, EMPTY
+        order = ((position % count, context) for position in range(self.turn, self.turn + count))
+        offer, children, position = choose(self.children, order)
+        return offer, FlipFlop(children, self.turn if position < 0 else (position + 1) % count)
+
+    def update(self, context: Context, event: Event) -> Generator:
+        """Told to every child."""
+        children = updated(self.children, context, event)
+        return self if children is self.children else FlipFlop(children, self.turn)
+
+
+def flip_flop(*generators: Generator) -> Generator:
+    """One operation of each generator in turn; ends when the one whose turn it is has ended."""
+    return FlipFlop(generators, 0) if generators else EMPTY
+
+
+class AnyOf(Generator, frozen=True, gc=False):
+    """All `children` side by side: whichever is due first."""
+
+    children: Children
+
+    def op(self, context: Context) -> Offer:
+        """The soonest offer; among those that are due, from a drawn child on."""
+        count = len(self.children)
+        first = context.below(count, _ANY_SALT)
+        order = ((position % count, context.reseeded(position % count)) for position in range(first, first + count))
+        offer, children, _ = choose(self.children, order)
+        return (None, EMPTY) if offer is None else (offer, AnyOf(children))
+
+    def update(self, context: Context, event: Event) -> Generator:
+        """Told to every child."""
+        children = updated(self.children, context, event)
+        return self if children is self.children else AnyOf(children)
+
+
+def any_of(*generators: Generator) -> Generator:
+    """Generators side by side: each operation from the one that is due soonest. Ends when all have ended."""
+    return AnyOf(generators) if generators else EMPTY

@@ -1,0 +1,156 @@
+"""The interpreter: turns a generator into invocations and their completions into history, without any I/O.
+
+It owns the workers and their processes; a world owns time, clients and the network. The world asks `poll` what may
+start now, performs it, and reports each answer with `complete`. One thing is never left to chance: a process whose
+operation ended in `info` is retired, because that operation may still be running, and its worker goes on under the next
+process id (Jepsen, `generator/interpreter.clj`).
+
+    world: poll(now) -> dispatches ... complete(worker, outcome, now) -> poll(now) ... until finished
+
+The world polls after every completion and at `next_wake_us()`. Faults are not driven here: the plan has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from faultline.harness.errors import HarnessError
+from faultline.harness.generator.chance import chance_of
+from faultline.harness.generator.core import FOREVER, Context, Draft, Event, Generator
+from faultline.harness.history import History
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import Outcome
+
+__all__ = ["Dispatch", "Interpreter"]
+
+_IDLE = -1
+
+
+class Dispatch(msgspec.Struct, frozen=True, gc=False):
+    """An invocation that has been recorded in `row` of the history: the client of `worker` must now perform it."""
+
+    worker: int
+    operation: Operation
+    row: int
+
+
+class Interpreter:
+    """Drives `generator` for client workers 0 … `workers` - 1, recording in `history`.
+
+    `node_of(worker)` names the node a worker's client talks to first; it is asked at each invocation.
+    """
+
+    def __init__(
+        self, generator: Generator, *, workers: int, seed: int, history: History, node_of: Callable[[int], str]
+    ) -> None:
+        self._generator = generator
+        self._listens = generator.listens
+        self._workers = workers
+        self._seed = seed
+        self._history = history
+        self._node_of = node_of
+        self._everyone = ((1 << workers) - 1) << 1
+        self._free = self._everyone
+        self._count = 0
+        self._chance = chance_of(seed, 0)
+        self._processes = list(range(workers))
+        self._rows = [_IDLE] * workers
+        self._wake_us: int | None = None
+        self._exhausted = False
+        self._abandoned = False
+
+    @property
+    def finished(self) -> bool:
+        """True when the generator is exhausted and no operation is in flight, or the rest has been abandoned."""
+        return self._exhausted and (self._free == self._everyone or self._abandoned)
+
+    def process_of(self, worker: int) -> int:
+        """The process id under which `worker` invokes at present."""
+        return self._processes[worker]
+
+    def in_flight(self) -> list[int]:
+        """The rows of the operations that have been invoked and have not completed, by worker."""
+        return [row for row in self._rows if row != _IDLE]
+
+    def next_wake_us(self) -> int | None:
+        """When to poll again if nothing completes before; None: only after a completion. As of the last poll."""
+        return self._wake_us
+
+    def poll(self, now_us: int) -> list[Dispatch]:
+        """Everything that may start at `now_us`, recorded as invoked, in the order in which it must be performed."""
+        dispatches: list[Dispatch] = []
+        self._wake_us = None
+        while not self._exhausted:
+            offer, following = self._generator.op(Context(now_us, self._chance, self._free, self._everyone))
+            if offer is None:
+                self._exhausted = True
+                break
+            if type(offer) is not Draft:
+                self._generator = following
+            elif offer.at_us <= now_us:
+                self._generator = following
+                dispatches.append(self._invoke(offer, now_us))
+                continue
+            if offer.at_us != FOREVER:
+                self._wake_us = offer.at_us
+            elif self._free == self._everyone:
+                raise HarnessError(
+                    f"The generator waits at {now_us} us for a completion, but no operation is in flight.",
+                    "Try it with `faultline.harness.generator.simulate`, which stops at the same place.",
+                )
+            break
+        return dispatches
+
+    def _invoke(self, draft: Draft, now_us: int) -> Dispatch:
+        worker = draft.worker
+        bit = 2 << worker
+        if not self._free & bit:
+            raise HarnessError(f"The generator gave worker {worker} an operation while it is busy or does not exist.")
+        self._free ^= bit
+        self._count += 1
+        self._chance = chance_of(self._seed, self._count)
+        operation = Operation(self._processes[worker], draft.f, draft.key, draft.value)
+        row = self._history.invoke(operation, now_us, worker, self._node_of(worker))
+        self._rows[worker] = row
+        return Dispatch(worker, operation, row)
+
+    def complete(self, worker: int, outcome: Outcome, now_us: int, row: int | None = None) -> bool:
+        """Record how the operation of `worker` ended; True when its process retired and needs a fresh client.
+
+        An operation completes at most once: a second completion raises HarnessError (pass the `row` of the dispatch to
+        catch one that comes when the worker is already on its next operation). After `abandon` nothing is recorded.
+        """
+        if self._abandoned:
+            return False
+        open_row = self._rows[worker]
+        if open_row == _IDLE or (row is not None and row != open_row):
+            raise HarnessError(
+                f"Worker {worker} completed an operation at {now_us} us that it does not have in flight.",
+                "A client must call its completion exactly once per operation.",
+            )
+        self._history.complete(open_row, outcome, now_us)
+        self._rows[worker] = _IDLE
+        self._free |= 2 << worker
+        if self._listens:
+            self._tell(worker, open_row, outcome, now_us)
+        if outcome.kind != "info":
+            return False
+        self._processes[worker] += self._workers
+        return True
+
+    def _tell(self, worker: int, row: int, outcome: Outcome, now_us: int) -> None:
+        history = self._history
+        event = Event(outcome.kind, worker, history.f[row], history.key[row], history.value[row], outcome.value, now_us)
+        context = Context(now_us, self._chance, self._free, self._everyone)
+        self._generator = self._generator.update(context, event)
+
+    def abandon(self, now_us: int) -> None:
+        """Stop: nothing more is invoked, and operations in flight stay open, which counts as `info`.
+
+        `now_us` bounds what was waited for; it is not written anywhere, because nothing completes at it.
+        """
+        self._exhausted = True
+        self._abandoned = True
+        self._wake_us = None
