@@ -39,6 +39,6 @@ def pytest_report_header() -> str:
 
 @pytest.fixture(autouse=True)
 def scratch_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Every test works in a folder of its own, so a default store or a Spark warehouse never lands in the repository."""
+    """Every test works in a folder of its own: no default store and no Spark warehouse lands in the repository."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
