@@ -46,8 +46,9 @@ from faultline.systems_under_test.patterns.data_replication.checksummed_record i
     read_record,
     record_positions,
 )
+from faultline.systems_under_test.patterns.data_replication.segmented_log import LogUnusable
 
-__all__ = ["COMPACT_BYTES", "GenerationClock"]
+__all__ = ["COMPACT_BYTES", "CorruptLog", "GenerationClock", "LogUnusable"]
 
 COMPACT_BYTES = 4096
 """At recovery a log larger than this is replaced by its last record."""
@@ -69,6 +70,7 @@ class GenerationClock:
         self._size = 0
         self._generation = 0
         self._voted_for: str | None = None
+        self._failed = False
 
     @property
     def generation(self) -> int:
@@ -125,26 +127,32 @@ class GenerationClock:
         return generation > self._generation
 
     def _set(self, generation: int, voted_for: str | None) -> None:
+        if self._failed:
+            raise LogUnusable(f"{self._file}: an earlier write failed; what is on disk is unknown until a restart")
+        # A promise that could not be written is not made: memory changes last.
+        self._failed = True
+        self._persist(generation, voted_for)
+        self._failed = False
         self._generation = generation
         self._voted_for = voted_for
-        self._persist()
 
-    def _persist(self) -> None:
-        """Append the current promise and flush it: what is sent from now on waits for it."""
-        record = self._record(self._size)
+    def _persist(self, generation: int, voted_for: str | None) -> None:
+        """Append the promise and flush it: what is sent from now on waits for it."""
+        record = _record(generation, voted_for, self._size)
         self._storage.append(self._file, record)
         self._storage.fsync(self._file)
         self._size += len(record)
 
-    def _record(self, position: int) -> bytes:
-        return encode_record(msgspec.msgpack.encode(_Promise(self._generation, self._voted_for)), _SALT, position)
-
     def _compact(self) -> None:
         """Replace the log by its last record; a crash leaves either the old file or the new one."""
-        record = self._record(0)
+        record = _record(self._generation, self._voted_for, 0)
         replacement = f"{self._file}.new"
         self._storage.write(replacement, record)
         self._storage.fsync(replacement)
         self._storage.rename(replacement, self._file)
         self._storage.fsync(self._file)
         self._size = len(record)
+
+
+def _record(generation: int, voted_for: str | None, position: int) -> bytes:
+    return encode_record(msgspec.msgpack.encode(_Promise(generation, voted_for)), _SALT, position)

@@ -18,8 +18,9 @@ empty or torn is used again or removed. Files in the same folder that are not se
 
 *Does not tolerate.* A changed or missing record followed by valid ones, in the same file or a later one: `CorruptLog`.
 A changed *last* record looks like a torn write and is dropped (Alagappan et al., "Protocol-Aware Recovery", FAST 2018,
-tell the two apart; this log does not). A disk that makes an append durable before an earlier `fsync` has finished. A
-failed write: what is on disk is then unknown, so the log refuses all further writes until it is recovered (WAL-R16).
+tell the two apart; this log does not). A disk that makes a new file's name durable before an `fsync` that was asked
+for earlier. A failed write: what is on disk is then unknown, so the log refuses all further writes until it is
+recovered (WAL-R16).
 
 *Workloads.* `register`, with kill and restart.
 
@@ -174,9 +175,7 @@ class SegmentedLog:
                 for position in segment.positions[max(0, start - segment.base) :]:
                     payload = read_record(data, segment.base, position)
                     if payload is None:
-                        raise CorruptLog(
-                            f"{segment.file}: the record at byte {position} is no longer what was written."
-                        )
+                        raise CorruptLog(f"{segment.file}: the record at byte {position} changed after it was written.")
                     payloads.append(payload)
         return payloads
 
@@ -191,17 +190,34 @@ class SegmentedLog:
             return
         if self._refusal:
             raise LogUnusable(self._refusal)
+        later = [segment for segment in self._segments if segment.base > index]
+        segment = self._segments[-1 - len(later)]
+        size = segment.positions[index - segment.base]
         try:
-            # The newest file goes first, so that a crash in between leaves no gap.
-            while self._segments[-1].base > index:
-                self._storage.delete(self._segments.pop().file)
-            segment = self._segments[-1]
-            segment.size = segment.positions[index - segment.base]
-            self._storage.truncate(segment.file, segment.size)
+            if later:
+                self._replace_all_after(segment, size, later)
+            else:
+                self._storage.truncate(segment.file, size)
         except Exception as error:
             raise self._refuse_from_now_on("truncation", error) from error
+        del self._segments[len(self._segments) - len(later) :]
         del segment.positions[index - segment.base :]
+        segment.size = size
         self._dirty = self._truncated = True
+
+    def _replace_all_after(self, segment: Segment, size: int, later: list[Segment]) -> None:
+        """Truncate over several files by names alone.
+
+        Cutting one file and deleting others could become durable in either order, and a cut file before a full one is a
+        gap. So the part that stays is written under another name first; then deletions, newest first, and the rename
+        follow each other in the directory, where every state in between is a readable log.
+        """
+        replacement = f"{segment.file}.new"
+        self._storage.write(replacement, self._storage.read(segment.file)[:size])
+        self._storage.fsync(replacement)
+        for old in reversed(later):
+            self._storage.delete(old.file)
+        self._storage.rename(replacement, segment.file)
 
     def _roll(self) -> Segment:
         if self._dirty:
@@ -229,9 +245,7 @@ class SegmentedLog:
         segment.positions, segment.size = record_positions(data, base)
         damaged = segment.size < len(data)
         if damaged and has_record_after(data, base, segment.size):
-            raise CorruptLog(
-                f"{file}: the record at byte {segment.size} changed after it was written; valid ones follow."
-            )
+            raise CorruptLog(f"{file}: the record at byte {segment.size} changed; valid ones follow it.")
         return segment, damaged
 
     def _sort_out(self, loaded: list[tuple[Segment, bool]]) -> tuple[list[Segment], list[Segment], bool]:
@@ -245,9 +259,7 @@ class SegmentedLog:
                 kept.append(segment)
                 torn = damaged
             elif segment.positions or not kept:
-                raise CorruptLog(
-                    f"{segment.file}: the log before it ends at index {expected - 1}; entries are missing."
-                )
+                raise CorruptLog(f"{segment.file}: the log before it ends at {expected - 1}; entries are missing.")
             else:
                 leftover.append(segment)
         return kept, leftover, torn

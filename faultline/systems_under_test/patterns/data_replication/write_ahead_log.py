@@ -57,7 +57,7 @@ class EntryAbsent(LookupError):
 
 
 class LogEntry(msgspec.Struct, frozen=True, array_like=True):
-    """One entry: its place, the generation of the leader that made it, its kind, the command, and wall time at append."""
+    """One entry: its index, the generation of the leader that made it, its kind, the command, wall time at append."""
 
     index: int
     generation: int
@@ -105,7 +105,7 @@ class WriteAheadLog:
         self._entries.append(entry)
 
     def flush(self) -> None:
-        """Make all appends and truncations so far durable before anything sent from now on; free when there are none."""
+        """Make all appends and truncations so far durable before what is sent from now on; free when there are none."""
         self._files.flush()
 
     def entry(self, index: int) -> LogEntry:

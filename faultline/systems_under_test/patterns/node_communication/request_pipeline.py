@@ -1,0 +1,159 @@
+"""Request pipeline: send the next request without waiting for the answer to the last one, but not too many.
+
+*Problem.* Over one channel, a sender that waits for each answer uses a fraction of what the receiver could do.
+
+*Idea.* Sending and receiving are independent. A limited number of requests (five) may be in flight to each peer; at
+the limit, the sender waits until an answer frees a place. A channel keeps order, so an answer must be for the oldest
+request in flight; any other is a breach of protocol, and the connection is dropped.
+
+Several in flight bring a danger: when the first fails and is sent again, the second has already arrived. The receiver
+must refuse what is out of order, and the sender must go back to what was refused. Raft does it with the index and
+generation of the previous entry (the replicated log), Kafka's idempotent producer with a sequence number per sender
+(`SequenceGuard`). Unsolicited messages, such as watch events, are no answers and are not shown to the pipeline.
+
+*Invariants.* RP-I1 never more in flight than the limit. RP-I2 answers come in the order of requests. RP-I3 effects at
+the receiver are in the order of sending, without gap or repetition. RP-I4 a dead peer blocks nobody for longer than
+the timeout. RP-I5 more than one is in flight under load.
+
+*Tolerates.* Lost requests and answers (the sender goes back), dead peers, late answers of an old connection: they free
+no place.
+
+*Does not tolerate.* Receivers that answer out of order. Requests in flight when the connection breaks have an unknown
+fate: the receiver may have executed them, so they need an idempotent receiver with at least as many saved answers.
+
+*Workloads.* `register` with loss and cuts.
+
+*Checkers.* Linearizability; the `always` mark of answers out of order.
+
+*Planted bugs.* RP-M1 to RP-M11: no limit, no order check, only the failed request repeated, places not freed, answers
+matched by position, a single place.
+
+Deviation from the printed code: ids are compared by value, and a peer's queue is made in one step.
+
+Sources: Patterns of Distributed Systems ch. 32 and the article of 20 August 2020; Ongaro's thesis §10.2.1 on
+pipelining in Raft; KIP-98 on Kafka's producer sequences.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from enum import Enum
+
+__all__ = ["Arrival", "OutOfOrderResponse", "PipelineFull", "RequestPipeline", "SequenceGuard"]
+
+
+class PipelineFull(Exception):
+    """As many requests as allowed are in flight to this peer."""
+
+
+class OutOfOrderResponse(Exception):
+    """The answer is not for the oldest request in flight: the connection must be dropped, and the pipeline reset."""
+
+
+class _Flight:
+    """What is in flight to one peer, oldest first, and since when nothing has moved."""
+
+    __slots__ = ("ids", "moved_us")
+
+    def __init__(self) -> None:
+        self.ids: deque[int] = deque()
+        self.moved_us = 0
+
+
+class RequestPipeline:
+    """Which requests are in flight to which peer, by correlation id, in the order they were sent."""
+
+    __slots__ = ("_flights", "_in_flight_max")
+
+    def __init__(self, in_flight_max: int = 5) -> None:
+        if in_flight_max < 1:
+            raise ValueError(f"at least one request must be allowed in flight, not {in_flight_max}")
+        self._in_flight_max = in_flight_max
+        self._flights: dict[str, _Flight] = {}
+
+    def has_room(self, peer: str) -> bool:
+        """May another request be sent to `peer` now?"""
+        flight = self._flights.get(peer)
+        return flight is None or len(flight.ids) < self._in_flight_max
+
+    def in_flight(self, peer: str) -> int:
+        """How many requests to `peer` are not answered."""
+        flight = self._flights.get(peer)
+        return 0 if flight is None else len(flight.ids)
+
+    def sent(self, peer: str, correlation_id: int, now_us: int = 0) -> None:
+        """Record a request, before it is sent. Raises `PipelineFull`, ValueError when the id is in flight already."""
+        flight = self._flights.get(peer)
+        if flight is None:
+            flight = self._flights[peer] = _Flight()
+        ids = flight.ids
+        if len(ids) >= self._in_flight_max:
+            raise PipelineFull(f"{self._in_flight_max} requests to {peer} are in flight")
+        if correlation_id in ids:
+            raise ValueError(f"request {correlation_id} to {peer} is in flight already")
+        if not ids:
+            flight.moved_us = now_us
+        ids.append(correlation_id)
+
+    def received(self, peer: str, correlation_id: int, now_us: int = 0) -> bool:
+        """An answer came: True when it frees a place, False when it is for nothing in flight (late, unknown).
+
+        Raises `OutOfOrderResponse`, and changes nothing, when an older request is still in flight.
+        """
+        flight = self._flights.get(peer)
+        if flight is None or correlation_id not in flight.ids:
+            return False
+        if flight.ids[0] != correlation_id:
+            raise OutOfOrderResponse(f"{peer} answered request {correlation_id} before request {flight.ids[0]}")
+        flight.ids.popleft()
+        flight.moved_us = now_us
+        return True
+
+    def go_back(self, peer: str, correlation_id: int) -> list[int]:
+        """The receiver refused `correlation_id`: take it and all later ones out, to be sent again in this order."""
+        flight = self._flights.get(peer)
+        if flight is None or correlation_id not in flight.ids:
+            return []
+        ids = flight.ids
+        refused: deque[int] = deque()
+        while not refused or refused[0] != correlation_id:
+            refused.appendleft(ids.pop())
+        return list(refused)
+
+    def is_stuck(self, peer: str, now_us: int, timeout_us: int) -> bool:
+        """Is something in flight to `peer`, and was nothing answered for longer than `timeout_us`?"""
+        flight = self._flights.get(peer)
+        return flight is not None and bool(flight.ids) and now_us - flight.moved_us > timeout_us
+
+    def reset(self, peer: str) -> list[int]:
+        """The connection is gone: free all places and return what was in flight, whose fate is unknown."""
+        flight = self._flights.pop(peer, None)
+        return [] if flight is None else list(flight.ids)
+
+
+class Arrival(Enum):
+    """What a receiver makes of a numbered request."""
+
+    NEXT = "next"
+    """The one expected: execute it."""
+    DUPLICATE = "duplicate"
+    """Executed before: answer it without executing it again."""
+    GAP = "gap"
+    """Requests before it are missing: refuse it, the sender must go back."""
+
+
+class SequenceGuard:
+    """The receiver's side of order across retries: each sender numbers its requests without gaps."""
+
+    __slots__ = ("_next",)
+
+    def __init__(self) -> None:
+        self._next: dict[str, int] = {}
+
+    def arrived(self, sender: str, sequence: int) -> Arrival:
+        """Judge request `sequence` of `sender`, counting from 1; only the next one moves the expectation."""
+        expected = self._next.get(sender, 1)
+        if sequence == expected:
+            self._next[sender] = expected + 1
+            return Arrival.NEXT
+        return Arrival.DUPLICATE if sequence < expected else Arrival.GAP

@@ -1,0 +1,197 @@
+"""Single socket channel: one long-lived connection per pair of nodes, so that messages arrive in the order they were
+sent.
+
+*Problem.* A leader sends many requests to each follower; their order matters, and a new connection for each is dear.
+
+*Idea.* Keep one connection open and send everything over it. TCP delivers in order and repeats what was lost, as long
+as the connection lives. Messages are framed with a four-byte length. Both ends give up reading after several heartbeat
+intervals without a byte (ten), so nothing waits for a peer that died silently, and heartbeats keep an idle channel
+alive.
+
+Order ends with the connection. After a reconnect, bytes of the old one may still be on their way; they must not be
+taken for the new one's. So each end numbers its connections, and whatever belongs to a number that is not current is
+dropped. Sending again what was not answered is the work of the layers above: log indexes, request numbers.
+
+This module is the channel without its socket: frames, and the state that decides what counts. The transport of the
+real world owns the socket; in the simulated world the network port keeps the same promise.
+
+*Invariants.* SC-I1 per connection, what is received is a prefix of what was sent. SC-I2 one open connection per pair
+and direction. SC-I3 a response goes to the caller of its own request: after a timeout the connection is closed, not
+used again. SC-I4 no wait is longer than the read timeout.
+
+*Tolerates.* Frames in pieces of any size, a reset in the middle of one, silent death of the peer, late bytes of an old
+connection, a peer that sends nonsense (a length above the limit closes the connection).
+
+*Does not tolerate.* Loss over a reconnect: what was in flight may or may not have arrived. A slow request holds up all
+behind it; the request pipeline and `send_ahead` for heartbeats are the remedies.
+
+*Workloads.* `register` with cuts, in both worlds.
+
+*Checkers.* Linearizability; the order of sequence numbers within a connection.
+
+*Planted bugs.* SC-M1 to SC-M8: several connections per peer, no read timeout or one as short as a heartbeat, reuse
+after a timeout, old and new connection handled together, a short read taken for a message.
+
+Sources: Patterns of Distributed Systems ch. 30; the leader-follower connections of Zookeeper and Kafka.
+"""
+
+from __future__ import annotations
+
+import struct
+
+__all__ = [
+    "FRAME_BYTES_MAX",
+    "READ_TIMEOUT_HEARTBEATS",
+    "ChannelClosed",
+    "ChannelState",
+    "FrameDecoder",
+    "FrameTooLarge",
+    "OutOfSequence",
+    "encode_frame",
+]
+
+FRAME_BYTES_MAX = 16 * 1024 * 1024
+"""The longest payload a frame may have by default."""
+
+READ_TIMEOUT_HEARTBEATS = 10
+"""Heartbeat intervals without a byte after which a channel is given up."""
+
+_LENGTH = struct.Struct(">I")
+
+
+class FrameTooLarge(Exception):
+    """A frame is longer than the limit: the peer is not speaking this protocol, or the message should be split."""
+
+
+class ChannelClosed(Exception):
+    """There is no open connection."""
+
+
+class OutOfSequence(Exception):
+    """A message was lost or repeated within one connection, which must then be closed."""
+
+
+def encode_frame(payload: bytes, limit_bytes: int = FRAME_BYTES_MAX) -> bytes:
+    """`payload` with its length in four big-endian bytes before it. Raises `FrameTooLarge`."""
+    if len(payload) > limit_bytes:
+        raise FrameTooLarge(f"a message of {len(payload)} bytes exceeds the limit of {limit_bytes}")
+    return _LENGTH.pack(len(payload)) + payload
+
+
+class FrameDecoder:
+    """Turns the bytes of one connection, however they were cut, into payloads. A new connection needs a new one."""
+
+    __slots__ = ("_broken", "_buffer", "_limit_bytes")
+
+    def __init__(self, limit_bytes: int = FRAME_BYTES_MAX) -> None:
+        self._limit_bytes = limit_bytes
+        self._buffer = bytearray()
+        self._broken = False
+
+    @property
+    def pending_bytes(self) -> int:
+        """Bytes of a frame that is not complete."""
+        return len(self._buffer)
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The payloads that `data` completes, in order.
+
+        Raises `FrameTooLarge` at the length that exceeds the limit, and from then on: where the next frame would begin
+        is unknown. Complete frames before it in the same `data` are not delivered either.
+        """
+        if self._broken:
+            raise FrameTooLarge("an earlier frame exceeded the limit; the connection must be closed")
+        buffer = self._buffer
+        buffer += data
+        payloads: list[bytes] = []
+        start = 0
+        while start + _LENGTH.size <= len(buffer):
+            (length,) = _LENGTH.unpack_from(buffer, start)
+            if length > self._limit_bytes:
+                self._broken = True
+                raise FrameTooLarge(f"a frame of {length} bytes exceeds the limit of {self._limit_bytes}")
+            end = start + _LENGTH.size + length
+            if end > len(buffer):
+                break
+            payloads.append(bytes(buffer[start + _LENGTH.size : end]))
+            start = end
+        if start:
+            del buffer[:start]
+        return payloads
+
+
+class ChannelState:
+    """What one end of a channel knows: which connection is current, what was sent and received on it, and when.
+
+    Times are microseconds of the monotonic clock, given by the caller.
+    """
+
+    __slots__ = ("_heard_us", "_heartbeat_interval_us", "_open", "_received", "_sent", "_sent_us", "connection")
+
+    def __init__(self, heartbeat_interval_us: int) -> None:
+        self._heartbeat_interval_us = heartbeat_interval_us
+        self.connection = 0
+        """The number of the newest connection, 0 before the first."""
+        self._open = False
+        self._sent = 0
+        self._received = 0
+        self._sent_us = 0
+        self._heard_us = 0
+
+    @property
+    def read_timeout_us(self) -> int:
+        """How long the channel may be silent."""
+        return self._heartbeat_interval_us * READ_TIMEOUT_HEARTBEATS
+
+    @property
+    def is_open(self) -> bool:
+        """Is there a connection?"""
+        return self._open
+
+    def opened(self, now_us: int) -> int:
+        """A connection was made; it replaces any other one. Returns its number, by which its bytes are known."""
+        self.connection += 1
+        self._open = True
+        self._sent = self._received = 0
+        self._sent_us = self._heard_us = now_us
+        return self.connection
+
+    def closed(self, connection: int) -> bool:
+        """Connection `connection` ended; False when it was not the current one, so that nothing else must be done."""
+        if connection != self.connection or not self._open:
+            return False
+        self._open = False
+        return True
+
+    def is_current(self, connection: int) -> bool:
+        """Do messages of `connection` still count?"""
+        return self._open and connection == self.connection
+
+    def sending(self, now_us: int) -> int:
+        """The sequence number, from 1, of the message that is sent now. Raises `ChannelClosed`."""
+        if not self._open:
+            raise ChannelClosed("there is no open connection to send over")
+        self._sent += 1
+        self._sent_us = now_us
+        return self._sent
+
+    def received(self, connection: int, sequence: int, now_us: int) -> bool:
+        """Message `sequence` came over `connection`; False when that is an old one and the message must be dropped.
+
+        Raises `OutOfSequence` when it is not the next message of the current connection.
+        """
+        if not self.is_current(connection):
+            return False
+        if sequence != self._received + 1:
+            raise OutOfSequence(f"message {sequence} came after message {self._received}")
+        self._received = sequence
+        self._heard_us = now_us
+        return True
+
+    def heartbeat_due(self, now_us: int) -> bool:
+        """Was nothing sent for a heartbeat interval, so that the peer's read timeout needs to be put off?"""
+        return self._open and now_us - self._sent_us >= self._heartbeat_interval_us
+
+    def timed_out(self, now_us: int) -> bool:
+        """Was nothing heard for longer than the read timeout? The connection must then be closed."""
+        return self._open and now_us - self._heard_us > self.read_timeout_us
