@@ -20,7 +20,7 @@ __all__ = ["Repeated", "repeat"]
 
 
 class Repeated(msgspec.Struct, frozen=True, kw_only=True):
-    """How a repetition went. `as_recorded` means equal to the byte (simulated), or that it could be compared (local)."""
+    """How a repetition went. `as_recorded`: equal to the byte (simulated), or comparable at all (local)."""
 
     run_id: str
     world: str

@@ -1,8 +1,8 @@
 """`faultline replay`: do a stored run again.
 
 A simulated run must come out the same to the byte; if it does not, the code has changed since, and that is said. A run
-of real processes cannot be repeated exactly: it is done `--times` times, and how many of them came to the stored verdict
-is reported.
+of real processes cannot be repeated exactly: it is done `--times` times, and how many of them came to the stored
+verdict is reported.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ class _SimulatedRun:
     def _when_done(self, dispatch: Dispatch) -> Callable[[Outcome], None]:
         def done(outcome: Outcome) -> None:
             worker = dispatch.worker
-            if self.interpreter.complete(worker, outcome, self.scheduler.now_us):
+            if self.interpreter.complete(worker, outcome, self.scheduler.now_us, dispatch.row):
                 self.clients[worker].close()
                 process = dispatch.operation.process + self.plan.workers
                 self.clients[worker] = self.world.open_client(process, self._node_of(worker))

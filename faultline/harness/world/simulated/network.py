@@ -78,13 +78,11 @@ class SimulatedNetwork:
                     self._note(source, target, message, now_us, -1)
                 return
             arrival_us += self._extra_delay(link, now_us)
-            if _happens(link.salt ^ 0x20, now_us, link.quality.duplicate + self._weather.duplicate):
-                later_us = arrival_us + (draw(link.salt ^ 0x40, now_us) * _DUPLICATE_AFTER_US_MAX >> 24)
-                self._scheduler.at(later_us, self._arrive, link, message, now_us, target)
-        if arrival_us < link.last_arrival_us:
-            arrival_us = link.last_arrival_us
-        link.last_arrival_us = arrival_us
+        arrival_us = link.last_arrival_us = max(arrival_us, link.last_arrival_us)
         self._scheduler.at(arrival_us, self._arrive, link, message, now_us, target)
+        if not link.plain and _happens(link.salt ^ 0x20, now_us, link.quality.duplicate + self._weather.duplicate):
+            later_us = arrival_us + (draw(link.salt ^ 0x40, now_us) * _DUPLICATE_AFTER_US_MAX >> 24)
+            self._scheduler.at(later_us, self._arrive, link, message, now_us, target)
 
     # -- the fault port's handles -------------------------------------------------------------------------------
 

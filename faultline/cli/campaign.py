@@ -1,0 +1,91 @@
+"""`faultline campaign`: many runs on Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from faultline.cli.options import as_options, comma_separated, store_option
+
+if TYPE_CHECKING:
+    from faultline.campaign.pipeline import CampaignResult
+
+__all__ = ["command", "finish"]
+
+
+def _many(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> list[tuple[str, ...]]:
+    return [comma_separated(context, parameter, value) for value in values]
+
+
+@click.command("campaign")
+@click.option("--plan", help="A shipped campaign by name, or a TOML file; flags replace its values.")
+@click.option("--system", "systems", multiple=True, help="System under test; may be repeated.")
+@click.option("--workload", "workloads", multiple=True, help="Workload; may be repeated.")
+@click.option("--faults", "fault_sets", multiple=True, callback=_many, help="A fault set `a,b`; may be repeated.")
+@click.option("--mutant", "mutants", multiple=True, callback=_many, help="Planted bugs `a,b`; may be repeated.")
+@click.option("--option", "option_pairs", multiple=True, metavar="NAME=VALUE", help="Option of the systems.")
+@click.option("--seeds", help="Seeds of every cell, `A..B`, both included.")
+@click.option("--nodes", type=int, help="Nodes in the cluster.")
+@click.option("--workers", type=int, help="Concurrent clients.")
+@click.option("--operations", type=int, help="Operations before the final reads.")
+@click.option("--duration", "duration_s", type=float, help="Length of the fault phase in seconds.")
+@click.option("--world", type=click.Choice(["simulated", "local"]), help="Where the runs happen.")
+@click.option("--master", default="local[*]", show_default=True, help="Spark master URL.")
+@click.option("--name", help="Name of the campaign's folder [default: from the plan].")
+@store_option
+@click.option("--json", "as_json", is_flag=True, help="Print campaign.json instead of sentences.")
+def command(
+    plan: str | None,
+    systems: tuple[str, ...],
+    workloads: tuple[str, ...],
+    fault_sets: list[tuple[str, ...]],
+    mutants: list[tuple[str, ...]],
+    option_pairs: tuple[str, ...],
+    seeds: str | None,
+    nodes: int | None,
+    workers: int | None,
+    operations: int | None,
+    duration_s: float | None,
+    world: Literal["simulated", "local"] | None,
+    master: str,
+    name: str | None,
+    store: Path,
+    as_json: bool,
+) -> int:
+    """Many runs: a matrix of systems, workloads, fault sets and planted bugs, each cell with every seed.
+
+    The campaign's folder keeps every verdict, the whole run of each kind of violation, tables as Parquet, JUnit XML and
+    one HTML report.
+    """
+    from faultline.campaign.pipeline import run_campaign
+    from faultline.campaign.planfile import plan_from_flags
+    from faultline.cli.progress import campaign_progress
+
+    campaign_plan = plan_from_flags(
+        plan=plan,
+        systems=systems,
+        workloads=workloads,
+        fault_sets=fault_sets,
+        mutants=mutants,
+        options=as_options(option_pairs),
+        seeds=seeds,
+        nodes=nodes,
+        workers=workers,
+        operations=operations,
+        duration_s=duration_s,
+        world=world,
+    )
+    with campaign_progress() as progress:
+        result = run_campaign(campaign_plan, store=store, master=master, name=name, progress=progress)
+    return finish(result, as_json)
+
+
+def finish(result: CampaignResult, as_json: bool) -> int:
+    """Print what a campaign found and return its exit code."""
+    if as_json:
+        click.echo((Path(result.folder) / "campaign.json").read_text("utf-8"))
+    else:
+        click.echo("\n".join([*result.sentences, f"Report: {result.report}"]))
+    return 130 if result.interrupted else result.exit_code

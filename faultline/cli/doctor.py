@@ -1,0 +1,104 @@
+"""`faultline doctor`: what this machine can do, what is missing, and what to do about it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import msgspec
+
+from faultline.cli.options import store_option
+from faultline.harness.errors import FaultlineError
+
+__all__ = ["Examination", "command"]
+
+
+class Examination(msgspec.Struct, frozen=True):
+    """One thing that was looked at: `healthy` or not, what was seen, and the next step when it is not."""
+
+    name: str
+    healthy: bool
+    seen: str
+    next_step: str = ""
+
+
+@click.command("doctor")
+@store_option
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array of examinations.")
+def command(store: Path, as_json: bool) -> int:
+    """Say what this machine can do, and what is missing.
+
+    Ends with 0 when every world and the campaign engine can work here, else with 4.
+    """
+    examinations = [examine(store) for examine in _EXAMINATIONS]
+    if as_json:
+        click.echo(msgspec.json.encode(examinations))
+    else:
+        for examination in examinations:
+            click.echo(_line(examination))
+    return 0 if all(examination.healthy for examination in examinations) else 4
+
+
+def _line(examination: Examination) -> str:
+    mark = "ok     " if examination.healthy else "missing"
+    hint = "" if examination.healthy else f"\n         {examination.next_step}"
+    return f"{mark}  {examination.name}: {examination.seen}{hint}"
+
+
+def _python(_store: Path) -> Examination:
+    healthy = sys.version_info >= (3, 11)
+    return Examination("Python", healthy, platform.python_version(), "Install Python 3.11 or newer.")
+
+
+def _java(_store: Path) -> Examination:
+    from faultline.campaign.spark import find_java
+
+    try:
+        java = find_java()
+    except FaultlineError as error:
+        return Examination("Java for Spark campaigns", False, error.message, error.next_step)
+    return Examination("Java for Spark campaigns", True, str(java))
+
+
+def _packages(_store: Path) -> Examination:
+    import importlib.metadata
+    import importlib.util
+
+    needed = ("pyspark", "pyarrow", "hypothesis", "jinja2", "paramiko", "rich")
+    missing = [name for name in needed if importlib.util.find_spec(name) is None]
+    if missing:
+        return Examination("Python packages", False, f"without {', '.join(missing)}", "Run `make test` or reinstall.")
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in needed)
+    return Examination("Python packages", True, versions)
+
+
+def _simulated(_store: Path) -> Examination:
+    from faultline.harness.world.faults import CAPABILITIES
+
+    return Examination("Simulated world", True, f"can inject {', '.join(CAPABILITIES)}")
+
+
+def _local(_store: Path) -> Examination:
+    try:
+        with socket.create_server(("127.0.0.1", 0)):
+            pass
+    except OSError as error:
+        return Examination("Local world", False, f"no port on loopback: {error}", "Bring the interface lo up.")
+    from faultline.harness.world.faults import CAPABILITIES
+
+    return Examination("Local world", True, f"loopback ports; can inject {', '.join(CAPABILITIES)}")
+
+
+def _store(store: Path) -> Examination:
+    folder = next(parent for parent in [store.absolute(), *store.absolute().parents] if parent.exists())
+    healthy = os.access(folder, os.W_OK)
+    seen = f"{store} {'can' if healthy else 'cannot'} be written"
+    return Examination("Store", healthy, seen, "Choose another folder with --store DIR.")
+
+
+_EXAMINATIONS: tuple[Callable[[Path], Examination], ...] = (_python, _packages, _java, _simulated, _local, _store)

@@ -1,0 +1,62 @@
+"""Progress on standard error: a bar on a terminal, a plain line every few seconds elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from faultline.campaign.pipeline import Progress as CampaignProgress
+
+__all__ = ["campaign_progress"]
+
+_PLAIN_EVERY_S = 5.0
+
+Show = Callable[["CampaignProgress"], None]
+
+
+@contextlib.contextmanager
+def campaign_progress() -> Iterator[Show]:
+    """A function to call with each `Progress` of a campaign."""
+    if sys.stderr.isatty():
+        with _bar() as show:
+            yield show
+    else:
+        yield _plain_lines()
+
+
+@contextlib.contextmanager
+def _bar() -> Iterator[Show]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting Spark", total=None)
+
+        def show(progress: CampaignProgress) -> None:
+            bar.update(task, description=_phrase(progress), total=progress.total, completed=progress.finished)
+
+        yield show
+
+
+def _plain_lines() -> Show:
+    last_s = -_PLAIN_EVERY_S
+
+    def show(progress: CampaignProgress) -> None:
+        nonlocal last_s
+        now_s = time.monotonic()
+        if now_s - last_s >= _PLAIN_EVERY_S or progress.finished == progress.total:
+            last_s = now_s
+            click.echo(f"{progress.finished} of {progress.total} runs: {_phrase(progress)}", err=True)
+
+    return show
+
+
+def _phrase(progress: CampaignProgress) -> str:
+    return f"{progress.phase}, {progress.violations} violations" if progress.violations else progress.phase
