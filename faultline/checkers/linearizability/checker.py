@@ -1,0 +1,87 @@
+"""The linearizability checker: every key of a run must behave like one register that does one thing at a time.
+
+Keys are checked one by one (linearizability is local: Herlihy & Wing 1990, section 3), each with its own budget of
+steps, so that the verdict does not depend on the machine. A key whose budget ends is *unknown*, and the result says how
+far the search came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from faultline.checkers.linearizability.judgement import KeyJudgement, judge_register
+from faultline.checkers.linearizability.models import model_named
+from faultline.checkers.linearizability.operations import FailedCas, register_operations
+from faultline.harness.history import History
+from faultline.harness.run_record import RunRecord
+from faultline.harness.verdict import CheckResult, Verdict, merge
+
+__all__ = ["FINDINGS_MAX", "STEPS_MAX", "LinearizabilityChecker"]
+
+STEPS_MAX = 200_000
+"""The default budget of one key, in steps of search: a second or so of one core at the worst."""
+
+FINDINGS_MAX = 5
+"""How many illegal keys are reported one by one; the rest is counted."""
+
+
+class LinearizabilityChecker:
+    """Judges whether each key of a history is linearizable under `model`.
+
+    `steps_max` is the budget of each key; `failed_cas` says whether a compare-and-set that was refused is an
+    observation (`observe`) or nothing at all (`ignore`).
+    """
+
+    name = "linearizability"
+
+    def __init__(
+        self, model: str = "cas-register", *, steps_max: int = STEPS_MAX, failed_cas: FailedCas = "observe"
+    ) -> None:
+        self.model = model_named(model)
+        self.steps_max = steps_max
+        self.failed_cas = failed_cas
+
+    def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
+        """The verdict on `history`. Of `run` nothing is needed."""
+        judgements = [self.judge_key(history, key, rows) for key, rows in history.rows_by_key().items()]
+        return self._result(history, judgements)
+
+    def judge_key(self, history: History, key: str | None, rows: Sequence[int]) -> KeyJudgement:
+        """The verdict on one key, whose operations are in `rows`."""
+        operations = register_operations(history, rows, self.failed_cas, self.model.functions)
+        return judge_register(history, key, rows, operations, self.steps_max)
+
+    def _result(self, history: History, judgements: Sequence[KeyJudgement]) -> CheckResult:
+        findings = tuple(judgement.finding for judgement in judgements if judgement.finding is not None)
+        unknown = [judgement for judgement in judgements if judgement.verdict is Verdict.UNKNOWN]
+        return CheckResult(
+            checker=self.name,
+            verdict=merge(judgement.verdict for judgement in judgements),
+            sentence=_sentence(len(history), len(judgements), [finding.sentence for finding in findings], unknown),
+            findings=findings[:FINDINGS_MAX],
+            detail=self._detail(judgements, unknown),
+        )
+
+    def _detail(self, judgements: Sequence[KeyJudgement], unknown: Sequence[KeyJudgement]) -> dict[str, Any]:
+        return {
+            "model": self.model.name,
+            "failed_cas": self.failed_cas,
+            "keys": len(judgements),
+            "illegal_keys": sum(judgement.verdict is Verdict.VIOLATION for judgement in judgements),
+            "unknown_keys": {str(judgement.key): [judgement.placed, judgement.completed] for judgement in unknown},
+            "steps": sum(judgement.steps for judgement in judgements),
+        }
+
+
+def _sentence(operations: int, keys: int, sentences: Sequence[str], unknown: Sequence[KeyJudgement]) -> str:
+    if sentences:
+        more = f" {len(sentences) - 1} more of {keys} keys are illegal too." if len(sentences) > 1 else ""
+        return sentences[0] + more
+    if unknown:
+        least = min(unknown, key=lambda judgement: judgement.placed / judgement.completed)
+        return (
+            f"The search for a linearization of {len(unknown)} of {keys} keys ran out of steps; of {least.key} it placed "
+            f"{least.placed} of {least.completed} completed operations."
+        )
+    return f"All {operations} operations on {keys} keys are linearizable."

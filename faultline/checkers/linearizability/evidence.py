@@ -1,0 +1,110 @@
+"""From an illegal register history to the few operations that prove it.
+
+First the history is cut where it becomes illegal: at the first return, in order of returns, by which its operation
+cannot have been linearized. What was open then may still happen, or not. The rest is `minimise`d, and the port of
+Porcupine has the last word on what remains: every step was a relaxation, so what it refuses, it would refuse in full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from faultline.checkers.linearizability.minimise import minimise
+from faultline.checkers.linearizability.models import referee_operations, register_model
+from faultline.checkers.linearizability.operations import (
+    AVOID,
+    BEGINNING,
+    INFINITY,
+    OBSERVE,
+    WRITE,
+    RegisterOperation,
+)
+from faultline.checkers.linearizability.search import SearchResult, search
+from faultline.checkers.porcupine import CheckResult, check_operations_timeout
+from faultline.harness.errors import HarnessError
+
+__all__ = ["RegisterEvidence", "illegal_prefix", "relaxations", "register_evidence"]
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterEvidence:
+    """A confirmed core.
+
+    `core` holds the operations as far as they constrain, in order of call; `refused` is the first of them, in order of
+    returns, that cannot be placed; `order` is the longest way the others can be placed before it, `state` where that
+    ends; `longest_prefix` counts the completed operations of the whole history before the first that cannot be placed.
+    """
+
+    core: tuple[RegisterOperation, ...]
+    refused: RegisterOperation
+    order: tuple[RegisterOperation, ...]
+    state: Hashable
+    longest_prefix: int
+    is_minimal: bool
+
+
+def register_evidence(
+    operations: Sequence[RegisterOperation], found: SearchResult, initial: Hashable, steps_max: int
+) -> RegisterEvidence | None:
+    """The evidence for what `search` `found` illegal; None when the referee could not confirm it within `steps_max`."""
+
+    def is_illegal(candidate: Sequence[RegisterOperation]) -> bool:
+        return search(candidate, initial, steps_max).result is CheckResult.ILLEGAL
+
+    core, is_minimal = minimise(illegal_prefix(operations, found.furthest), is_illegal, relaxations)
+    verdict = check_operations_timeout(register_model(initial), referee_operations(core), steps_max=steps_max)
+    if verdict is CheckResult.OK:
+        raise HarnessError(
+            "The two linearizability searches disagree about the same few operations, so one of them is wrong.",
+            f"Report this as a bug of Faultline, with the operations: {core!r}.",
+        )
+    if verdict is CheckResult.UNKNOWN:
+        return None
+    final = search(core, initial, steps_max)
+    refused = sorted((operation for operation in core if operation.return_ != INFINITY), key=_by_return)[final.furthest]
+    return RegisterEvidence(tuple(core), refused, tuple(final.order), final.state, found.furthest, is_minimal)
+
+
+def _by_return(operation: RegisterOperation) -> int:
+    return operation.return_
+
+
+def illegal_prefix(operations: Sequence[RegisterOperation], furthest: int) -> list[RegisterOperation]:
+    """The history up to the return of the completed operation number `furthest`, in order of return.
+
+    Operations that return later are pending, and those of them that only observe are left out.
+    """
+    cut = sorted(operation.return_ for operation in operations if operation.return_ != INFINITY)[furthest]
+    prefix: list[RegisterOperation] = []
+    for operation in operations:
+        if operation.return_ <= cut:
+            prefix.append(operation)
+        elif operation.call < cut and operation.kind >= WRITE:
+            prefix.append(operation._replace(return_=INFINITY))
+    return prefix
+
+
+def relaxations(operation: RegisterOperation, among: Sequence[RegisterOperation]) -> list[RegisterOperation | None]:
+    """Sound ways to make `operation` constrain less, strongest first; empty when it constrains nothing any more."""
+    if operation.kind in (OBSERVE, AVOID):
+        return [None]
+    weaker: list[RegisterOperation | None] = []
+    if not _is_of_use(operation, among):
+        weaker.append(None)
+    free = operation._replace(call=BEGINNING, return_=INFINITY)
+    steps = (free, operation._replace(return_=INFINITY), operation._replace(call=BEGINNING))
+    weaker += [step for step in dict.fromkeys(steps) if step != operation]
+    return weaker
+
+
+def _is_of_use(operation: RegisterOperation, among: Sequence[RegisterOperation]) -> bool:
+    """Whether the effect of `operation` may be what makes another one of `among` legal.
+
+    One that demands its value is; and so is any failed compare-and-set, which needs some other value than its own.
+    """
+    return any(
+        other.kind == AVOID or (other.kind != WRITE and other.demand == operation.produce)
+        for other in among
+        if other is not operation
+    )

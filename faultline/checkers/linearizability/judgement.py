@@ -1,0 +1,139 @@
+"""Judging one key of a history: search, proof, core, name and sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import msgspec
+
+from faultline.checkers.linearizability.classify import classify
+from faultline.checkers.linearizability.evidence import RegisterEvidence, register_evidence
+from faultline.checkers.linearizability.explain import explain
+from faultline.checkers.linearizability.operations import INFINITY, RegisterOperation
+from faultline.checkers.linearizability.search import search
+from faultline.checkers.linearizability.witness import is_linearization
+from faultline.checkers.porcupine import CheckResult
+from faultline.harness.errors import HarnessError
+from faultline.harness.history import History
+from faultline.harness.verdict import Finding, Verdict
+
+__all__ = ["KeyJudgement", "core_rows", "judge_register"]
+
+CHECKER = "linearizability"
+
+
+class KeyJudgement(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdict on one key: `placed` of `completed` operations could be put in order, in `steps` steps of search."""
+
+    key: str | None
+    verdict: Verdict
+    completed: int
+    placed: int
+    steps: int
+    finding: Finding | None = None
+
+
+def judge_register(
+    history: History,
+    key: str | None,
+    rows: Sequence[int],
+    operations: Sequence[RegisterOperation],
+    steps_max: int,
+    initial: Hashable = None,
+) -> KeyJudgement:
+    """Judge the register `key`, whose `operations` come from `rows`. Every answer has been verified independently."""
+    found = search(operations, initial, steps_max)
+    if found.result is CheckResult.OK:
+        if not is_linearization(found.order, operations, initial):
+            raise HarnessError(
+                f"The linearization found for key {key!r} does not hold when it is replayed.",
+                "Report this as a bug of Faultline, with the run's folder.",
+            )
+        return _judgement(key, Verdict.PASS, operations, found.furthest, found.steps)
+    evidence = None
+    if found.result is CheckResult.ILLEGAL:
+        evidence = register_evidence(operations, found, initial, steps_max)
+    if evidence is None:
+        return _judgement(key, Verdict.UNKNOWN, operations, found.furthest, found.steps)
+    finding = _finding(history, key, rows, operations, evidence)
+    return _judgement(key, Verdict.VIOLATION, operations, found.furthest, found.steps, finding)
+
+
+def _judgement(
+    key: str | None,
+    verdict: Verdict,
+    operations: Sequence[RegisterOperation],
+    placed: int,
+    steps: int,
+    finding: Finding | None = None,
+) -> KeyJudgement:
+    completed = sum(operation[4] != INFINITY for operation in operations)
+    return KeyJudgement(key=key, verdict=verdict, completed=completed, placed=placed, steps=steps, finding=finding)
+
+
+def _finding(
+    history: History,
+    key: str | None,
+    rows: Sequence[int],
+    operations: Sequence[RegisterOperation],
+    evidence: RegisterEvidence,
+) -> Finding:
+    anomaly = classify(history, rows, operations, evidence)
+    shown = {operation.row for operation in evidence.core} | {anomaly.accused}
+    if anomaly.against is not None:
+        shown.add(anomaly.against)
+    return Finding(
+        checker=CHECKER,
+        anomaly=anomaly.name,
+        sentence=explain(history, key, anomaly, len(shown)),
+        key=key,
+        operations=tuple(sorted(shown)),
+        time_us=history.complete_us[anomaly.accused],
+        node=history.node[anomaly.accused] or None,
+        detail=_detail(history, evidence, sorted(shown)),
+    )
+
+
+def _detail(history: History, evidence: RegisterEvidence, rows: Sequence[int]) -> dict[str, Any]:
+    placed = [operation.row for operation in evidence.order]
+    roles = {operation.row: "optional" if operation.return_ == INFINITY else "bound" for operation in evidence.core}
+    roles[evidence.refused.row] = "refused"
+    return {
+        "core": core_rows(history, rows, roles),
+        "order": placed,
+        "state": _plain(history, evidence),
+        "refused": [operation.row for operation in evidence.core if operation.row not in placed],
+        "longest_prefix": evidence.longest_prefix,
+        "minimal": evidence.is_minimal,
+    }
+
+
+def _plain(history: History, evidence: RegisterEvidence) -> Any:
+    """The register's value at the dead end, as it stands in the history."""
+    for operation in reversed(evidence.order):
+        if operation.produce is not None and operation.produce == evidence.state:
+            value = history.value[operation.row]
+            return value[1] if history.f[operation.row] == "cas" else value
+    return evidence.state
+
+
+def core_rows(history: History, rows: Sequence[int], roles: dict[int, str]) -> list[dict[str, Any]]:
+    """The operations of a core as plain data, in order of invocation, each with its role in the argument."""
+    return [
+        {
+            "row": row,
+            "role": roles.get(row, "context"),
+            "process": history.process[row],
+            "node": history.node[row],
+            "f": history.f[row],
+            "key": history.key[row],
+            "value": history.value[row],
+            "outcome": history.outcome[row],
+            "result": history.result[row],
+            "error": history.error[row],
+            "invoke_us": history.invoke_us[row],
+            "complete_us": history.complete_us[row],
+        }
+        for row in rows
+    ]

@@ -1,0 +1,117 @@
+"""Porcupine's entry points: check a history of operations or events, with a budget, with an explanation.
+
+The history is split by the model into parts that are searched one after the other; it is linearizable when every part
+is (P-compositionality: Horn & Kroening, "Faster linearizability checking via P-compositionality", 2015). `steps_max` is
+the number of steps each part may take, `timeout_s` the seconds all of them may take together; when either runs out in
+some part and no other part is illegal, the result is UNKNOWN.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TypeVar
+
+from faultline.checkers.porcupine.entries import operations_of_events
+from faultline.checkers.porcupine.information import LinearizationInfo
+from faultline.checkers.porcupine.model import CheckResult, Event, Model, Operation
+from faultline.checkers.porcupine.search import Budget, PartResult, check_single
+
+__all__ = [
+    "check_events",
+    "check_events_timeout",
+    "check_events_verbose",
+    "check_operations",
+    "check_operations_timeout",
+    "check_operations_verbose",
+]
+
+State = TypeVar("State")
+Input = TypeVar("Input")
+Output = TypeVar("Output")
+
+
+def check_operations(model: Model[State, Input, Output], history: Sequence[Operation[Input, Output]]) -> bool:
+    """Whether `history` is linearizable, however long it takes to know."""
+    return _check(model, model.partition(history), Budget(), False)[0] is CheckResult.OK
+
+
+def check_operations_timeout(
+    model: Model[State, Input, Output],
+    history: Sequence[Operation[Input, Output]],
+    timeout_s: float | None = None,
+    *,
+    steps_max: int | None = None,
+) -> CheckResult:
+    """Whether `history` is linearizable, or UNKNOWN when the budget ends first. None means no limit."""
+    return _check(model, model.partition(history), _budget(timeout_s, steps_max), False)[0]
+
+
+def check_operations_verbose(
+    model: Model[State, Input, Output],
+    history: Sequence[Operation[Input, Output]],
+    timeout_s: float | None = None,
+    *,
+    steps_max: int | None = None,
+) -> tuple[CheckResult, LinearizationInfo[Input, Output]]:
+    """Like `check_operations_timeout`, with the longest partial linearizations. Looks at every part, illegal or not."""
+    return _check(model, model.partition(history), _budget(timeout_s, steps_max), True)
+
+
+def check_events(model: Model[State, Input, Output], history: Sequence[Event[Input, Output]]) -> bool:
+    """Whether the event history is linearizable, however long it takes to know."""
+    return _check(model, _parts(model, history), Budget(), False)[0] is CheckResult.OK
+
+
+def check_events_timeout(
+    model: Model[State, Input, Output],
+    history: Sequence[Event[Input, Output]],
+    timeout_s: float | None = None,
+    *,
+    steps_max: int | None = None,
+) -> CheckResult:
+    """Whether the event history is linearizable, or UNKNOWN when the budget ends first."""
+    return _check(model, _parts(model, history), _budget(timeout_s, steps_max), False)[0]
+
+
+def check_events_verbose(
+    model: Model[State, Input, Output],
+    history: Sequence[Event[Input, Output]],
+    timeout_s: float | None = None,
+    *,
+    steps_max: int | None = None,
+) -> tuple[CheckResult, LinearizationInfo[Input, Output]]:
+    """Like `check_events_timeout`, with the longest partial linearizations."""
+    return _check(model, _parts(model, history), _budget(timeout_s, steps_max), True)
+
+
+def _parts(
+    model: Model[State, Input, Output], history: Sequence[Event[Input, Output]]
+) -> list[Sequence[Operation[Input, Output]]]:
+    return [operations_of_events(part) for part in model.partition_event(history)]
+
+
+def _budget(timeout_s: float | None, steps_max: int | None) -> Budget:
+    return Budget(steps_max, None if timeout_s is None else time.monotonic() + timeout_s)
+
+
+def _check(
+    model: Model[State, Input, Output],
+    parts: Sequence[Sequence[Operation[Input, Output]]],
+    budget: Budget,
+    verbose: bool,
+) -> tuple[CheckResult, LinearizationInfo[Input, Output]]:
+    checked: list[PartResult] = []
+    for part in parts:
+        checked.append(check_single(model, part, budget, verbose))
+        if checked[-1].result is CheckResult.ILLEGAL and not verbose:
+            break
+    results = {part_result.result for part_result in checked}
+    linearizations = [part_result.linearizations for part_result in checked]
+    return _merge(results), LinearizationInfo(parts[: len(checked)], linearizations)
+
+
+def _merge(results: set[CheckResult]) -> CheckResult:
+    if CheckResult.ILLEGAL in results:
+        return CheckResult.ILLEGAL
+    return CheckResult.UNKNOWN if CheckResult.UNKNOWN in results else CheckResult.OK

@@ -1,0 +1,51 @@
+"""What a verbose check found out, and notes on its time axis: the data behind any drawing of a history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from faultline.checkers.porcupine.model import Operation
+
+__all__ = ["Annotation", "LinearizationInfo"]
+
+Input = TypeVar("Input")
+Output = TypeVar("Output")
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """A note beside a history: a point (`end` is None) or a span of time, at a client's row or under a `tag` of its own."""
+
+    start: int
+    description: str
+    end: int | None = None
+    client_id: int | None = None
+    tag: str = ""
+    details: str = ""
+
+
+@dataclass(slots=True)
+class LinearizationInfo(Generic[Input, Output]):
+    """For each part its operations and its longest partial linearizations.
+
+    A linearization is a tuple of positions in `history[part]`. For a linearizable part there is exactly one, and it is
+    complete (but for pending operations); otherwise there is, for every operation that can be linearized at all, one
+    that is the longest to contain it.
+    """
+
+    history: Sequence[Sequence[Operation[Input, Output]]] = ()
+    partial_linearizations: Sequence[Sequence[tuple[int, ...]]] = ()
+    annotations: list[Annotation] = field(default_factory=list)
+
+    def partial_linearizations_operations(self) -> list[list[list[Operation[Input, Output]]]]:
+        """The same with the operations themselves instead of their positions."""
+        return [
+            [[operations[position] for position in linearization] for linearization in linearizations]
+            for operations, linearizations in zip(self.history, self.partial_linearizations, strict=True)
+        ]
+
+    def add_annotations(self, annotations: Iterable[Annotation]) -> None:
+        """Put notes (faults, phases) beside the history."""
+        self.annotations.extend(annotations)
