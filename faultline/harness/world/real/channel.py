@@ -1,0 +1,167 @@
+"""Single-socket channels: one TCP connection carries all messages of one direction (Joshi, "Single Socket Channel").
+
+Over one connection messages arrive in the order they were sent. When it breaks, what was under way is lost and
+the channel connects again by itself; messages sent to a peer that cannot be reached are lost at once, so that a peer
+that comes back is not flooded with a stale past.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from faultline.harness.world.framing import FrameDecoder, FrameError
+from faultline.harness.world.real.wire import WireError, decode_hello, encode_hello
+
+__all__ = ["Address", "InboundConnection", "OutgoingChannel", "WRITE_BUFFER_BYTES_MAX"]
+
+Address = tuple[str, int]
+"""Host and port."""
+
+WRITE_BUFFER_BYTES_MAX = 16 * 1024 * 1024
+"""Beyond this many unread bytes messages to a stalled peer are lost instead of filling the memory."""
+
+_BACKOFF_S_MIN = 0.01
+_BACKOFF_S_MAX = 0.16
+
+
+class _ChannelProtocol(asyncio.Protocol):
+    """The connection of an OutgoingChannel; lives as long as the TCP connection does."""
+
+    def __init__(self, on_payload: Callable[[bytes], None] | None) -> None:
+        self._decoder = FrameDecoder()
+        self._on_payload = on_payload
+        self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def data_received(self, data: bytes) -> None:
+        if self._on_payload is not None:
+            for payload in self._decoder.feed(data):
+                self._on_payload(payload)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.closed.done():
+            self.closed.set_result(None)
+
+
+class OutgoingChannel:
+    """A connection to one peer that introduces itself as `name` and heals itself.
+
+    `address` is asked before each attempt and may answer None while nobody knows where the peer is. `on_payload`
+    receives what the peer sends back over the same connection.
+    """
+
+    def __init__(
+        self, name: str, address: Callable[[], Address | None], on_payload: Callable[[bytes], None] | None = None
+    ) -> None:
+        self._name = name
+        self._address = address
+        self._on_payload = on_payload
+        self._transport: asyncio.Transport | None = None
+        self._connecting = True
+        self._queue: list[bytes] = []
+        self.lost = 0
+        self._task = asyncio.get_running_loop().create_task(self._stay_connected())
+
+    def send(self, frame: bytes) -> None:
+        """Send `frame`, or lose it when the peer cannot be reached."""
+        if self._transport is not None:
+            if self._transport.get_write_buffer_size() <= WRITE_BUFFER_BYTES_MAX:
+                self._transport.write(frame)
+                return
+        elif self._connecting:
+            self._queue.append(frame)
+            return
+        self.lost += 1
+
+    def close(self) -> None:
+        """Drop the connection and whatever it had not sent."""
+        self._task.cancel()
+        self._connecting = False
+        self._queue.clear()
+        if self._transport is not None:
+            self._transport.abort()
+            self._transport = None
+
+    async def _stay_connected(self) -> None:
+        backoff_s = _BACKOFF_S_MIN
+        while True:
+            self._connecting = True
+            protocol = await self._connect()
+            self._connecting = False
+            if protocol is not None:
+                backoff_s = _BACKOFF_S_MIN
+                await protocol.closed
+                self._transport = None
+            self.lost += len(self._queue)
+            self._queue.clear()
+            await asyncio.sleep(backoff_s)
+            backoff_s = min(backoff_s * 2, _BACKOFF_S_MAX)
+
+    async def _connect(self) -> _ChannelProtocol | None:
+        address = self._address()
+        if address is None:
+            return None
+        try:
+            transport, protocol = await asyncio.get_running_loop().create_connection(
+                lambda: _ChannelProtocol(self._on_payload), *address
+            )
+        except OSError:
+            return None
+        self._transport = transport
+        transport.write(encode_hello(self._name) + b"".join(self._queue))
+        self._queue.clear()
+        return protocol
+
+
+class InboundConnection(asyncio.Protocol):
+    """A connection that a peer or client made to us: a hello, then payloads.
+
+    `on_hello(name, connection)` and `on_payload(name, payload)` are called in order; `on_lost(name, connection)` once,
+    when a connection that said hello is gone. A caller that does not speak frames is hung up on.
+    """
+
+    def __init__(
+        self,
+        on_hello: Callable[[str, InboundConnection], None],
+        on_payload: Callable[[str, bytes], None],
+        on_lost: Callable[[str, InboundConnection], None],
+    ) -> None:
+        self._on_hello = on_hello
+        self._on_payload = on_payload
+        self._on_lost = on_lost
+        self._decoder = FrameDecoder()
+        self._name: str | None = None
+        self.transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for payload in self._decoder.feed(data):
+                self._take(payload)
+        except (FrameError, WireError) as error:
+            print(f"connection from {self._name or 'a stranger'} dropped: {error}", flush=True)
+            self.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._name is not None:
+            self._on_lost(self._name, self)
+
+    def send(self, frame: bytes) -> None:
+        """Send `frame` back to the caller; lost when the caller does not read."""
+        if self.transport is not None and self.transport.get_write_buffer_size() <= WRITE_BUFFER_BYTES_MAX:
+            self.transport.write(frame)
+
+    def close(self) -> None:
+        """Hang up."""
+        if self.transport is not None:
+            self.transport.abort()
+
+    def _take(self, payload: bytes) -> None:
+        if self._name is None:
+            self._name = decode_hello(payload)
+            self._on_hello(self._name, self)
+        else:
+            self._on_payload(self._name, payload)

@@ -1,0 +1,175 @@
+"""The fault port of the local world. Actions return when the kernel, the proxy or the node confirms them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from typing import TypeVar
+
+from faultline.harness.errors import HarnessError
+from faultline.harness.world.faults import CAPABILITIES, LinkQuality
+from faultline.harness.world.ports import Link, NodeId
+from faultline.harness.world.real.clock import ClockSetting, machine_monotonic_us
+from faultline.harness.world.real.cluster import LocalCluster
+from faultline.harness.world.real.control import ClockReading
+
+__all__ = ["LocalFaultPort"]
+
+LOOP_TIMEOUT_S = 10.0
+CLOCK_TIMEOUT_S = 2.0
+Result = TypeVar("Result")
+
+
+class LocalFaultPort:
+    """Implements `faultline.harness.world.faults.FaultPort`; to be used from a thread that is not the event loop's."""
+
+    capabilities = frozenset(CAPABILITIES)
+
+    def __init__(self, cluster: LocalCluster, loop: asyncio.AbstractEventLoop) -> None:
+        self.nodes = cluster.nodes
+        self._cluster = cluster
+        self._loop = loop
+
+    # -- roles --------------------------------------------------------------------------------------------------
+
+    def leader(self) -> NodeId | None:
+        """The live, unpaused node that says it leads in the highest generation."""
+        return self._cluster.leader()
+
+    def role(self, node: NodeId) -> str:
+        """The role the node says it has; `dead` without a process, `unknown` when it does not answer."""
+        if not self.is_alive(node):
+            return "dead"
+        status = self._cluster.status(node)
+        return status.role if status is not None else "unknown"
+
+    # -- links --------------------------------------------------------------------------------------------------
+
+    def cut(self, links: Iterable[Link]) -> None:
+        """Swallow every message on `links` from now on."""
+        self._set_cut(tuple(links), True)
+
+    def restore(self, links: Iterable[Link]) -> None:
+        """Let messages pass over `links` again."""
+        self._set_cut(tuple(links), False)
+
+    def is_cut(self, link: Link) -> bool:
+        """Does the link's proxy swallow a probe?"""
+        return self._in_loop(self._cluster.mesh.links[link].swallows_a_probe)
+
+    def degrade(self, links: Iterable[Link], quality: LinkQuality) -> None:
+        """Give `links` the `quality`."""
+        chosen = tuple(links)
+
+        def apply() -> None:
+            for link in chosen:
+                self._cluster.mesh.links[link].quality = quality
+
+        self._in_loop(apply)
+
+    def quality(self, link: Link) -> LinkQuality:
+        """The quality in force on `link`."""
+        return self._in_loop(lambda: self._cluster.mesh.links[link].quality)
+
+    # -- processes ----------------------------------------------------------------------------------------------
+
+    def kill(self, node: NodeId) -> None:
+        """SIGKILL; returns when the process is gone."""
+        self._cluster.processes[node].kill()
+
+    def restart(self, node: NodeId) -> None:
+        """Start a dead node anew over its files; returns when it listens."""
+        process = self._cluster.processes[node]
+        if not process.is_alive():
+            process.kill()
+            self._in_loop(lambda: self._cluster.spawn(node))
+            process.wait_until_up()
+
+    def is_alive(self, node: NodeId) -> bool:
+        """Does the kernel know the process?"""
+        return self._cluster.processes[node].is_alive()
+
+    def pause(self, node: NodeId) -> None:
+        """SIGSTOP; returns when the kernel says the process is stopped."""
+        self._cluster.processes[node].pause()
+
+    def resume(self, node: NodeId) -> None:
+        """SIGCONT; returns when the kernel says the process goes on."""
+        self._cluster.processes[node].resume()
+
+    def is_paused(self, node: NodeId) -> bool:
+        """Does the kernel say the process is stopped?"""
+        return self._cluster.processes[node].is_paused()
+
+    # -- clocks -------------------------------------------------------------------------------------------------
+
+    def step_clock(self, node: NodeId, delta_us: int) -> None:
+        """Move the node's wall clock by `delta_us`."""
+        self._set_clock(node, self._cluster.clocks[node].stepped(delta_us))
+
+    def drift_clock(self, node: NodeId, rate_ppm: int) -> None:
+        """Let both clocks of the node run fast by `rate_ppm`."""
+        self._set_clock(node, self._cluster.clocks[node].drifting(rate_ppm, machine_monotonic_us()))
+
+    def reset_clock(self, node: NodeId) -> None:
+        """Put the node's wall clock right and end its drift."""
+        self._set_clock(node, ClockSetting())
+
+    def clock_offset_us(self, node: NodeId) -> int:
+        """The node's wall clock minus true time, as the node reads both; from its setting when it cannot answer."""
+        reading = self._reading(node)
+        if reading is None:
+            return self._cluster.clocks[node].skew_us(machine_monotonic_us())
+        return reading.wall_us - reading.true_us
+
+    def clock_rate_ppm(self, node: NodeId) -> int:
+        """The drift in force, as the node says; from its setting when it cannot answer."""
+        reading = self._reading(node)
+        return reading.rate_ppm if reading is not None else self._cluster.clocks[node].rate_ppm
+
+    def _set_clock(self, node: NodeId, setting: ClockSetting) -> None:
+        # A dead or stopped node cannot confirm: it starts under the setting, or reads it when it goes on.
+        self._cluster.clocks[node] = setting
+        process = self._cluster.processes[node]
+        if process.is_alive():
+            timeout_s = 0.0 if process.is_paused() else CLOCK_TIMEOUT_S
+            self._tolerate(lambda: process.control.set_clock(setting, timeout_s))
+
+    def _reading(self, node: NodeId) -> ClockReading | None:
+        process = self._cluster.processes[node]
+        if not process.is_alive() or process.is_paused():
+            return None
+        return self._tolerate(lambda: process.control.clock(CLOCK_TIMEOUT_S))
+
+    @staticmethod
+    def _tolerate(question: Callable[[], Result]) -> Result | None:
+        try:
+            return question()
+        except (TimeoutError, OSError):
+            return None
+
+    # -- the event loop -----------------------------------------------------------------------------------------
+
+    def _set_cut(self, links: tuple[Link, ...], cut: bool) -> None:
+        def apply() -> None:
+            for link in links:
+                self._cluster.mesh.links[link].set_cut(cut)
+
+        self._in_loop(apply)
+
+    def _in_loop(self, action: Callable[[], Result]) -> Result:
+        """Run `action` in the loop's thread and wait for its result."""
+        done: Future[Result] = Future()
+
+        def run() -> None:
+            try:
+                done.set_result(action())
+            except BaseException as error:
+                done.set_exception(error)
+
+        self._loop.call_soon_threadsafe(run)
+        try:
+            return done.result(LOOP_TIMEOUT_S)
+        except TimeoutError as error:
+            raise HarnessError("The harness's own event loop did not answer.", "Is the machine overloaded?") from error

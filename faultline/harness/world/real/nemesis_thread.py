@@ -1,0 +1,98 @@
+"""The nemesis of a local run: a thread that carries out the plan's faults in order of time, then heals everything.
+
+A thread, because killing, waiting and probing block, and the proxies and clients in the event loop must not. A fault that
+raises is recorded as an error of the harness and never stops the others, nor the heal.
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+from collections.abc import Callable
+
+from faultline.harness.fault_schedule import FaultSchedule
+from faultline.harness.plan import Plan
+
+__all__ = ["NemesisThread"]
+
+JOIN_TIMEOUT_S = 30.0
+
+
+class NemesisThread:
+    """Runs `schedule` by the run's clock `now_us`; `on_healed` is called in the thread when the heal is done."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        schedule: FaultSchedule,
+        now_us: Callable[[], int],
+        on_healed: Callable[[], None],
+        errors: list[str],
+    ) -> None:
+        self._plan = plan
+        self._schedule = schedule
+        self._now_us = now_us
+        self._on_healed = on_healed
+        self._errors = errors
+        self._agenda: list[tuple[int, int, Callable[[], None]]] = []
+        self._entered = 0
+        self._hurry = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="nemesis", daemon=True)
+
+    def start(self) -> None:
+        """Begin; times of the plan count from the run's clock."""
+        for number, fault in enumerate(self._plan.faults):
+            self._enter(fault.at_us, self._start_of(number))
+            self._enter(fault.stop_us, lambda number=number: self._schedule.stop(number))  # type: ignore[misc]
+        self._thread.start()
+
+    def heal_now(self) -> None:
+        """Start no more faults, heal at once."""
+        self._hurry.set()
+
+    def join(self) -> bool:
+        """Wait until the thread has healed and ended; False when it does not come to an end."""
+        if self._thread.ident is not None:
+            self._thread.join(JOIN_TIMEOUT_S)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while self._agenda and self._agenda[0][0] < self._plan.heal_us:
+            at_us, _, action = heapq.heappop(self._agenda)
+            if self._wait_until(at_us):
+                break
+            self._attempt(action, "A fault")
+        self._wait_until(self._plan.heal_us)
+        self._attempt(self._schedule.heal, "The heal")
+        self._on_healed()
+
+    def _wait_until(self, at_us: int) -> bool:
+        """Wait for the run's time `at_us`; True when the nemesis was told to hurry instead."""
+        return self._hurry.wait(max(at_us - self._now_us(), 0) / 1_000_000)
+
+    def _attempt(self, action: Callable[[], None], what: str) -> None:
+        try:
+            action()
+        except Exception as error:
+            self._errors.append(f"{what} could not be carried out at {self._now_us()} us: {error!r}")
+
+    def _enter(self, at_us: int, action: Callable[[], None]) -> None:
+        self._entered += 1
+        heapq.heappush(self._agenda, (at_us, self._entered, action))
+
+    def _start_of(self, number: int) -> Callable[[], None]:
+        def start() -> None:
+            self._schedule.start(number)
+            tick_us = self._schedule.tick_us(number)
+            if tick_us:
+                self._enter(self._now_us() + tick_us, self._tick_of(number, tick_us, 1))
+
+        return start
+
+    def _tick_of(self, number: int, tick_us: int, count: int) -> Callable[[], None]:
+        def tick() -> None:
+            if self._schedule.is_active(number):
+                self._schedule.tick(number, count)
+                self._enter(self._now_us() + tick_us, self._tick_of(number, tick_us, count + 1))
+
+        return tick

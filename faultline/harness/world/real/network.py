@@ -1,0 +1,117 @@
+"""The network port over TCP: a node's channels to its peers and answers to its callers, and a client's channels to nodes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from faultline.harness.world.ports import NodeId
+from faultline.harness.world.real.channel import Address, InboundConnection, OutgoingChannel
+from faultline.harness.world.real.outbox import Outbox
+from faultline.harness.world.real.wire import MessageCodec
+
+__all__ = ["ClientNetwork", "NodeNetwork"]
+
+Receive = Callable[[NodeId, Any], None]
+
+
+class NodeNetwork:
+    """A node's network: one outgoing channel per peer, and everyone else is answered over their own connection.
+
+    Messages leave through the outbox, so none overtakes a write that it may promise. `receive` gets what arrives.
+    """
+
+    def __init__(
+        self, node_id: NodeId, peers: Mapping[NodeId, Address], codec: MessageCodec, outbox: Outbox, receive: Receive
+    ) -> None:
+        self._node_id = node_id
+        self._peers = peers
+        self._codec = codec
+        self._outbox = outbox
+        self._receive = receive
+        self._channels: dict[NodeId, OutgoingChannel] = {}
+        self._callers: dict[str, InboundConnection] = {}
+
+    def connect(self) -> None:
+        """Open the channels to all peers."""
+        for peer, address in self._peers.items():
+            self._channels[peer] = OutgoingChannel(self._node_id, lambda address=address: address)
+
+    async def listen(self, host: str) -> tuple[asyncio.Server, int]:
+        """Accept connections on any free port; returns the server and its port."""
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(
+            lambda: InboundConnection(self._caller_came, self._payload_came, self._caller_left), host, 0
+        )
+        return server, server.sockets[0].getsockname()[1]
+
+    def send(self, to: NodeId, message: msgspec.Struct) -> None:
+        """Send after every earlier write of this node is durable."""
+        frame = self._codec.encode_frame(message)
+        self._outbox.submit(lambda: self._release(to, frame))
+
+    def send_ahead(self, to: NodeId, message: msgspec.Struct) -> None:
+        """Send at once."""
+        self._release(to, self._codec.encode_frame(message))
+
+    def _release(self, to: NodeId, frame: bytes) -> None:
+        channel = self._channels.get(to)
+        if channel is not None:
+            channel.send(frame)
+        elif to == self._node_id:
+            message = self._codec.decode(frame[4:])
+            asyncio.get_running_loop().call_soon(self._receive, self._node_id, message)
+        elif (caller := self._callers.get(to)) is not None:
+            caller.send(frame)
+
+    def _caller_came(self, name: str, connection: InboundConnection) -> None:
+        self._callers[name] = connection
+
+    def _payload_came(self, name: str, payload: bytes) -> None:
+        self._receive(NodeId(name), self._codec.decode(payload))
+
+    def _caller_left(self, name: str, connection: InboundConnection) -> None:
+        if self._callers.get(name) is connection:
+            del self._callers[name]
+
+
+class ClientNetwork:
+    """A client's network: a channel to each node it has something to say to, opened when it first does."""
+
+    def __init__(
+        self, client_id: NodeId, address_of: Callable[[NodeId], Address | None], codec: MessageCodec, receive: Receive
+    ) -> None:
+        self._client_id = client_id
+        self._address_of = address_of
+        self._codec = codec
+        self._receive = receive
+        self._channels: dict[NodeId, OutgoingChannel] = {}
+        self._closed = False
+
+    def send(self, to: NodeId, message: msgspec.Struct) -> None:
+        """Send `message` to the node `to`."""
+        if self._closed:
+            return
+        channel = self._channels.get(to)
+        if channel is None:
+            channel = self._channels[to] = OutgoingChannel(
+                self._client_id, lambda: self._address_of(to), lambda payload: self._take(to, payload)
+            )
+        channel.send(self._codec.encode_frame(message))
+
+    def send_ahead(self, to: NodeId, message: msgspec.Struct) -> None:
+        """The same as `send`: a client's writes are not durable anyway."""
+        self.send(to, message)
+
+    def close(self) -> None:
+        """Hang up on all nodes; nothing is received any more."""
+        self._closed = True
+        for channel in self._channels.values():
+            channel.close()
+
+    def _take(self, source: NodeId, payload: bytes) -> None:
+        if not self._closed:
+            self._receive(source, self._codec.decode(payload))

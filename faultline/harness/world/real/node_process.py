@@ -1,0 +1,193 @@
+"""One node as an operating-system process: `python -m faultline.harness.world.real.node_process CONFIG.json`.
+
+Its standard input is the control channel to the harness (see `control`). The process has no life of its own: it ends when
+the harness does, even when it is stopped at that moment. A handler that raises and a disk that refuses an fsync end it
+too, as they would end a server that takes its own errors seriously; the reason is in its log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import os
+import signal
+import socket
+import sys
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from faultline.harness.system import NodeSystem
+from faultline.harness.world.framing import FrameDecoder
+from faultline.harness.world.ports import Node, NodeId
+from faultline.harness.world.real.channel import Address
+from faultline.harness.world.real.clock import ClockSetting, SkewedClock
+from faultline.harness.world.real.control import (
+    QUESTIONS,
+    AskStatus,
+    ClockReading,
+    SetClock,
+    Started,
+    StatusReply,
+    encode_control,
+)
+from faultline.harness.world.real.network import NodeNetwork
+from faultline.harness.world.real.outbox import Outbox
+from faultline.harness.world.real.ports import RealPorts
+from faultline.harness.world.real.random_source import WeatherRandom
+from faultline.harness.world.real.storage import BufferedStorage, Disk
+from faultline.harness.world.real.timers import ClockTimers
+from faultline.harness.world.real.trace import FileTrace
+from faultline.harness.world.real.wire import MessageCodec
+
+__all__ = ["NodeConfig", "load_system", "main"]
+
+HOST = "127.0.0.1"
+EXIT_HARNESS_GONE = 71
+EXIT_CRASHED = 70
+
+
+class NodeConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """All a node process is told at its start. `peers` are the addresses under which it reaches the other nodes."""
+
+    node_id: str
+    members: tuple[str, ...]
+    peers: dict[str, Address]
+    system_path: str
+    options: dict[str, str]
+    mutants: tuple[str, ...]
+    seed: int
+    data_folder: str
+    trace_file: str
+    harness_pid: int
+    clock: ClockSetting
+
+
+def load_system(path: str) -> NodeSystem:
+    """The system at `module:attribute`; a class is instantiated, an instance taken as it is."""
+    module, _, attribute = path.partition(":")
+    found = getattr(importlib.import_module(module), attribute)
+    system: NodeSystem = found() if isinstance(found, type) else found
+    return system
+
+
+class _ControlProtocol(asyncio.Protocol):
+    """The node's end of the control channel."""
+
+    def __init__(self, node: Node, clock: SkewedClock, timers: ClockTimers) -> None:
+        self._node = node
+        self._clock = clock
+        self._timers = timers
+        self._decoder = FrameDecoder()
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        for payload in self._decoder.feed(data):
+            self.answer(QUESTIONS.decode(payload))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        _end(EXIT_HARNESS_GONE)
+
+    def tell(self, message: Started | StatusReply | ClockReading) -> None:
+        assert self._transport is not None
+        self._transport.write(encode_control(message))
+
+    def answer(self, question: Any) -> None:
+        if isinstance(question, AskStatus):
+            self.tell(StatusReply(question.number, self._node.status()))
+            return
+        if isinstance(question, SetClock):
+            self._clock.set(question.setting)
+            self._timers.clock_changed()
+        true_us = self._clock.true_us()
+        self.tell(ClockReading(question.number, self._clock.wall_us(), true_us, self._clock.setting.rate_ppm))
+
+
+async def _run(config: NodeConfig) -> None:
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(_crash)
+    system = load_system(config.system_path)
+    node_id = NodeId(config.node_id)
+    disk = Disk(Path(config.data_folder))
+    clock = SkewedClock(config.clock)
+    timers = ClockTimers(loop, clock)
+    outbox = Outbox(loop, ThreadPoolExecutor(1, "disk"), disk.carry_out, _disk_failed)
+    network = NodeNetwork(
+        node_id,
+        {NodeId(peer): address for peer, address in config.peers.items()},
+        MessageCodec(system.messages),
+        outbox,
+        lambda source, message: node.receive(source, message),
+    )
+    ports = RealPorts(
+        node_id=node_id,
+        clock=clock,
+        network=network,
+        timers=timers,
+        storage=BufferedStorage(outbox.commit, disk.content()),
+        random=WeatherRandom(config.seed, node_id, clock),
+        trace=FileTrace(node_id, Path(config.trace_file)),
+    )
+    node = system.node(ports, tuple(map(NodeId, config.members)), config.options, frozenset(config.mutants))
+    network.connect()
+    node.start()
+    _, port = await network.listen(HOST)
+    control = _ControlProtocol(node, clock, timers)
+    await loop.connect_accepted_socket(lambda: control, socket.socket(fileno=os.dup(0)))
+    control.tell(Started(port))
+    print(f"{node_id}: process {os.getpid()} listens on {HOST}:{port}", flush=True)
+    await loop.create_future()
+
+
+def _crash(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    print(f"crashed: {context.get('message')}", flush=True)
+    error = context.get("exception")
+    if error is not None:
+        traceback.print_exception(error)
+    _end(EXIT_CRASHED)
+
+
+def _disk_failed(error: BaseException) -> None:
+    print(f"crashed: the disk refused: {error}", flush=True)
+    _end(EXIT_CRASHED)
+
+
+def _end(code: int) -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # No clean-up of any kind: what is not fsynced is lost, as in any other crash.
+    os._exit(code)
+
+
+def _die_with(harness_pid: int) -> None:
+    """Ask the kernel (Linux) to kill this process when the harness ends: the lifeline cannot wake a stopped process."""
+    if sys.platform == "linux":
+        import ctypes
+
+        set_parent_death_signal = 1
+        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != harness_pid:
+            _end(EXIT_HARNESS_GONE)
+
+
+def main(arguments: list[str]) -> None:
+    """Run the node that the configuration file in `arguments` describes; never returns normally."""
+    config = msgspec.json.decode(Path(arguments[0]).read_bytes(), type=NodeConfig)
+    _die_with(config.harness_pid)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        asyncio.run(_run(config))
+    except BaseException:
+        traceback.print_exc()
+        _end(EXIT_CRASHED)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,258 @@
+"""Proxies: one per directed link, the place where a network of loopback addresses can be made to fail without root.
+
+A node reaches each peer through that link's own proxy. The proxy understands frames, so it works on whole messages: a cut
+link swallows every message while the connections stay up, as a router that drops packets does; nobody gets an error to
+notice it by. Degraded links delay, lose and repeat messages by a draw that is a function of (seed, link, message number).
+Order is kept, since the link stands for one single-socket channel. The hello that opens a connection always passes: it
+belongs to the transport, node code never sees it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from faultline.harness.world.faults import LinkQuality
+from faultline.harness.world.framing import FrameDecoder, FrameError, encode_frame
+from faultline.harness.world.ports import Link, NodeId
+from faultline.harness.world.real.channel import WRITE_BUFFER_BYTES_MAX, Address
+from faultline.harness.world.weather import DRAW_RANGE, draw, salt, uniform
+
+__all__ = ["LinkProxy", "LinkCounters", "ProxyMesh"]
+
+HOST = "127.0.0.1"
+
+
+@dataclass(slots=True)
+class LinkCounters:
+    """What became of the messages of one link."""
+
+    arrived: int = 0
+    passed: int = 0
+    swallowed: int = 0
+    lost: int = 0
+    duplicated: int = 0
+    overflowed: int = 0
+
+
+class LinkProxy:
+    """The proxy of one directed link. Its state may be changed only in the event loop it runs in."""
+
+    def __init__(self, link: Link, target: Callable[[], Address | None], seed: int) -> None:
+        self.link = link
+        self.counters = LinkCounters()
+        self.cut = False
+        self.quality = LinkQuality()
+        self._target = target
+        self._loss = salt(seed, "loss", *link)
+        self._duplicate = salt(seed, "duplicate", *link)
+        self._jitter = salt(seed, "jitter", *link)
+        self._server: asyncio.Server | None = None
+        self._connections: set[_Passage] = set()
+        self.address: Address = (HOST, 0)
+
+    async def listen(self) -> None:
+        """Accept the source's connections on any free port."""
+        self._server = await asyncio.get_running_loop().create_server(lambda: _Passage(self), HOST, 0)
+        self.address = self._server.sockets[0].getsockname()[:2]
+
+    async def close(self) -> None:
+        """Stop listening and drop all connections."""
+        if self._server is not None:
+            self._server.close()
+        for connection in tuple(self._connections):
+            connection.close()
+        if self._server is not None:
+            await self._server.wait_closed()
+
+    def set_cut(self, cut: bool) -> None:
+        """Cut the link or let messages pass again."""
+        self.cut = cut
+
+    def swallows_a_probe(self) -> bool:
+        """Put a probe to the gate that every message of the link goes through: is it swallowed?"""
+        swallowed_before = self.counters.swallowed
+        return self.copies() == 0 and self.counters.swallowed == swallowed_before + 1
+
+    def copies(self) -> int:
+        """How many copies of the message that has just arrived are to be passed on: 0, 1 or 2."""
+        counters, quality = self.counters, self.quality
+        counters.arrived += 1
+        if self.cut:
+            counters.swallowed += 1
+            return 0
+        if quality.loss and draw(self._loss, counters.arrived) < quality.loss * DRAW_RANGE:
+            counters.lost += 1
+            return 0
+        if quality.duplicate and draw(self._duplicate, counters.arrived) < quality.duplicate * DRAW_RANGE:
+            counters.duplicated += 1
+            return 2
+        return 1
+
+    def delay_us(self) -> int:
+        """How long the message that has just arrived is to be held back."""
+        jitter_us = uniform(self._jitter, self.counters.arrived, 0, self.quality.jitter_us)
+        return self.quality.delay_us + jitter_us
+
+    async def connect(self, protocol: _Upstream) -> asyncio.Transport | None:
+        """A connection to the target, or None when it cannot be reached."""
+        target = self._target()
+        if target is None:
+            return None
+        try:
+            transport, _ = await asyncio.get_running_loop().create_connection(lambda: protocol, *target)
+        except OSError:
+            return None
+        return transport
+
+    def opened(self, connection: _Passage) -> None:
+        self._connections.add(connection)
+
+    def closed(self, connection: _Passage) -> None:
+        self._connections.discard(connection)
+
+
+class _Passage(asyncio.Protocol):
+    """One connection of the source, and the connection to the target that goes with it."""
+
+    def __init__(self, proxy: LinkProxy) -> None:
+        self._proxy = proxy
+        self._decoder = FrameDecoder()
+        self._loop = asyncio.get_running_loop()
+        self._source: asyncio.Transport | None = None
+        self._target: asyncio.Transport | None = None
+        self._hello: bytes | None = None
+        # Messages under way, with the time each is due; a message never overtakes an earlier one.
+        self._under_way: deque[tuple[float, bytes]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+        self._connecting: asyncio.Task[None] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._source = transport
+        self._proxy.opened(self)
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            payloads = self._decoder.feed(data)
+        except FrameError:
+            self.close()
+            return
+        for payload in payloads:
+            if self._hello is None:
+                self._hello = encode_frame(payload)
+                self._connecting = self._loop.create_task(self._connect())
+            else:
+                self._take(encode_frame(payload))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._proxy.closed(self)
+        self.close()
+
+    def close(self) -> None:
+        """Drop both connections and what is under way between them."""
+        if self._connecting is not None:
+            self._connecting.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._under_way.clear()
+        for transport in (self._source, self._target):
+            if transport is not None:
+                transport.abort()
+
+    async def _connect(self) -> None:
+        target = await self._proxy.connect(_Upstream(self))
+        if target is None:
+            self.close()
+            return
+        self._target = target
+        assert self._hello is not None
+        target.write(self._hello)
+        self._deliver()
+
+    def _take(self, frame: bytes) -> None:
+        copies = self._proxy.copies()
+        if not copies:
+            return
+        delay_us = self._proxy.delay_us()
+        if not delay_us and not self._under_way and self._target is not None:
+            self._pass(frame, copies)
+            return
+        due_s = self._loop.time() + delay_us / 1_000_000
+        if self._under_way:
+            due_s = max(due_s, self._under_way[-1][0])
+        self._under_way.extend([(due_s, frame)] * copies)
+        self._arm()
+
+    def _arm(self) -> None:
+        if self._timer is None and self._under_way and self._target is not None:
+            self._timer = self._loop.call_at(self._under_way[0][0], self._deliver)
+
+    def _deliver(self) -> None:
+        self._timer = None
+        now_s = self._loop.time()
+        while self._under_way and self._under_way[0][0] <= now_s:
+            self._pass(self._under_way.popleft()[1], 1)
+        self._arm()
+
+    def _pass(self, frame: bytes, copies: int) -> None:
+        counters = self._proxy.counters
+        assert self._target is not None
+        if self._proxy.cut:
+            # The link was cut while the message was held back.
+            counters.swallowed += copies
+        elif self._target.get_write_buffer_size() > WRITE_BUFFER_BYTES_MAX:
+            counters.overflowed += copies
+        else:
+            self._target.write(frame * copies)
+            counters.passed += copies
+
+
+class _Upstream(asyncio.Protocol):
+    """The connection to the target: it carries nothing back, but its end ends the passage."""
+
+    def __init__(self, passage: _Passage) -> None:
+        self._passage = passage
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._passage.close()
+
+
+class ProxyMesh:
+    """The proxies of all directed links of a cluster."""
+
+    def __init__(self, nodes: Iterable[NodeId], target: Callable[[NodeId], Address | None], seed: int) -> None:
+        names = tuple(nodes)
+        self.links: dict[Link, LinkProxy] = {
+            (source, sink): LinkProxy((source, sink), lambda sink=sink: target(sink), seed)  # type: ignore[misc]
+            for source in names
+            for sink in names
+            if source != sink
+        }
+
+    async def listen(self) -> None:
+        """Open all proxies."""
+        for proxy in self.links.values():
+            await proxy.listen()
+
+    async def close(self) -> None:
+        """Close all proxies and let the loop release their sockets."""
+        for proxy in self.links.values():
+            await proxy.close()
+
+    def addresses(self, source: NodeId) -> dict[NodeId, Address]:
+        """Where `source` finds each of its peers."""
+        return {sink: proxy.address for (start, sink), proxy in self.links.items() if start == source}
+
+    def statistics(self) -> dict[str, int]:
+        """The counters of all links, summed."""
+        counters = [proxy.counters for proxy in self.links.values()]
+        return {
+            "messages_sent": sum(counter.arrived for counter in counters),
+            "messages_delivered": sum(counter.passed for counter in counters),
+            "messages_cut": sum(counter.swallowed for counter in counters),
+            "messages_lost": sum(counter.lost + counter.overflowed for counter in counters),
+            "messages_duplicated": sum(counter.duplicated for counter in counters),
+        }

@@ -1,0 +1,59 @@
+"""What crosses a connection: one hello that names the sender, then messages as MessagePack.
+
+The codec is built from the message types a system declares; their tags tell them apart on the wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Union
+
+import msgspec
+
+from faultline.harness.errors import HarnessError
+from faultline.harness.world.framing import encode_frame
+
+__all__ = ["MessageCodec", "WireError", "decode_hello", "encode_hello"]
+
+
+class WireError(Exception):
+    """A payload that is not one of the system's messages."""
+
+
+class MessageCodec:
+    """Encodes messages into frames and decodes payloads, for one system's message types."""
+
+    def __init__(self, messages: Sequence[type[msgspec.Struct]]) -> None:
+        self._encoder = msgspec.msgpack.Encoder()
+        try:
+            # A union of types known only now has no static type.
+            self._decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(Union[tuple(messages)])  # noqa: UP007
+        except TypeError as error:
+            raise HarnessError(
+                f"The system's messages cannot be told apart on the wire: {error}.",
+                "Give each message type in `messages` its own tag (`tag=True`).",
+            ) from error
+
+    def encode_frame(self, message: msgspec.Struct) -> bytes:
+        """`message` as a frame, ready for the socket."""
+        return encode_frame(self._encoder.encode(message))
+
+    def decode(self, payload: bytes) -> Any:
+        """The message in `payload`. Raises WireError when it is none of the system's."""
+        try:
+            return self._decoder.decode(payload)
+        except msgspec.MsgspecError as error:
+            raise WireError(f"{payload[:80]!r} is not a message of this system: {error}") from error
+
+
+def encode_hello(name: str) -> bytes:
+    """The first frame of every connection: who is calling."""
+    return encode_frame(name.encode())
+
+
+def decode_hello(payload: bytes) -> str:
+    """Who is calling. Raises WireError when the payload is no name."""
+    try:
+        return payload.decode()
+    except UnicodeDecodeError as error:
+        raise WireError(f"{payload[:80]!r} is not the name of a node or client") from error

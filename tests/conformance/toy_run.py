@@ -1,0 +1,185 @@
+"""Plans and parts for the toy system: explicit operations at explicit times, and the plainest of nemeses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import toy_system
+
+from faultline.harness.nemesis import Injection
+from faultline.harness.parts import Parts
+from faultline.harness.plan import NODE_NAMES, Plan, PlannedFault, PlannedOperation, Weather
+from faultline.harness.run import run_simulated
+from faultline.harness.run_record import RunRecord
+from faultline.harness.world.faults import FaultPort, LinkQuality
+from faultline.harness.world.ports import NodeId
+from faultline.harness.world.real.local import run_local
+
+MS = 1_000
+ATHENS, BYZANTIUM, CYRENE = map(NodeId, NODE_NAMES[:3])
+
+
+class Kill:
+    """Kills its target, restarts it at the end."""
+
+    kind, summary, needs, tick_us = "kill", "", frozenset({"kill"}), 0
+
+    def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
+        port.kill(NodeId(fault.target))
+        return Injection(nodes=(fault.target,))
+
+    def verify(self, port: FaultPort, injection: Injection) -> str | None:
+        return "alive" if port.is_alive(NodeId(injection.nodes[0])) else None
+
+    def tick(self, port: FaultPort, injection: Injection, count: int) -> None:
+        raise AssertionError("no ticks were asked for")
+
+    def stop(self, port: FaultPort, injection: Injection) -> None:
+        port.restart(NodeId(injection.nodes[0]))
+
+
+class Pause(Kill):
+    """Pauses its target, resumes it at the end."""
+
+    kind, needs = "pause", frozenset({"pause"})
+
+    def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
+        port.pause(NodeId(fault.target))
+        return Injection(nodes=(fault.target,))
+
+    def verify(self, port: FaultPort, injection: Injection) -> str | None:
+        return None if port.is_paused(NodeId(injection.nodes[0])) else "running"
+
+    def stop(self, port: FaultPort, injection: Injection) -> None:
+        port.resume(NodeId(injection.nodes[0]))
+
+
+class Cut(Kill):
+    """Cuts the link from the leader to its target, one way."""
+
+    kind, needs = "cut", frozenset({"cut"})
+
+    def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
+        links = ((ATHENS, NodeId(fault.target)),)
+        port.cut(links)
+        return Injection(links=links)
+
+    def verify(self, port: FaultPort, injection: Injection) -> str | None:
+        (link,) = injection.links
+        return None if port.is_cut((NodeId(link[0]), NodeId(link[1]))) else "messages pass"
+
+    def stop(self, port: FaultPort, injection: Injection) -> None:
+        port.restore([(NodeId(source), NodeId(target)) for source, target in injection.links])
+
+
+class Slow(Cut):
+    """Delays, jitters and repeats what passes from the leader to its target."""
+
+    kind, needs = "slow", frozenset({"link-quality"})
+    quality = LinkQuality(delay_us=20_000, jitter_us=10_000)
+
+    def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
+        links = ((ATHENS, NodeId(fault.target)),)
+        port.degrade(links, self.quality)
+        return Injection(links=links)
+
+    def verify(self, port: FaultPort, injection: Injection) -> str | None:
+        (link,) = injection.links
+        return None if port.quality((NodeId(link[0]), NodeId(link[1]))) == self.quality else "healthy"
+
+    def stop(self, port: FaultPort, injection: Injection) -> None:
+        port.degrade([(NodeId(source), NodeId(target)) for source, target in injection.links], LinkQuality())
+
+
+class Skew(Kill):
+    """Steps its target's clock a second ahead and lets it drift."""
+
+    kind, needs = "skew", frozenset({"clock-step", "clock-drift"})
+
+    def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
+        port.step_clock(NodeId(fault.target), 1_000_000)
+        port.drift_clock(NodeId(fault.target), 200_000)
+        return Injection(nodes=(fault.target,))
+
+    def verify(self, port: FaultPort, injection: Injection) -> str | None:
+        node = NodeId(injection.nodes[0])
+        offset_us, rate_ppm = port.clock_offset_us(node), port.clock_rate_ppm(node)
+        return None if 1_000_000 <= offset_us < 1_500_000 and rate_ppm == 200_000 else f"{offset_us} us, {rate_ppm} ppm"
+
+    def stop(self, port: FaultPort, injection: Injection) -> None:
+        port.reset_clock(NodeId(injection.nodes[0]))
+
+
+def heal(port: FaultPort) -> list[str]:
+    """Undo everything."""
+    links = [(source, target) for source in port.nodes for target in port.nodes if source != target]
+    port.restore(links)
+    port.degrade(links, LinkQuality())
+    for node in port.nodes:
+        if port.is_paused(node):
+            port.resume(node)
+        port.restart(node)
+        port.reset_clock(node)
+    return [f"{node} is dead" for node in port.nodes if not port.is_alive(node)]
+
+
+class _NoWorkload:
+    """The plan has its operations already."""
+
+    name = promise = "none"
+
+    def generator(self, **_: Any) -> Any:
+        raise AssertionError("planned already")
+
+    def final_generator(self, **_: Any) -> Any:
+        raise AssertionError("planned already")
+
+    def checkers(self) -> tuple[()]:
+        return ()
+
+
+def parts() -> Parts:
+    """The toy system with the nemeses above."""
+    return Parts(
+        system=toy_system.ToySystem(),
+        system_path="toy_system:ToySystem",
+        workload=_NoWorkload(),
+        checkers=(),
+        nemeses={nemesis.kind: nemesis for nemesis in (Kill(), Pause(), Cut(), Slow(), Skew())},
+        packages=(),
+        heal=heal,
+    )
+
+
+def operation(at_ms: int, f: str, value: Any = None, worker: int = 0) -> PlannedOperation:
+    """An operation of `worker` at `at_ms` milliseconds."""
+    return PlannedOperation(worker, at_ms * MS, f, "toy", value)
+
+
+def fault(kind: str, at_ms: int, until_ms: int, target: str) -> PlannedFault:
+    """A fault of `kind` from `at_ms` to `until_ms` milliseconds."""
+    return PlannedFault(kind, at_ms * MS, (until_ms - at_ms) * MS, target)
+
+
+def plan(*operations: PlannedOperation, faults: tuple[PlannedFault, ...] = (), heal_ms: int, end_ms: int) -> Plan:
+    """A plan for three nodes."""
+    return Plan(
+        system="toy",
+        workload="none",
+        seed=7,
+        nodes=NODE_NAMES[:3],
+        workers=1 + max(one.worker for one in operations),
+        operations=operations,
+        faults=faults,
+        weather=Weather(drift_ppm_max=0),
+        heal_us=heal_ms * MS,
+        end_us=end_ms * MS,
+    )
+
+
+def run(world: str, plan: Plan, folder: Path) -> RunRecord:
+    """Carry out `plan` in `world`."""
+    if world == "local":
+        return run_local(plan, parts(), folder=folder)
+    return run_simulated(plan, parts())
