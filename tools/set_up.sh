@@ -22,27 +22,32 @@ fail() {
 as_root() {
   if [ "$(id -u)" -eq 0 ]; then
     "$@"
-  elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
-    sudo -n "$@"
   else
-    return 126
+    sudo -n "$@"
   fi
+}
+
+can_be_root() {
+  [ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null
 }
 
 # Installs the first of the given Debian packages that the machine's sources offer; $1 says what for.
 install_debian_package() {
   local purpose=$1 package
   shift
-  command -v apt-get >/dev/null || fail "$purpose is missing, and this is not a Debian machine." "Install it, then run make again."
+  command -v apt-get >/dev/null ||
+    fail "$purpose is missing, and this is not a Debian machine." "Install it, then run make again."
+  can_be_root ||
+    fail "$purpose is missing, and only root may install it." "Run: sudo apt-get install $1 - then run make again."
   say "$purpose is missing: refreshing the package lists (apt-get update)"
-  as_root apt-get update -qq || fail "apt-get update did not work, and $purpose is missing." "Install it as root (apt-get install $1), then run make again."
+  as_root apt-get update -qq || say "not every package list could be refreshed; going on with those there are"
   for package in "$@"; do
     if apt-cache show "$package" >/dev/null 2>&1; then
       say "installing the Debian package $package (apt-get install)"
       # Slim images lack the manual folder, without which the Java packages' set-up scripts fail.
       as_root mkdir -p /usr/share/man/man1
       as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$package" >/dev/null ||
-        fail "apt-get could not install $package." "See its message above, install $purpose by hand, then run make again."
+        fail "apt-get could not install $package; its message stands above." "Install $purpose by hand, then run make again."
       return
     fi
   done
@@ -63,7 +68,7 @@ can_make_environments() {
 # Prints the best interpreter: one that can make environments, else any that is new enough.
 find_python() {
   local candidate fallback=""
-  for candidate in ${PYTHON:-} python3 python3.11 python3.12 python3.13 python3.14 /usr/bin/python3; do
+  for candidate in ${PYTHON:-} python3 python3.11 python3.12 python3.13 python3.14; do
     is_python "$candidate" || continue
     if can_make_environments "$candidate"; then
       echo "$candidate"
@@ -145,5 +150,8 @@ set_up_java() {
 case "${1:-}" in
   python) set_up_python ;;
   java) set_up_java ;;
-  *) fail "usage: tools/set_up.sh python|java" ;;
+  *)
+    echo "usage: tools/set_up.sh python|java" >&2
+    exit 2
+    ;;
 esac
