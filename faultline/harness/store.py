@@ -20,7 +20,7 @@ from faultline.harness.errors import HarnessError, UsageError
 from faultline.harness.history import EventSink, History
 from faultline.harness.judgement import Judgement
 from faultline.harness.plan import Plan
-from faultline.harness.run_record import FaultInterval, WorldName
+from faultline.harness.run_record import WorldName
 
 __all__ = ["RunFile", "StoredRun", "open_history", "prepare_run", "read_run", "write_atomically", "write_judgement"]
 
@@ -34,9 +34,7 @@ class RunFile(msgspec.Struct, kw_only=True):
     run_id: str
     world: WorldName
     plan: Plan
-    versions: dict[str, str] = {"faultline": faultline.__version__}
-    faults: list[FaultInterval] = []
-    detail: dict[str, Any] = {}
+    versions: dict[str, str] = {}
 
 
 class StoredRun(msgspec.Struct, kw_only=True):
@@ -59,7 +57,8 @@ def prepare_run(folder: Path, run_id: str, plan: Plan, world: WorldName) -> None
         folder.mkdir(parents=True, exist_ok=True)
         for stale in ("verdict.json", "report.html"):
             (folder / stale).unlink(missing_ok=True)
-        write_atomically(folder / "run.json", _pretty(RunFile(run_id=run_id, world=world, plan=plan)))
+        file = RunFile(run_id=run_id, world=world, plan=plan, versions={"faultline": faultline.__version__})
+        write_atomically(folder / "run.json", _pretty(file))
 
 
 @contextlib.contextmanager

@@ -1,0 +1,33 @@
+"""`faultline demo`: the first minute with Faultline.
+
+Runs the shipped campaign `demo`: the correct reference system and some of its planted bugs, in the simulated world. It
+ends with 0 when every planted bug was found and the correct system is clean.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from faultline.cli.campaign import finish
+from faultline.cli.options import store_option
+
+__all__ = ["command"]
+
+
+@click.command("demo")
+@click.option("--master", default="local[*]", show_default=True, help="Spark master URL.")
+@store_option
+@click.option("--json", "as_json", is_flag=True, help="Print campaign.json instead of sentences.")
+def command(master: str, store: Path, as_json: bool) -> int:
+    """Find planted bugs, and show the correct system clean, in one command."""
+    from faultline.campaign.pipeline import run_campaign
+    from faultline.campaign.planfile import load_plan
+    from faultline.cli.progress import campaign_progress
+
+    plan = load_plan("demo")
+    click.echo(f"{plan.summary} Seeds {plan.seeds}, {len(plan.cells())} cells.", err=True)
+    with campaign_progress() as progress:
+        result = run_campaign(plan, store=store, master=master, name="demo", progress=progress)
+    return finish(result, as_json)

@@ -1,0 +1,96 @@
+"""Run folders: written as the run happens, read back as they were."""
+
+import msgspec
+import pytest
+
+from faultline.harness.errors import HarnessError, UsageError
+from faultline.harness.judgement import Judgement
+from faultline.harness.plan import Plan, PlannedFault, PlannedOperation
+from faultline.harness.store import open_history, prepare_run, read_run, write_atomically, write_judgement
+from faultline.harness.verdict import Verdict
+
+PLAN = Plan(
+    system="consistent-core",
+    workload="register",
+    seed=7,
+    nodes=("athens", "byzantium", "cyrene"),
+    workers=2,
+    operations=(PlannedOperation(0, 10, "write", "k0", 1), PlannedOperation(1, 20, "cas", "k0", [1, 2])),
+    faults=(PlannedFault("partition", 5, 10, "leader", {"shape": "one-way"}),),
+    fault_set=("leadership",),
+    heal_us=100,
+    end_us=200,
+)
+
+
+def judgement(**changes) -> Judgement:
+    values = {
+        "run_id": "r",
+        "cell": PLAN.cell,
+        "system": "consistent-core",
+        "workload": "register",
+        "fault_set": ("leadership",),
+        "mutants": (),
+        "options": {},
+        "seed": 7,
+        "world": "simulated",
+        "verdict": Verdict.PASS,
+        "sentence": "No violation.",
+    }
+    return Judgement(**values | changes)
+
+
+def test_a_run_is_read_back_as_it_was_written(tmp_path):
+    prepare_run(tmp_path / "r", "r", PLAN, "simulated")
+    with open_history(tmp_path / "r") as sink:
+        sink(b'{"index":0}\n')
+    write_judgement(tmp_path / "r", judgement())
+    stored = read_run(tmp_path / "r")
+    assert stored.file.plan == PLAN
+    assert stored.history_bytes == b'{"index":0}\n'
+    assert stored.judgement is not None and stored.judgement.verdict is Verdict.PASS
+
+
+def test_what_was_recorded_is_on_disk_before_the_run_ends(tmp_path):
+    prepare_run(tmp_path / "r", "r", PLAN, "simulated")
+    with open_history(tmp_path / "r") as sink:
+        sink(b"first\n")
+        assert (tmp_path / "r" / "history.jsonl").read_bytes() == b"first\n"
+
+
+def test_a_new_run_in_an_old_folder_leaves_no_old_verdict_behind(tmp_path):
+    prepare_run(tmp_path, "r", PLAN, "simulated")
+    write_judgement(tmp_path, judgement(verdict=Verdict.VIOLATION))
+    prepare_run(tmp_path, "r", PLAN, "simulated")
+    assert read_run(tmp_path).judgement is None
+
+
+def test_a_folder_that_is_no_run_is_refused_by_name(tmp_path):
+    with pytest.raises(UsageError, match="no run.json"):
+        read_run(tmp_path)
+
+
+def test_a_damaged_run_file_is_refused_by_name(tmp_path):
+    (tmp_path / "run.json").write_text("{}")
+    with pytest.raises(UsageError, match="run.json cannot be read"):
+        read_run(tmp_path)
+
+
+def test_an_unwritable_store_is_a_harness_error_with_a_next_step(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(HarnessError, match="--store"):
+        prepare_run(tmp_path / "file" / "r", "r", PLAN, "simulated")
+
+
+def test_an_atomic_write_leaves_nothing_half_written(tmp_path):
+    path = tmp_path / "verdict.json"
+    write_atomically(path, b"old")
+    with pytest.raises(TypeError):
+        write_atomically(path, "not bytes")  # type: ignore[arg-type]
+    assert path.read_bytes() == b"old"
+
+
+def test_a_plan_has_an_address_that_changes_with_anything_in_it():
+    assert PLAN.digest() == msgspec.convert(msgspec.to_builtins(PLAN), Plan).digest()
+    assert PLAN.digest() != msgspec.structs.replace(PLAN, seed=8).digest()
+    assert PLAN.cell == "consistent-core/register/leadership"
