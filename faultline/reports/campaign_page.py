@@ -1,0 +1,142 @@
+"""The report on a campaign: `index.html`, made from the `campaign.json` beside it.
+
+Sentence first, then the sum that shows nothing was lost, the matrix, the distinct violations with the line that shows
+each again, and what the campaign reached and did not reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from markupsafe import Markup
+
+from faultline.harness.errors import UsageError
+from faultline.reports.campaign_summary import (
+    Campaign,
+    Cell,
+    Signature,
+    campaign_sentence,
+    read_summary,
+    reconciliation,
+)
+from faultline.reports.page import write_page
+from faultline.reports.svg import number, tag
+from faultline.reports.terminal import campaign_lines
+
+__all__ = ["Block", "blocks", "campaign_values", "rate_bar", "write_campaign_report"]
+
+_MOST_SIGNATURES = 200
+_MOST_LATENCY_ROWS = 400
+_BAR_WIDTH = 96.0
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The part of the matrix that belongs to one system: its columns, and per workload one cell or None for each."""
+
+    system: str
+    fault_sets: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[Cell | None, ...]], ...]
+
+
+def write_campaign_report(folder: Path) -> Path:
+    """Write `folder/index.html` from `folder/campaign.json` and return its path.
+
+    Raises UsageError when there is no campaign in the folder, or its summary cannot be read.
+    """
+    source = folder / "campaign.json"
+    try:
+        summary = msgspec.json.decode(source.read_bytes())
+    except OSError as error:
+        raise UsageError(
+            f"There is no campaign to report on: cannot read {source} ({error.strerror}).",
+            "Name the folder of a finished campaign, the one that holds campaign.json.",
+        ) from error
+    except msgspec.DecodeError as error:
+        raise UsageError(
+            f"{source} is not valid JSON: {error}.", "Run the campaign again to have it rewritten."
+        ) from error
+    if not isinstance(summary, dict):
+        raise UsageError(f"{source} does not hold a campaign.", "Run the campaign again to have it rewritten.")
+    return write_page(folder / "index.html", "campaign.html", campaign_values(summary, folder))
+
+
+def campaign_values(summary: dict[str, Any], folder: Path | None = None) -> dict[str, Any]:
+    """Everything the template of the campaign page prints. Links to run reports are kept when the file is there."""
+    campaign = read_summary(summary)
+    return {
+        "title": campaign_sentence(campaign),
+        "verdict": campaign.shown_status,
+        "campaign": campaign,
+        "reconciliation": reconciliation(campaign),
+        "blocks": blocks(campaign.cells),
+        "rate_bar": rate_bar,
+        "signatures": [(entry, _link(entry, folder)) for entry in campaign.signatures[:_MOST_SIGNATURES]],
+        "signatures_left_out": max(0, len(campaign.signatures) - _MOST_SIGNATURES),
+        "latency": campaign.latency[:_MOST_LATENCY_ROWS],
+        "latency_left_out": max(0, len(campaign.latency) - _MOST_LATENCY_ROWS),
+        "latency_finding": _latency_finding(campaign),
+        "unmet": [cell for cell in campaign.cells if cell.unmet],
+        "ticket": "\n".join(campaign_lines(summary)),
+    }
+
+
+def blocks(cells: Sequence[Cell]) -> list[Block]:
+    """The matrix, one block per system with its planted bugs and options, in the order of the campaign."""
+    systems = list(dict.fromkeys(cell.system_name for cell in cells))
+    return [_block(name, [cell for cell in cells if cell.system_name == name]) for name in systems]
+
+
+def _block(name: str, cells: list[Cell]) -> Block:
+    fault_sets = tuple(dict.fromkeys(cell.fault_set_name for cell in cells))
+    workloads = tuple(dict.fromkeys(cell.workload for cell in cells))
+    at = {(cell.workload, cell.fault_set_name): cell for cell in cells}
+    return Block(
+        name, fault_sets, tuple((row, tuple(at.get((row, column)) for column in fault_sets)) for row in workloads)
+    )
+
+
+def rate_bar(cell: Cell) -> Markup:
+    """The violation rate of a cell as a bar, with its 95 % Wilson interval as a whisker."""
+    at = [share * _BAR_WIDTH for share in (cell.rate, cell.low, cell.high)]
+    return tag(
+        "svg",
+        tag("title", f"violations in {cell.rate:.0%} of the runs, 95 % interval {cell.interval}"),
+        tag("rect", x=0.5, y=2.5, width=_BAR_WIDTH - 1, height=7, class_="bar-frame"),
+        tag("rect", x=0, y=2, width=at[0], height=8, class_="bar-rate"),
+        tag("path", d=f"M{number(at[1])},6H{number(at[2])}M{number(at[1])},2v8M{number(at[2])},2v8", class_="whisker"),
+        viewBox=f"-1 0 {number(_BAR_WIDTH + 2)} 12",
+        width=_BAR_WIDTH + 2,
+        height=12,
+        role="img",
+        class_="rate",
+    )
+
+
+def _link(signature: Signature, folder: Path | None) -> str:
+    """The relative address of the run's report, or nothing when it is not a file inside the campaign's folder."""
+    path = Path(signature.report)
+    if not signature.report or path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
+        return ""
+    return path.as_posix() if folder is None or (folder / path).is_file() else ""
+
+
+def _latency_finding(campaign: Campaign) -> str:
+    """Where faults slowed the median of a successful operation down the most."""
+    outside = {(row.cell, row.f): row for row in campaign.latency if row.window == "outside" and row.outcome == "ok"}
+    ratios = []
+    for row in campaign.latency:
+        calm = outside.get((row.cell, row.f))
+        if row.window == "inside" and row.outcome == "ok" and calm and calm.p99_us and row.p99_us:
+            ratios.append((row.p99_us / calm.p99_us, row.cell, row.f))
+    if not ratios:
+        return "No function has successful operations both inside and outside faults, so there is nothing to compare."
+    ratio, cell, f = max(ratios)
+    if ratio <= 1:
+        return "In no cell did faults make the slowest hundredth of successful operations slower."
+    slowest = f"the slowest hundredth of successful {f} operations"
+    return f"Faults hurt most in {cell}: there {slowest} took {ratio:.1f} times as long."

@@ -1,0 +1,313 @@
+"""What a report needs to know of a campaign, read from its `campaign.json`.
+
+Reading is lenient: an older or newer campaign file may lack fields, and a report on half of the facts, which says what
+is missing, is better than none. The numbers, though, are checked: what was scheduled must equal the sum of what became
+of it, and a page whose sums do not hold says so at its top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+from faultline.reports.legend import STATUSES
+from faultline.reports.sentences import verdict_sentence
+from faultline.reports.text import count, percent
+
+__all__ = [
+    "Campaign",
+    "Cell",
+    "Latency",
+    "Signature",
+    "campaign_sentence",
+    "read_summary",
+    "reconciliation",
+    "wilson_interval",
+]
+
+_NORMAL_95 = 1.959963984540054
+_SUM_WORDS = (
+    ("pass", "passed"),
+    ("violation", "violated"),
+    ("expected", "expected"),
+    ("unknown", "unknown"),
+    ("vacuous", "vacuous"),
+    ("harness-error", "harness error"),
+    ("not-run", "not run"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of the matrix. `counts` say what became of its runs; a violation that was expected counts as such."""
+
+    name: str
+    system: str
+    mutants: tuple[str, ...]
+    options: tuple[tuple[str, str], ...]
+    workload: str
+    fault_set: tuple[str, ...]
+    expected: str
+    sentence: str
+    runs: int
+    counts: dict[str, int]
+    rate: float
+    low: float
+    high: float
+
+    @property
+    def status(self) -> str:
+        """The status that speaks for the cell: the first of `STATUSES` that any run came to."""
+        return next((status.name for status in STATUSES if self.counts.get(status.name)), "not-run")
+
+    @property
+    def fraction(self) -> str:
+        """How many of the cell's runs came to its status: `14/50`."""
+        return f"{self.counts.get(self.status, 0):,}/{self.runs:,}"
+
+    @property
+    def unmet(self) -> bool:
+        """Was a violation expected here, and not one seen?"""
+        return self.expected == "violation" and not self.counts.get("expected") and self.runs > 0
+
+    @property
+    def system_name(self) -> str:
+        """The system with its planted bugs and options, as a heading."""
+        options = ", ".join(f"{name}={value}" for name, value in self.options)
+        return "".join([self.system, *(f"+{name}" for name in self.mutants)]) + (f" ({options})" if options else "")
+
+    @property
+    def fault_set_name(self) -> str:
+        """The fault packages joined by `+`, `calm` when there are none."""
+        return "+".join(self.fault_set) or "calm"
+
+    @property
+    def interval(self) -> str:
+        """The 95 % Wilson interval of the violation rate."""
+        return f"{percent(self.low)} to {percent(self.high)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """One distinct violation: all runs whose counterexample has the same shape."""
+
+    signature: str
+    checker: str
+    anomaly: str
+    cell: str
+    count: int
+    rate: float
+    low: float
+    high: float
+    first_seed: str
+    run_id: str
+    operations: int
+    fault_kinds: tuple[str, ...]
+    sentence: str
+    replay: str
+    report: str
+    expected: bool
+
+    @property
+    def interval(self) -> str:
+        """The 95 % Wilson interval of its rate."""
+        return f"{percent(self.low)} to {percent(self.high)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Latency quantiles of one cell, function and outcome, inside or outside faults."""
+
+    cell: str
+    f: str
+    outcome: str
+    window: str
+    count: int
+    p50_us: int | None
+    p95_us: int | None
+    p99_us: int | None
+    max_us: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """A campaign as its report shows it. `counts` are the sums over all cells, `scheduled` what was planned."""
+
+    id: str
+    name: str
+    sentence: str
+    verdict: str
+    expected: str
+    scheduled: int
+    counts: dict[str, int]
+    cells: tuple[Cell, ...]
+    signatures: tuple[Signature, ...]
+    marks: tuple[tuple[str, int], ...]
+    marks_missing: tuple[str, ...]
+    latency: tuple[Latency, ...]
+    overlap: tuple[tuple[str, int], ...]
+    warnings: tuple[str, ...]
+    environment: tuple[tuple[str, str], ...]
+    versions: tuple[tuple[str, str], ...]
+
+    @property
+    def reconciles(self) -> bool:
+        """Does what was scheduled equal the sum of what became of it?"""
+        return sum(self.counts.values()) == self.scheduled
+
+    @property
+    def shown_status(self) -> str:
+        """The status whose sign stands before the campaign's sentence: an expected violation is not a red cross."""
+        if self.verdict == "violation" and not self.counts.get("violation") and self.counts.get("expected"):
+            return "expected"
+        return self.verdict
+
+
+def wilson_interval(hits: int, runs: int) -> tuple[float, float]:
+    """The 95 % Wilson score interval of the rate `hits` / `runs`; (0, 1) when there was no run."""
+    if runs <= 0:
+        return 0.0, 1.0
+    z_squared = _NORMAL_95**2
+    rate, scale = hits / runs, 1 + z_squared / runs
+    middle = (rate + z_squared / (2 * runs)) / scale
+    half = _NORMAL_95 * sqrt(rate * (1 - rate) / runs + z_squared / (4 * runs**2)) / scale
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def campaign_sentence(campaign: Campaign) -> str:
+    """The first line of every report on the campaign."""
+    return verdict_sentence(campaign.shown_status, campaign.sentence)
+
+
+def reconciliation(campaign: Campaign) -> str:
+    """`43,200 runs scheduled = 43,100 passed + 41 violated + …`, and what is wrong when the sum does not hold."""
+    terms = " + ".join(f"{campaign.counts.get(name, 0):,} {word}" for name, word in _SUM_WORDS)
+    others = [name for name in sorted(campaign.counts) if name not in dict(_SUM_WORDS)]
+    terms += "".join(f" + {campaign.counts[name]:,} {name}" for name in others)
+    line = f"{count(campaign.scheduled, 'run')} scheduled = {terms}"
+    if campaign.reconciles:
+        return line
+    return f"{line} – but these add up to {sum(campaign.counts.values()):,}: this campaign's records are incomplete."
+
+
+# -- reading -----------------------------------------------------------------------------------------------------
+
+
+def read_summary(summary: Mapping[str, Any]) -> Campaign:
+    """The campaign in the data of a `campaign.json`; a field that is missing is read as empty."""
+    cells = tuple(map(_cell, _list(summary, "cells")))
+    expecting = frozenset(cell.name for cell in cells if cell.expected == "violation")
+    counts = _sums(cells) if cells else _counts(summary.get("counts"), _text(summary, "expected") == "violation")
+    scheduled = int(summary.get("scheduled", summary.get("runs")) or sum(counts.values()))
+    return Campaign(
+        id=_text(summary, "id"),
+        name=_text(summary, "name"),
+        sentence=_text(summary, "sentence"),
+        verdict=_text(summary, "verdict") or "unknown",
+        expected=_text(summary, "expected"),
+        scheduled=scheduled,
+        counts=_with_not_run(counts, scheduled),
+        cells=cells,
+        signatures=tuple(_signature(entry, expecting) for entry in _list(summary, "signatures")),
+        marks=tuple(sorted((str(name), int(reached)) for name, reached in (summary.get("marks") or {}).items())),
+        marks_missing=tuple(sorted(map(str, summary.get("marks_missing") or ()))),
+        latency=tuple(map(_latency, _list(summary, "latency"))),
+        overlap=tuple(sorted((str(kind), int(inside)) for kind, inside in (summary.get("overlap") or {}).items())),
+        warnings=tuple(map(str, summary.get("warnings") or ())),
+        environment=_pairs(summary.get("environment")),
+        versions=_pairs(summary.get("versions")),
+    )
+
+
+def _cell(entry: Mapping[str, Any]) -> Cell:
+    expected = _text(entry, "expected") or "pass"
+    counts = _counts(entry.get("counts"), expected == "violation")
+    runs = int(entry.get("runs") or sum(counts.values()))
+    hits = counts.get("violation", 0) + counts.get("expected", 0)
+    low, high = wilson_interval(hits, runs)
+    return Cell(
+        name=_text(entry, "cell"),
+        system=_text(entry, "system"),
+        mutants=tuple(map(str, entry.get("mutants") or ())),
+        options=_pairs(entry.get("options")),
+        workload=_text(entry, "workload"),
+        fault_set=tuple(map(str, entry.get("fault_set") or ())),
+        expected=expected,
+        sentence=_text(entry, "sentence"),
+        runs=runs,
+        counts=_with_not_run(counts, runs),
+        rate=float(entry.get("violation_rate", hits / runs if runs else 0.0)),
+        low=float(entry.get("wilson_low", low)),
+        high=float(entry.get("wilson_high", high)),
+    )
+
+
+def _signature(entry: Mapping[str, Any], expecting: frozenset[str]) -> Signature:
+    return Signature(
+        signature=_text(entry, "signature"),
+        checker=_text(entry, "checker"),
+        anomaly=_text(entry, "anomaly"),
+        cell=_text(entry, "cell"),
+        count=int(entry.get("count") or 0),
+        rate=float(entry.get("rate") or 0.0),
+        low=float(entry.get("wilson_low") or 0.0),
+        high=float(entry.get("wilson_high", 1.0)),
+        first_seed=_text(entry, "first_seed"),
+        run_id=_text(entry, "run_id"),
+        operations=_operations(entry.get("operations")),
+        fault_kinds=tuple(map(str, entry.get("fault_kinds") or ())),
+        sentence=_text(entry, "sentence"),
+        replay=_text(entry, "replay"),
+        report=_text(entry, "report"),
+        expected=_text(entry, "cell") in expecting,
+    )
+
+
+def _latency(entry: Mapping[str, Any]) -> Latency:
+    quantiles = (entry.get(name) for name in ("p50_us", "p95_us", "p99_us", "max_us"))
+    known = [None if value is None else int(value) for value in quantiles]
+    words = [_text(entry, name) for name in ("cell", "f", "outcome", "window")]
+    return Latency(words[0], words[1], words[2], words[3], int(entry.get("count") or 0), *known)
+
+
+def _operations(value: Any) -> int:
+    """How many operations show it: a number, or the list of their rows."""
+    return len(value) if isinstance(value, list | tuple) else int(value or 0)
+
+
+def _counts(counts: Mapping[str, Any] | None, violation_expected: bool) -> dict[str, int]:
+    read: dict[str, int] = {}
+    for name, number in (counts or {}).items():
+        known = str(name).replace("_", "-")
+        known = "expected" if known == "violation" and violation_expected else known
+        read[known] = read.get(known, 0) + int(number)
+    return read
+
+
+def _with_not_run(counts: dict[str, int], scheduled: int) -> dict[str, int]:
+    """Runs that left no verdict were not run: an interrupted campaign must not look smaller than it was planned."""
+    missing = scheduled - sum(counts.values())
+    return counts | {"not-run": counts.get("not-run", 0) + missing} if missing > 0 else counts
+
+
+def _sums(cells: Iterable[Cell]) -> dict[str, int]:
+    sums: dict[str, int] = {}
+    for cell in cells:
+        for name, number in cell.counts.items():
+            sums[name] = sums.get(name, 0) + number
+    return sums
+
+
+def _list(summary: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    return [entry for entry in summary.get(name) or () if isinstance(entry, Mapping)]
+
+
+def _text(entry: Mapping[str, Any], name: str) -> str:
+    value = entry.get(name)
+    return "" if value is None else str(value)
+
+
+def _pairs(mapping: Mapping[str, Any] | None) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((str(name), str(value)) for name, value in (mapping or {}).items()))

@@ -1,0 +1,193 @@
+"""The report on one run: `report.html`, and the values its template prints.
+
+In the order of a reader whose store has just failed: what broke, how to see it again, the few operations that show it,
+what was being done to the store, whether the run tested anything at all, and with which settings.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from faultline.harness.history import OPEN, History
+from faultline.harness.judgement import Judgement
+from faultline.harness.run_record import FaultInterval, RunRecord
+from faultline.harness.verdict import Finding, Verdict
+from faultline.reports.latency import latency_finding, latency_svg, latency_table
+from faultline.reports.legend import fault_family
+from faultline.reports.page import write_page
+from faultline.reports.selection import anomaly_us, faults_during, messages_during, rows_of, telling_row, window
+from faultline.reports.sentences import (
+    decimals_for,
+    fault_sentence,
+    fault_subject,
+    judgement_sentence,
+    operation_sentence,
+)
+from faultline.reports.space_time import space_time_svg
+from faultline.reports.terminal import run_lines
+from faultline.reports.text import count, duration, value_text
+
+__all__ = ["Counterexample", "counterexample", "run_values", "write_run_report"]
+
+_MOST_FINDINGS = 20
+_MOST_FAULT_ROWS = 200
+_MOST_MESSAGE_ROWS = 200
+
+
+def write_run_report(folder: Path, record: RunRecord, judgement: Judgement) -> Path:
+    """Write `folder/report.html` and return its path. The same run gives the same bytes."""
+    return write_page(folder / "report.html", "run.html", run_values(record, judgement))
+
+
+def run_values(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
+    """Everything the template of the run page prints, as plain data."""
+    findings = judgement.findings
+    main = counterexample(record, findings[0], "counterexample") if findings else None
+    return {
+        "title": judgement_sentence(judgement),
+        "verdict": judgement.verdict.value,
+        "judgement": judgement,
+        "plan": record.plan,
+        "main": main,
+        "others": [_other(record, finding, index) for index, finding in enumerate(findings[1:_MOST_FINDINGS], start=2)],
+        "findings_left_out": max(0, len(findings) - _MOST_FINDINGS),
+        "faults": [_fault_row(record.history, fault) for fault in record.faults[:_MOST_FAULT_ROWS]],
+        "faults_left_out": max(0, len(record.faults) - _MOST_FAULT_ROWS),
+        "latency_svg": latency_svg(record),
+        "latency_finding": latency_finding(record),
+        "latency": latency_table(record),
+        "operations": _operation_counts(record.history),
+        "overlap": sorted(judgement.overlap.items()),
+        "marks": sorted((judgement.marks or record.marks).items()),
+        "settings": _settings(record, judgement),
+        "errors": list(dict.fromkeys([*judgement.errors, *record.errors])),
+        "interrupted": record.interrupted,
+        "ticket": "\n".join(run_lines(record, judgement)),
+        "inconclusive": judgement.verdict in (Verdict.UNKNOWN, Verdict.VACUOUS, Verdict.HARNESS_ERROR),
+    }
+
+
+# -- the counterexample ------------------------------------------------------------------------------------------
+
+
+class Counterexample(dict[str, Any]):
+    """The values of one counterexample: finding, figure, numbered operations, faults, and what was left out."""
+
+
+def counterexample(record: RunRecord, finding: Finding, prefix: str) -> Counterexample:
+    """The figure and the numbered text twin of `finding`."""
+    history = record.history
+    rows = rows_of(finding, history)
+    moment_us = anomaly_us(finding, history)
+    telling = telling_row(finding, history, rows)
+    records = [history.row(row) for row in rows]
+    start_us, stop_us = window(records, moment_us)
+    faults = faults_during(record.faults, start_us, stop_us, moment_us)
+    times = [row.invoke_us for row in records] + [row.complete_us for row in records if row.complete_index != OPEN]
+    decimals = decimals_for(times)
+    return Counterexample(
+        finding=finding,
+        svg=space_time_svg(
+            record, rows, moment_us=moment_us, telling=telling, title=finding.sentence[:300], prefix=prefix
+        ),
+        operations=[
+            {"text": operation_sentence(row, decimals), "telling": row.row == telling, "outcome": row.outcome}
+            for row in records
+        ],
+        faults=[fault_sentence(fault, decimals) for fault in faults],
+        caption=_caption(finding, rows, len(history)),
+        detail=_details(finding.detail),
+        messages=_messages(record, start_us, stop_us, moment_us),
+    )
+
+
+def _caption(finding: Finding, rows: list[int], total: int) -> str:
+    if not rows:
+        return "No operation was in flight around this moment."
+    named = len({row for row in finding.operations if row < total})
+    if not named:
+        return f"The {count(len(rows), 'operation')} nearest to the moment it happened, of {total:,}."
+    if len(rows) < named:
+        return f"The {len(rows)} operations nearest to the anomaly, of {named:,} that show it and {total:,} in the run."
+    return f"{count(len(rows), 'operation')} of {total:,} {'suffices' if len(rows) == 1 else 'suffice'} to show it."
+
+
+def _details(detail: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(name.replace("_", " "), value_text(value, 1_500)) for name, value in sorted(detail.items())]
+
+
+def _messages(record: RunRecord, start_us: int, stop_us: int, moment_us: int) -> list[dict[str, Any]]:
+    during = messages_during(record, start_us, stop_us, moment_us, _MOST_MESSAGE_ROWS)
+    return [
+        {
+            "sent": message.send_us,
+            "received": "lost" if message.receive_us < 0 else f"{message.receive_us / 1e6:.6f} s",
+            "way": f"{message.source} → {message.target}",
+            "what": value_text(f"{message.name} {message.summary}".strip(), 200),
+        }
+        for message in during
+    ]
+
+
+def _other(record: RunRecord, finding: Finding, index: int) -> dict[str, Any]:
+    """A further finding: in full when it names operations, else its sentence alone."""
+    shown = counterexample(record, finding, f"finding-{index}") if index <= 4 and finding.operations else None
+    return {"finding": finding, "counterexample": shown}
+
+
+# -- tables ------------------------------------------------------------------------------------------------------
+
+
+def _fault_row(history: History, fault: FaultInterval) -> dict[str, Any]:
+    recovered = _recovery_us(history, fault.stop_us)
+    return {
+        "fault": fault,
+        "glyph": fault_family(fault.kind).begin,
+        "subject": fault_subject(fault),
+        "roles": ", ".join(fault.roles),
+        "length": duration(max(0, fault.stop_us - fault.start_us)),
+        "recovery": "none seen" if recovered is None else duration(recovered),
+    }
+
+
+def _recovery_us(history: History, healed_us: int) -> int | None:
+    """From the end of a fault to the first success of an operation that was invoked after it."""
+    completions = [
+        history.complete_us[row]
+        for row in range(len(history))
+        if history.invoke_us[row] >= healed_us and history.outcome[row] == "ok"
+    ]
+    return min(completions) - healed_us if completions else None
+
+
+def _operation_counts(history: History) -> list[tuple[str, dict[str, int]]]:
+    table: dict[str, dict[str, int]] = {}
+    for f, outcome in zip(history.f, history.outcome, strict=True):
+        line = table.setdefault(f, {"ok": 0, "fail": 0, "info": 0})
+        line[outcome] = line.get(outcome, 0) + 1
+    return sorted(table.items())
+
+
+def _settings(record: RunRecord, judgement: Judgement) -> list[tuple[str, str]]:
+    plan = record.plan
+    pairs = [
+        ("seed", str(judgement.seed)),
+        ("system", judgement.system),
+        ("planted bugs", ", ".join(judgement.mutants) or "none"),
+        ("options", ", ".join(f"{name} = {value}" for name, value in sorted(judgement.options.items())) or "defaults"),
+        ("workload", judgement.workload),
+        ("fault set", ", ".join(judgement.fault_set) or "calm (no faults)"),
+        ("world", judgement.world),
+        ("nodes", ", ".join(plan.nodes)),
+        ("clients", str(plan.workers)),
+        ("operations planned", f"{len(plan.operations):,}"),
+        ("healed at", duration(plan.heal_us)),
+        ("cell", judgement.cell),
+        ("run", judgement.run_id),
+        ("signature", judgement.signature),
+        ("history (SHA-256)", judgement.history_sha256),
+        ("plan (SHA-256)", judgement.plan_sha256),
+    ]
+    versions = [(f"{name} version", version) for name, version in sorted(judgement.versions.items())]
+    return [(name, value) for name, value in pairs + versions if value]

@@ -1,0 +1,162 @@
+"""The sentences of a report: what happened, in the order and the words a reader needs.
+
+The verdict's own sentence is built by whoever found it out (a checker, the judge); here it gets its sign, its length
+limit, and the numbered text twin of the counterexample, which pages, terminal and tickets share.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+
+from faultline.harness.history import OPEN, Row
+from faultline.harness.judgement import Judgement
+from faultline.harness.run_record import FaultInterval
+from faultline.reports.legend import status
+from faultline.reports.text import NOTHING, duration, shorten, time_point, value_text, visible
+
+__all__ = [
+    "SENTENCE_LIMIT",
+    "client_name",
+    "decimals_for",
+    "fault_sentence",
+    "operation_label",
+    "operation_sentence",
+    "verdict_sentence",
+]
+
+SENTENCE_LIMIT = 600
+"""The first line of a report is cut after so many characters: a hostile value must not push the rest off the page."""
+
+
+def verdict_sentence(verdict: str, sentence: str) -> str:
+    """The first line of every report: the sign of the verdict and the sentence, on one line."""
+    one_line = " ".join(visible(shorten(sentence, SENTENCE_LIMIT)).split())
+    return f"{status(verdict).glyph} {one_line or _bare_sentence(verdict)}"
+
+
+def _bare_sentence(verdict: str) -> str:
+    known = status(verdict)
+    return f"{known.word.capitalize()}: {known.meaning}." if known.meaning else f"{known.word.capitalize()}."
+
+
+def judgement_sentence(judgement: Judgement) -> str:
+    """The first line of the report on one run."""
+    return verdict_sentence(judgement.verdict.value, judgement.sentence)
+
+
+def decimals_for(times_us: Iterable[int]) -> int:
+    """How many decimals of a second tell the given moments apart: 3 when milliseconds do, else 6."""
+    distinct = sorted(set(times_us))
+    apart = all(later // 1_000 != earlier // 1_000 for earlier, later in itertools.pairwise(distinct))
+    return 3 if apart else 6
+
+
+def client_name(process: int) -> str:
+    """How a report calls the logical client with this process id."""
+    return f"client {process}"
+
+
+# -- one operation -----------------------------------------------------------------------------------------------
+
+
+def operation_label(row: Row, with_key: bool = False, limit: int = 22) -> str:
+    """The operation as it is written on its bar: `write 9`, `read → 7`, `cas 3→5 ✗`, `write 4 ?`."""
+    key = f"{value_text(row.key, 12)}: " if with_key and row.key is not None else ""
+    return f"{key}{_call(row, limit)}{_answer(row, limit)}"
+
+
+def _call(row: Row, limit: int) -> str:
+    if row.f == "cas" and isinstance(row.value, list | tuple) and len(row.value) == 2:
+        return f"cas {value_text(row.value[0], limit // 2)}→{value_text(row.value[1], limit // 2)}"
+    return row.f if row.value is None else f"{row.f} {value_text(row.value, limit)}"
+
+
+def _answer(row: Row, limit: int) -> str:
+    if row.outcome == "fail":
+        return " ✗"
+    if row.outcome == "info":
+        return " ?"
+    return f" → {value_text(row.result, limit)}" if row.f == "read" or row.result is not None else ""
+
+
+def operation_sentence(row: Row, decimals: int = 3) -> str:
+    """The operation as a sentence: who, what, through which node, when, and what came of it."""
+    node = f" through {visible(row.node)}" if row.node else ""
+    return f"{client_name(row.process)} {_deed(row)}{node}, {_when(row, decimals)}."
+
+
+def _deed(row: Row) -> str:
+    key = "" if row.key is None else value_text(row.key, 40)
+    if row.outcome == "ok":
+        return _done(row, key)
+    return f"tried to {_infinitive(row, key)}"
+
+
+def _done(row: Row, key: str) -> str:
+    if row.f == "read":
+        return f"read {value_text(row.result)}{_of(' from ', key)}"
+    if row.f == "write":
+        return f"wrote {value_text(row.value)}{_of(' to ', key)}"
+    if row.f == "cas" and isinstance(row.value, list | tuple) and len(row.value) == 2:
+        return f"changed {key or 'the register'} from {value_text(row.value[0])} to {value_text(row.value[1])}"
+    answer = "" if row.result is None else f" and got {value_text(row.result)}"
+    return f"did {_generic(row, key)}{answer}"
+
+
+def _infinitive(row: Row, key: str) -> str:
+    if row.f == "read":
+        return f"read {key or 'the register'}"
+    if row.f == "write":
+        return f"write {value_text(row.value)}{_of(' to ', key)}"
+    if row.f == "cas" and isinstance(row.value, list | tuple) and len(row.value) == 2:
+        return f"change {key or 'the register'} from {value_text(row.value[0])} to {value_text(row.value[1])}"
+    return f"do {_generic(row, key)}"
+
+
+def _generic(row: Row, key: str) -> str:
+    argument = "" if row.value is None else f" {value_text(row.value)}"
+    return f"{visible(row.f)}{_of(' on ', key)}{argument}"
+
+
+def _of(preposition: str, key: str) -> str:
+    return preposition + key if key else ""
+
+
+def _when(row: Row, decimals: int) -> str:
+    began = time_point(row.invoke_us, decimals)
+    error = f" ({value_text(row.error, 80)})" if row.error else ""
+    if row.complete_index == OPEN:
+        return f"began at {began} and was never answered: it may have happened, or may still happen{error}"
+    span = f"from {began} to {time_point(row.complete_us, decimals)}"
+    if row.outcome == "info":
+        return f"{span}, without learning whether it happened{error}"
+    return f"{span}; it certainly did not happen{error}" if row.outcome == "fail" else span
+
+
+# -- faults ------------------------------------------------------------------------------------------------------
+
+
+def fault_sentence(fault: FaultInterval, decimals: int = 3) -> str:
+    """The fault as a sentence fragment: what, whom, when, and whether it took effect."""
+    when = f"{time_point(fault.start_us, decimals)} to {time_point(fault.stop_us, decimals)}"
+    length = duration(max(0, fault.stop_us - fault.start_us))
+    bite = "" if fault.applied is None else f" – did not take effect: {visible(shorten(fault.applied, 200))}"
+    return f"{fault_subject(fault)}, {when} ({length}){bite}"
+
+
+def fault_subject(fault: FaultInterval) -> str:
+    """What the fault was and whom it hit: `partition of athens | byzantium cyrene`."""
+    if fault.description:
+        named = fault.description.startswith(fault.kind)
+        return visible(shorten(fault.description if named else f"{fault.kind}: {fault.description}", 120))
+    whom = _whom(fault.nodes) or _links(fault.links) or fault.target
+    return visible(shorten(f"{fault.kind}: {whom}" if whom and whom != NOTHING else fault.kind, 120))
+
+
+def _whom(nodes: Sequence[str]) -> str:
+    return ", ".join(nodes)
+
+
+def _links(links: Sequence[tuple[str, str]]) -> str:
+    return ", ".join(f"{source}→{target}" for source, target in links[:6]) + ("…" if len(links) > 6 else "")

@@ -1,0 +1,117 @@
+"""The same report on a terminal and in a ticket: plain lines, at most twenty-five per violation.
+
+A line is never wrapped here and carries no colour unless asked for, so that it can be piped, pasted and compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from faultline.harness.history import OPEN
+from faultline.harness.judgement import Judgement
+from faultline.harness.run_record import RunRecord
+from faultline.harness.verdict import Finding
+from faultline.reports.campaign_summary import Cell, Signature, campaign_sentence, read_summary, reconciliation
+from faultline.reports.legend import status
+from faultline.reports.selection import anomaly_us, faults_during, rows_of, telling_row, window
+from faultline.reports.sentences import decimals_for, fault_sentence, judgement_sentence, operation_sentence
+from faultline.reports.text import count, percent, shorten, visible
+
+__all__ = ["LINES_PER_VIOLATION", "campaign_lines", "run_lines"]
+
+LINES_PER_VIOLATION = 25
+_MOST_OPERATION_LINES = 12
+_MOST_FAULT_LINES = 4
+_MOST_FINDING_LINES = 2
+_LINE_LIMIT = 400
+_COLOURS = {"violation": "31", "expected": "35", "harness-error": "31", "unknown": "33", "vacuous": "33", "pass": "32"}
+
+
+def run_lines(record: RunRecord, judgement: Judgement, *, colour: bool = False) -> list[str]:
+    """The report on one run: the sentence, the numbered counterexample, the faults during it, and how to replay it."""
+    lines = [_coloured(judgement_sentence(judgement), judgement.verdict.value, colour)]
+    if judgement.findings:
+        lines += _counterexample_lines(record, judgement.findings[0])
+        lines += _other_finding_lines(judgement.findings[1:])
+    for problem in [*judgement.errors[:2], *judgement.warnings[:2]]:
+        lines.append(f"  ! {_line(problem)}")
+    if judgement.replay:
+        lines.append(f"  Replay: {_line(judgement.replay)}")
+    return lines
+
+
+def _counterexample_lines(record: RunRecord, finding: Finding) -> list[str]:
+    history = record.history
+    rows = rows_of(finding, history, _MOST_OPERATION_LINES)
+    if not rows:
+        return []
+    moment_us = anomaly_us(finding, history)
+    records = [history.row(row) for row in rows]
+    ends = [row.complete_us for row in records if row.complete_index != OPEN]
+    decimals = decimals_for([*(row.invoke_us for row in records), *ends])
+    telling = telling_row(finding, history, rows)
+    lines = [f"  {_heading(finding, len(rows), len(history))}"]
+    for position, row in enumerate(records, start=1):
+        mark = "✖" if row.row == telling else " "
+        lines.append(f"  {mark} {position:>2}. {_line(operation_sentence(row, decimals))}")
+    faults = faults_during(record.faults, *window(records, moment_us), moment_us, _MOST_FAULT_LINES)
+    if faults:
+        lines.append("  Meanwhile:")
+    return lines + [f"    - {_line(fault_sentence(fault, decimals))}" for fault in faults]
+
+
+def _heading(finding: Finding, shown: int, total: int) -> str:
+    named = len(set(finding.operations))
+    if not named:
+        return f"Operations around that moment ({shown} of {total:,}):"
+    if shown < named:
+        return f"Counterexample (the {shown} operations nearest to the anomaly, of {named:,} that show it):"
+    return f"Counterexample ({shown} of {count(total, 'operation')} show it):"
+
+
+def _other_finding_lines(others: list[Finding]) -> list[str]:
+    lines = [f"  Also: {_line(finding.sentence)}" for finding in others[:_MOST_FINDING_LINES]]
+    left = len(others) - _MOST_FINDING_LINES
+    return lines + ([f"  … and {count(left, 'further finding')}."] if left > 0 else [])
+
+
+# -- campaigns ---------------------------------------------------------------------------------------------------
+
+
+def campaign_lines(summary: Mapping[str, Any], *, colour: bool = False) -> list[str]:
+    """The report on a campaign, from the data of its `campaign.json`: sentence, sums, cells, distinct violations."""
+    campaign = read_summary(summary)
+    lines = [_coloured(campaign_sentence(campaign), campaign.shown_status, colour), f"  {reconciliation(campaign)}"]
+    lines += [_cell_line(cell, colour) for cell in campaign.cells]
+    for number, signature in enumerate(campaign.signatures, start=1):
+        lines += _signature_lines(number, signature)
+    if campaign.marks_missing:
+        lines.append(f"  Never reached: {_line(', '.join(campaign.marks_missing))}")
+    return lines + [f"  ! {_line(warning)}" for warning in campaign.warnings]
+
+
+def _cell_line(cell: Cell, colour: bool) -> str:
+    known = status(cell.status)
+    name = f"{cell.system_name} / {cell.workload} / {cell.fault_set_name}"
+    return f"  {_coloured(f'{known.glyph} {known.word}', cell.status, colour)} {cell.fraction}  {_line(name)}"
+
+
+def _signature_lines(number: int, signature: Signature) -> list[str]:
+    seen = f"seen in {count(signature.count, 'run')} ({percent(signature.rate)}, 95 % interval {signature.interval})"
+    lines = [
+        f"  {number}. {_line(signature.sentence or signature.signature)}",
+        f"     {seen}; first with seed {signature.first_seed}",
+    ]
+    if signature.replay:
+        lines.append(f"     Replay: {_line(signature.replay)}")
+    return lines + ([f"     Report: {_line(signature.report)}"] if signature.report else [])
+
+
+def _line(text: str) -> str:
+    return " ".join(visible(shorten(text, _LINE_LIMIT)).split())
+
+
+def _coloured(text: str, name: str, colour: bool) -> str:
+    code = _COLOURS.get(name)
+    return f"\x1b[{code}m{text}\x1b[0m" if colour and code else text

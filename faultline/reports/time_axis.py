@@ -1,0 +1,134 @@
+"""A time axis that bends: short intervals get room for their labels, quiet stretches are cut.
+
+Between two consecutive events the axis is linear, and it never turns back: what is left of something else in the figure
+happened before it. (Porcupine's visualiser warps time for the same reason.) A stretch many times longer than the usual
+distance between events is drawn at a fixed small width and marked as a break.
+"""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+__all__ = ["Break", "Room", "TimeAxis", "bent_axis"]
+
+_LEAST = 12.0
+"""Pixels between two different moments at least: enough to see which came first."""
+_BREAK = 46.0
+"""Pixels of a quiet stretch that is cut."""
+_QUIET = 8
+"""A stretch is quiet when it is this many times longer than the median one."""
+_MOST_BREAKS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """A demand on the axis: at least `pixels` between the moments `start_us` and `stop_us`."""
+
+    start_us: int
+    stop_us: int
+    pixels: float
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """A quiet stretch that is not drawn to scale: from `left` to `right` in pixels, `length_us` in time."""
+
+    left: float
+    right: float
+    length_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimeAxis:
+    """Moments, where they lie, and what was cut."""
+
+    times: tuple[int, ...]
+    places: tuple[float, ...]
+    breaks: tuple[Break, ...]
+
+    @property
+    def left(self) -> float:
+        """Where the axis begins, in pixels."""
+        return self.places[0]
+
+    @property
+    def right(self) -> float:
+        """Where the axis ends, in pixels."""
+        return self.places[-1]
+
+    def place(self, time_us: int) -> float:
+        """Where `time_us` lies; moments outside lie at the nearer end."""
+        if time_us <= self.times[0]:
+            return self.left
+        if time_us >= self.times[-1]:
+            return self.right
+        after = bisect_right(self.times, time_us)
+        start, stop = self.times[after - 1], self.times[after]
+        share = (time_us - start) / (stop - start)
+        return self.places[after - 1] + share * (self.places[after] - self.places[after - 1])
+
+    def in_break(self, time_us: int) -> bool:
+        """Does `time_us` lie strictly inside a stretch that is cut?"""
+        return any(stretch.left < self.place(time_us) < stretch.right for stretch in self.breaks)
+
+    def ticks(self, distance: float) -> list[int]:
+        """Moments to be written below the axis, at least `distance` pixels from each other."""
+        chosen: list[int] = []
+        for time_us, place in zip(self.times, self.places, strict=True):
+            if not chosen or place - self.place(chosen[-1]) >= distance:
+                chosen.append(time_us)
+        return chosen
+
+
+def bent_axis(moments: Iterable[int], rooms: Sequence[Room], left: float, width: float) -> TimeAxis:
+    """An axis over `moments` from `left`, about `width` pixels wide, wider when the `rooms` need more."""
+    times = sorted(set(moments))
+    if len(times) == 1:
+        times.append(times[0] + 1)
+    gaps = [stop - start for start, stop in itertools.pairwise(times)]
+    cut = _quiet_stretches(gaps)
+    widths = _linear_widths(gaps, cut, width)
+    _make_room(widths, times, rooms, cut)
+    _fill(widths, cut, width)
+    places = [left]
+    for segment in widths:
+        places.append(places[-1] + segment)
+    breaks = tuple(Break(places[index], places[index + 1], gaps[index]) for index in sorted(cut))
+    return TimeAxis(tuple(times), tuple(places), breaks)
+
+
+def _quiet_stretches(gaps: list[int]) -> frozenset[int]:
+    usual = median(gaps)
+    longest_first = sorted(range(len(gaps)), key=lambda index: (-gaps[index], index))
+    return frozenset(index for index in longest_first[:_MOST_BREAKS] if gaps[index] > _QUIET * usual)
+
+
+def _linear_widths(gaps: list[int], cut: frozenset[int], width: float) -> list[float]:
+    drawn = sum(gap for index, gap in enumerate(gaps) if index not in cut)
+    scale = max(0.0, width - _BREAK * len(cut)) / max(1, drawn)
+    return [_BREAK if index in cut else max(_LEAST, gap * scale) for index, gap in enumerate(gaps)]
+
+
+def _make_room(widths: list[float], times: list[int], rooms: Sequence[Room], cut: frozenset[int]) -> None:
+    index_of = {time_us: index for index, time_us in enumerate(times)}
+    for room in sorted(rooms, key=lambda room: (room.stop_us, room.start_us)):
+        first, last = index_of[room.start_us], index_of[room.stop_us]
+        missing = room.pixels - sum(widths[first:last])
+        stretchable = [index for index in range(first, last) if index not in cut] or list(range(first, last))
+        if missing > 0 and stretchable:
+            total = sum(widths[index] for index in stretchable)
+            for index in stretchable:
+                widths[index] += missing * widths[index] / total
+
+
+def _fill(widths: list[float], cut: frozenset[int], width: float) -> None:
+    stretchable = [index for index in range(len(widths)) if index not in cut]
+    spare = width - sum(widths)
+    if spare > 0 and stretchable:
+        total = sum(widths[index] for index in stretchable)
+        for index in stretchable:
+            widths[index] += spare * widths[index] / total
