@@ -1,0 +1,111 @@
+"""Shrinks a failing plan: fewest faults, then fewest operations, that still fail in the same way.
+
+Because operations and faults stand at absolute times and the weather is a pure function of (seed, stream, time), taking
+one thing out of a plan changes nothing else, and plain delta debugging (Zeller and Hildebrandt 2002, `ddmin`) gets to a
+handful of operations in a few hundred re-runs. The failure class is kept fixed by the caller's test, so that the search
+does not wander off to another bug.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from faultline.harness.judge import judge
+from faultline.harness.parts import Parts
+from faultline.harness.plan import Plan
+from faultline.harness.run import run_simulated
+from faultline.harness.verdict import Verdict
+
+__all__ = ["Shrunk", "minimize", "same_violation", "shrink"]
+
+_Item = TypeVar("_Item")
+Test = Callable[[Plan], bool]
+
+
+class Shrunk(msgspec.Struct, frozen=True, kw_only=True):
+    """A plan that still fails, and how it was reached: `complete` means that no single part can be taken out."""
+
+    plan: Plan
+    runs: int
+    complete: bool
+
+
+class _Budget:
+    """Counts the re-runs and says when they are used up."""
+
+    def __init__(self, test: Test, runs_max: int) -> None:
+        self._test = test
+        self._runs_max = runs_max
+        self.runs = 0
+
+    @property
+    def is_spent(self) -> bool:
+        return self.runs >= self._runs_max
+
+    def still_fails(self, plan: Plan) -> bool:
+        if self.is_spent:
+            return False
+        self.runs += 1
+        return self._test(plan)
+
+
+def shrink(plan: Plan, still_fails: Test, *, runs_max: int = 2_000) -> Shrunk:
+    """The smallest plan found from `plan`, which itself must fail.
+
+    `still_fails(plan)` runs a candidate and says whether it fails in the same way; at most `runs_max` calls are made.
+    """
+    budget = _Budget(still_fails, runs_max)
+    while True:
+        before = plan
+        plan = _shrink_faults(plan, budget)
+        plan = _shrink_operations(plan, budget)
+        if plan == before or budget.is_spent:
+            return Shrunk(plan=plan, runs=budget.runs, complete=not budget.is_spent)
+
+
+def same_violation(parts: Parts, signature: str) -> Test:
+    """A test for `shrink`: the plan still violates, and the most important finding is of the same kind."""
+
+    def test(plan: Plan) -> bool:
+        judgement = judge(run_simulated(plan, parts), parts, run_id="shrinking")
+        return judgement.verdict is Verdict.VIOLATION and judgement.signature == signature
+
+    return test
+
+
+def minimize(items: Sequence[_Item], still_fails: Callable[[tuple[_Item, ...]], bool]) -> tuple[_Item, ...]:
+    """A subsequence of `items` that still fails and from which no single item can be taken out (1-minimal).
+
+    `items` itself must fail. Blocks are tried from large to small, late ones first, because what comes after the
+    failure goes at once.
+    """
+    kept = tuple(items)
+    size = max(1, len(kept) // 2)
+    while kept:
+        end = len(kept)
+        removed = False
+        while end > 0:
+            start = max(0, end - size)
+            candidate = kept[:start] + kept[end:]
+            if still_fails(candidate):
+                kept, removed = candidate, True
+            end = start
+        if size == 1 and not removed:
+            return kept
+        size = max(1, size // 2)
+    return kept
+
+
+def _shrink_faults(plan: Plan, budget: _Budget) -> Plan:
+    kept = minimize(plan.faults, lambda faults: budget.still_fails(msgspec.structs.replace(plan, faults=faults)))
+    return msgspec.structs.replace(plan, faults=kept)
+
+
+def _shrink_operations(plan: Plan, budget: _Budget) -> Plan:
+    kept = minimize(
+        plan.operations, lambda operations: budget.still_fails(msgspec.structs.replace(plan, operations=operations))
+    )
+    return msgspec.structs.replace(plan, operations=kept)

@@ -1,0 +1,68 @@
+"""Shrinking finds the few parts that matter, and only keeps plans that still fail."""
+
+import msgspec
+import pytest
+
+from faultline.harness.plan import Plan, PlannedFault, PlannedOperation
+from faultline.harness.shrink import minimize, shrink
+
+
+def plan_of(operations: int, faults: int) -> Plan:
+    return Plan(
+        system="toy",
+        workload="register",
+        seed=1,
+        nodes=("athens",),
+        workers=1,
+        operations=tuple(PlannedOperation(0, number, "write", "k0", number) for number in range(operations)),
+        faults=tuple(PlannedFault("kill", number, 1) for number in range(faults)),
+        heal_us=1_000,
+        end_us=2_000,
+    )
+
+
+@pytest.mark.parametrize("needed", [{3}, {0, 99}, {17, 18, 60}, set(range(0, 100, 9))])
+def test_minimize_finds_exactly_the_needed_items(needed):
+    assert set(minimize(range(100), lambda items: needed <= set(items))) == needed
+
+
+def test_minimize_keeps_the_order_and_asks_rarely_when_little_is_needed():
+    asked = []
+
+    def still_fails(items):
+        asked.append(items)
+        return {40, 7} <= set(items)
+
+    assert minimize(range(200), still_fails) == (7, 40)
+    assert len(asked) < 60
+
+
+def test_minimize_can_come_to_nothing():
+    assert minimize(range(5), lambda items: True) == ()
+
+
+def test_a_plan_shrinks_to_the_faults_and_operations_that_matter():
+    def still_fails(plan: Plan) -> bool:
+        values = {operation.value for operation in plan.operations}
+        return {5, 150} <= values and any(fault.at_us == 3 for fault in plan.faults)
+
+    shrunk = shrink(plan_of(200, 10), still_fails)
+    assert [operation.value for operation in shrunk.plan.operations] == [5, 150]
+    assert [fault.at_us for fault in shrunk.plan.faults] == [3]
+    assert shrunk.complete
+    assert shrunk.plan == msgspec.structs.replace(
+        plan_of(200, 10), operations=shrunk.plan.operations, faults=shrunk.plan.faults
+    ), "nothing else of the plan has changed"
+
+
+def test_a_spent_budget_is_admitted_and_what_was_reached_still_fails():
+    calls = []
+
+    def still_fails(plan: Plan) -> bool:
+        calls.append(plan)
+        return {5, 150} <= {operation.value for operation in plan.operations}
+
+    shrunk = shrink(plan_of(200, 10), still_fails, runs_max=12)
+    assert not shrunk.complete
+    assert shrunk.runs == len(calls) == 12
+    assert still_fails(shrunk.plan)
