@@ -81,7 +81,7 @@ def _sentence(operations: int, keys: int, sentences: Sequence[str], unknown: Seq
     if unknown:
         least = min(unknown, key=lambda judgement: judgement.placed / judgement.completed)
         return (
-            f"The search for a linearization of {len(unknown)} of {keys} keys ran out of steps; of {least.key} it placed "
-            f"{least.placed} of {least.completed} completed operations."
+            f"The search for a linearization of {len(unknown)} of {keys} keys ran out of steps; "
+            f"of {least.key} it placed {least.placed} of {least.completed} completed operations."
         )
     return f"All {operations} operations on {keys} keys are linearizable."

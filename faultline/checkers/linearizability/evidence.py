@@ -24,7 +24,7 @@ from faultline.checkers.linearizability.search import SearchResult, search
 from faultline.checkers.porcupine import CheckResult, check_operations_timeout
 from faultline.harness.errors import HarnessError
 
-__all__ = ["RegisterEvidence", "illegal_prefix", "relaxations", "register_evidence"]
+__all__ = ["RegisterEvidence", "illegal_prefix", "register_evidence", "relaxations"]
 
 
 @dataclass(frozen=True, slots=True)

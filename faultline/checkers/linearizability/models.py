@@ -108,12 +108,10 @@ MODELS: dict[str, ModelDescription] = {
     description.name: description
     for description in (
         ModelDescription(
-            "cas-register", frozenset(("read", "write", "cas")), "registers with compare-and-set, per key"
+            "cas-register", frozenset(("read", "write", "cas")), "a register with compare-and-set per key"
         ),
-        ModelDescription("register", frozenset(("read", "write")), "registers that are read and written, per key"),
-        ModelDescription(
-            "kv", frozenset(("get", "put", "append")), "strings that are put, appended to and got, per key"
-        ),
+        ModelDescription("register", frozenset(("read", "write")), "a register that is read and written, per key"),
+        ModelDescription("kv", frozenset(("get", "put", "append")), "a string, put or appended to, per key"),
     )
 }
 

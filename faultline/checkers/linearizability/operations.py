@@ -9,9 +9,10 @@ A history row becomes at most one of three kinds of operation, whatever the clie
 
 What is not known is taken into account like this. An indeterminate write or compare-and-set is *pending*
 (`return_ == INFINITY`): it may take effect at any time since its call, or never, and when an indeterminate
-compare-and-set had no effect nothing was observed. Indeterminate reads tell nothing and are dropped. A definite failure
-did not happen and is dropped, but for a failed compare-and-set, which saw the state (mode `observe`, as Porcupine's etcd
-model has it); mode `ignore` drops that too, as Jepsen's `:fail` does. The two modes can judge a history differently.
+compare-and-set had no effect nothing was observed. Indeterminate reads tell nothing and are dropped. A definite
+failure did not happen and is dropped, but for a failed compare-and-set, which saw the state (mode `observe`, as
+Porcupine's etcd model has it); mode `ignore` drops that too, as Jepsen's `:fail` does. The two modes can judge a
+history differently.
 """
 
 from __future__ import annotations

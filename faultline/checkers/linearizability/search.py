@@ -133,9 +133,9 @@ def search(operations: Sequence[RegisterOperation], initial: Hashable = None, st
         kind, demand, produce, _, return_, _ = completed[rank]
         window = windows[rank]
         choice = rank
-        if kind == OBSERVE and demand == state or kind == AVOID and demand != state:
+        if (kind == OBSERVE and demand == state) or (kind == AVOID and demand != state):
             pass
-        elif not window and first_pending > return_ and (kind == WRITE or kind == SWAP and demand == state):
+        elif not window and first_pending > return_ and (kind == WRITE or (kind == SWAP and demand == state)):
             state = produce
         else:
             ahead = _observe_at_once(completed, window, rank, ahead, state, path)
@@ -173,7 +173,7 @@ def _observe_at_once(
     """Linearize every open operation that changes nothing and is legal; answers the new `ahead`."""
     for other in window:
         kind, demand, _, _, _, _ = completed[other]
-        if kind == OBSERVE and demand == state or kind == AVOID and demand != state:
+        if (kind == OBSERVE and demand == state) or (kind == AVOID and demand != state):
             bit = 1 << (other - rank)
             if not ahead & bit:
                 ahead |= bit
@@ -196,7 +196,7 @@ def _choices(problem: _Problem, rank: int, ahead: int, state: Hashable, used: in
         kind, demand, produce, _, _, _ = operation
         if kind >= WRITE:
             supply.add(produce)
-        if kind == WRITE or kind == SWAP and demand == state:
+        if kind == WRITE or (kind == SWAP and demand == state):
             if (kind, demand, produce) not in seen:
                 seen.add((kind, demand, produce))
                 choices.append(choice)

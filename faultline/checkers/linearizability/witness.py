@@ -28,7 +28,7 @@ def is_linearization(
         if kind == AVOID:
             if state == demand:
                 return False
-        elif (kind == OBSERVE or kind == SWAP) and state != demand:
+        elif kind in (OBSERVE, SWAP) and state != demand:
             return False
         if kind > AVOID:
             state = produce

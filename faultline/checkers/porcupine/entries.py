@@ -18,7 +18,7 @@ Output = TypeVar("Output")
 
 
 class Entry(Generic[Input, Output]):
-    """A call (`operation` is set; `match` is its return, None while it is pending) or a return (`operation` is None)."""
+    """A call (`operation` is set, `match` is its return or None when pending) or a return (`operation` is None)."""
 
     __slots__ = ("id", "match", "next", "operation", "previous")
 

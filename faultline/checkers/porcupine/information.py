@@ -16,7 +16,7 @@ Output = TypeVar("Output")
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """A note beside a history: a point (`end` is None) or a span of time, at a client's row or under a `tag` of its own."""
+    """A note beside a history: a point (`end` is None) or a span, at a client's row or under a `tag` of its own."""
 
     start: int
     description: str

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 PENDING = math.inf
-"""The return time of an operation that never returned: it may have taken effect at any time since its call, or never."""
+"""The return time of an operation that never returned: it may have taken effect any time since its call, or never."""
 
 State = TypeVar("State")
 Input = TypeVar("Input")
@@ -90,7 +90,7 @@ class Model(Generic[State, Input, Output]):
     `init()` is the initial state; `step(state, input, output)` answers (legal, next state) and must not change `state`.
     `partition` and `partition_event` split a history into parts that may be checked apart (Horn & Kroening's
     P-compositionality; a key-value store splits by key). `equal` compares states (default `==`); states that can be
-    hashed are remembered in a set, others need `hash` to be found quickly. The two `describe` functions are for readers.
+    hashed are remembered in a set, others need `hash` to be found quickly. The `describe` functions are for readers.
     """
 
     init: Callable[[], State]

@@ -1,0 +1,194 @@
+"""Whether the run tested anything.
+
+A green run in which no operation was in flight while the network was cut says nothing, and looks exactly like one that
+says a lot. Each warning names what was seen, why it matters and what to change. A *grave* one makes the verdict
+VACUOUS; the others are told beside a pass.
+
+| name                          | grave | trigger                                                                     |
+|-------------------------------|-------|-----------------------------------------------------------------------------|
+| `no-operations`               | yes   | nothing was invoked                                                         |
+| `no-fault-applied`            | yes   | faults were planned, none took effect                                       |
+| `nothing-in-flight`           | yes   | faults took effect, no operation was in flight during any                   |
+| `no-reads-after-heal`         | yes   | faults were planned, no read succeeded that was invoked after the heal      |
+| `mostly-indeterminate`        | yes   | more than 90 % of the operations are indeterminate                          |
+| `no-concurrency`              | yes   | there were several workers, and never two operations in flight at once      |
+| `one-key`                     | no    | every operation was on the same key                                         |
+| `one-worker`                  | no    | a single worker can never show a conflict between clients                   |
+| `some-faults-not-applied`     | no    | some of the planned faults did not take effect                              |
+| `fault-without-operations`    | no    | a kind of fault during which nothing was in flight                          |
+| `no-changes`                  | no    | no operation that changes the state succeeded                               |
+| `often-indeterminate`         | no    | more than half of the operations are indeterminate                          |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from faultline.harness.history import OPEN, History
+from faultline.harness.run_record import RunRecord
+from faultline.harness.verdict import CheckResult, Verdict
+
+__all__ = ["VacuityChecker", "VacuityWarning", "warnings_of"]
+
+READS = frozenset(("read", "get"))
+INDETERMINATE_MAX = 0.9
+OFTEN_INDETERMINATE = 0.5
+
+
+class VacuityWarning(msgspec.Struct, frozen=True):
+    """One reason why the run says less than it seems: its name, what triggered it, what to change."""
+
+    name: str
+    trigger: str
+    fix: str
+    is_grave: bool = False
+
+    def text(self) -> str:
+        """The warning as one line for a report."""
+        return f"{self.name}: {self.trigger} {self.fix}"
+
+
+class VacuityChecker:
+    """VACUOUS when a grave warning applies. `detail["warnings"]` has all as lines, `detail["named"]` as records."""
+
+    name = "vacuity"
+
+    def check(self, history: History, run: RunRecord) -> CheckResult:
+        """The warnings that apply to `run`."""
+        warnings = warnings_of(history, run)
+        grave = [warning for warning in warnings if warning.is_grave]
+        return CheckResult(
+            checker=self.name,
+            verdict=Verdict.VACUOUS if grave else Verdict.PASS,
+            sentence=_sentence(grave, warnings),
+            detail={
+                "warnings": [warning.text() for warning in warnings],
+                "named": [msgspec.to_builtins(warning) for warning in warnings],
+            },
+        )
+
+
+def warnings_of(history: History, run: RunRecord) -> list[VacuityWarning]:
+    """All warnings that apply, grave ones first."""
+    if not len(history):
+        return [_NO_OPERATIONS]
+    found = [warning for look in _LOOKS for warning in look(history, run)]
+    return sorted(found, key=lambda warning: not warning.is_grave)
+
+
+_NO_OPERATIONS = VacuityWarning(
+    "no-operations", "Nothing was invoked.", "Give the workload operations, and the run time for them.", True
+)
+
+
+def _sentence(grave: list[VacuityWarning], warnings: list[VacuityWarning]) -> str:
+    if grave:
+        return f"The run tested too little ({grave[0].name}): {grave[0].trigger}"
+    if warnings:
+        return f"The run tested something, with {len(warnings)} reservation{'s' if len(warnings) > 1 else ''}."
+    return "Operations were in flight during the faults, and reads followed the heal."
+
+
+def _faults(history: History, run: RunRecord) -> Iterator[VacuityWarning]:
+    if not run.plan.faults and not run.faults:
+        return
+    applied = [fault for fault in run.faults if fault.applied is None]
+    if not applied:
+        planned = len(run.plan.faults) or len(run.faults)
+        trigger = f"Of {planned} planned faults not one took effect."
+        yield VacuityWarning("no-fault-applied", trigger, "See why each was not applied, under the run's faults.", True)
+        return
+    if len(applied) < len(run.faults):
+        trigger = f"{len(run.faults) - len(applied)} of {len(run.faults)} faults did not take effect."
+        yield VacuityWarning("some-faults-not-applied", trigger, "See why, under the run's faults.")
+    in_flight: dict[str, bool] = {}
+    for fault in applied:
+        in_flight[fault.kind] = in_flight.get(fault.kind, False) or _overlaps(history, fault.start_us, fault.stop_us)
+    if not any(in_flight.values()):
+        trigger = f"{len(applied)} faults took effect, and no operation was in flight during any of them."
+        yield VacuityWarning(
+            "nothing-in-flight", trigger, "Let operations and faults overlap: more operations, or later.", True
+        )
+        return
+    for kind in sorted(kind for kind, is_busy in in_flight.items() if not is_busy):
+        trigger = f"No operation was in flight during any `{kind}` fault."
+        yield VacuityWarning("fault-without-operations", trigger, "Make the fault longer or the operations denser.")
+
+
+def _overlaps(history: History, start_us: int, stop_us: int) -> bool:
+    return any(
+        invoked <= stop_us and (completed >= start_us or completed == OPEN)
+        for invoked, completed in zip(history.invoke_us, history.complete_us, strict=True)
+    )
+
+
+def _final_reads(history: History, run: RunRecord) -> Iterator[VacuityWarning]:
+    if not run.plan.faults and not run.faults:
+        return
+    heal_us = run.plan.heal_us
+    for row in range(len(history) - 1, -1, -1):
+        if history.invoke_us[row] < heal_us:
+            break
+        if history.f[row] in READS and history.outcome[row] == "ok":
+            return
+    trigger = "No read that was invoked after the heal succeeded, so lost writes could not be seen."
+    yield VacuityWarning(
+        "no-reads-after-heal", trigger, "End the workload with reads of every key after the heal.", True
+    )
+
+
+def _indeterminate(history: History, _run: RunRecord) -> Iterator[VacuityWarning]:
+    share = history.outcome.count("info") / len(history)
+    trigger = f"{share:.0%} of {len(history)} operations are indeterminate."
+    if share > INDETERMINATE_MAX:
+        yield VacuityWarning("mostly-indeterminate", trigger, "Raise the client's timeout, or use fewer faults.", True)
+    elif share > OFTEN_INDETERMINATE:
+        yield VacuityWarning("often-indeterminate", trigger, "Raise the client's timeout, or use fewer faults.")
+
+
+def _concurrency(history: History, run: RunRecord) -> Iterator[VacuityWarning]:
+    if run.plan.workers < 2:
+        trigger = "A single worker ran the workload."
+        yield VacuityWarning("one-worker", trigger, "Use several workers; conflicts between clients need clients.")
+    elif not _had_two_in_flight(history):
+        trigger = "There were never two operations in flight at once."
+        yield VacuityWarning("no-concurrency", trigger, "Give the workers less time between operations.", True)
+
+
+def _had_two_in_flight(history: History) -> bool:
+    """Whether some operation was invoked before an earlier one had completed."""
+    latest = -1
+    for invoked, completed in zip(history.invoke_index, history.complete_index, strict=True):
+        if invoked < latest:
+            return True
+        latest = max(latest, completed)
+        if completed == OPEN:
+            latest = history.next_index
+    return False
+
+
+def _keys(history: History, _run: RunRecord) -> Iterator[VacuityWarning]:
+    keys = set(history.key)
+    if len(keys) == 1:
+        trigger = f"All {len(history)} operations were on the same key."
+        yield VacuityWarning("one-key", trigger, "Use several keys, unless the workload is about one object.")
+
+
+def _changes(history: History, _run: RunRecord) -> Iterator[VacuityWarning]:
+    if not any(outcome == "ok" and f not in READS for f, outcome in zip(history.f, history.outcome, strict=True)):
+        trigger = "No operation that changes the state succeeded."
+        yield VacuityWarning(
+            "no-changes", trigger, "Let the workload write; readers of an unchanging store see no anomaly."
+        )
+
+
+_LOOKS: tuple[Callable[[History, RunRecord], Iterator[VacuityWarning]], ...] = (
+    _faults,
+    _final_reads,
+    _indeterminate,
+    _concurrency,
+    _keys,
+    _changes,
+)
