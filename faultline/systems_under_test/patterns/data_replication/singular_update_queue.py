@@ -134,9 +134,9 @@ class SingularUpdateQueue(Generic[Request, Result]):
         try:
             while self._queue:
                 request, promise = self._queue.popleft()
-                if self._waiting:
-                    self._waiting.popleft()()
                 self._handle(request, promise)
+                if self._waiting and self.has_room:
+                    self._waiting.popleft()()
         finally:
             self._running = False
 

@@ -1,0 +1,62 @@
+"""Records with length and checksum: read back, or noticed."""
+
+from __future__ import annotations
+
+from faultline.systems_under_test.patterns.data_replication.checksummed_record import (
+    HEADER_BYTES,
+    encode_record,
+    has_record_after,
+    read_record,
+    record_positions,
+)
+
+
+def _file(*payloads: bytes, salt: int = 7) -> bytes:
+    data = b""
+    for payload in payloads:
+        data += encode_record(payload, salt, len(data))
+    return data
+
+
+def test_records_are_read_back_in_order_and_the_end_is_found() -> None:
+    data = _file(b"one", b"", b"three")
+    positions, end = record_positions(data, 7)
+    assert [read_record(data, 7, position) for position in positions] == [b"one", b"", b"three"]
+    assert end == len(data)
+
+
+def test_a_run_of_zero_bytes_is_no_record() -> None:
+    assert record_positions(bytes(64), 0) == ([], 0)
+
+
+def test_a_record_in_another_file_or_at_another_place_is_not_valid() -> None:
+    record = encode_record(b"value", 1, 0)
+    assert read_record(record, 1, 0) == b"value"
+    assert read_record(record, 2, 0) is None
+    assert read_record(b"x" + record, 1, 1) is None
+
+
+def test_every_flipped_bit_of_a_record_is_noticed() -> None:
+    record = _file(b"some value")
+    for bit in range(8 * len(record)):
+        damaged = bytearray(record)
+        damaged[bit // 8] ^= 1 << bit % 8
+        assert read_record(bytes(damaged), 7, 0) is None
+
+
+def test_a_record_behind_a_changed_length_is_still_found() -> None:
+    data = bytearray(_file(b"first", b"second"))
+    data[0] ^= 0x40
+    assert record_positions(bytes(data), 7) == ([], 0)
+    assert has_record_after(bytes(data), 7, 0)
+
+
+def test_the_image_of_a_record_inside_a_torn_value_is_not_taken_for_one() -> None:
+    image = encode_record(b"looks like a record", 7, 0)
+    torn = encode_record(b"before" + image + b"after", 7, 0)[:-1]
+    assert image in torn
+    assert not has_record_after(torn, 7, 0)
+
+
+def test_the_header_is_what_a_record_takes_on_top_of_its_payload() -> None:
+    assert len(_file(b"payload")) == HEADER_BYTES + len(b"payload")

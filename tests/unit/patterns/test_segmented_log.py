@@ -1,0 +1,283 @@
+"""Segmented log: SEG-S1 to S4, S6, and what a crash at any step of a roll or a truncation leaves."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from memory_storage import Crash, MemoryStorage, keep_all, keep_nothing
+
+from faultline.systems_under_test.patterns.data_replication.checksummed_record import HEADER_BYTES, CorruptLog
+from faultline.systems_under_test.patterns.data_replication.segmented_log import (
+    LogUnusable,
+    SegmentedLog,
+    base_of,
+    file_name,
+)
+
+RECORD = HEADER_BYTES + 2
+
+
+def _payload(index: int) -> bytes:
+    return index.to_bytes(2, "big")
+
+
+def _log(storage: MemoryStorage, size_max: int = 2 * RECORD) -> SegmentedLog:
+    log = SegmentedLog(storage, "wal", size_max)
+    log.recover()
+    return log
+
+
+def _filled(storage: MemoryStorage, count: int, size_max: int = 2 * RECORD) -> SegmentedLog:
+    log = _log(storage, size_max)
+    for index in range(log.last_index + 1, log.last_index + count + 1):
+        assert log.append(_payload(index)) == index
+    log.flush()
+    return log
+
+
+def _bases(log: SegmentedLog) -> list[int]:
+    return [segment.base for segment in log.segments]
+
+
+@pytest.mark.parametrize(("size_max", "first_segment"), [(3 * RECORD - 1, 3), (3 * RECORD, 3), (3 * RECORD + 1, 4)])
+def test_a_segment_is_left_once_it_has_reached_the_limit_before_an_append(size_max: int, first_segment: int) -> None:
+    log = _filled(MemoryStorage(), 5, size_max)
+    assert _bases(log) == [1, first_segment + 1]
+
+
+def test_an_entry_larger_than_the_limit_gets_into_one_segment_whole() -> None:
+    storage = MemoryStorage()
+    log = _log(storage, 1)
+    for size in (100, 200, 300):
+        log.append(bytes(size))
+    log.flush()
+    assert [len(payload) for payload in _log(storage, 1).read_from(1)] == [100, 200, 300]
+    assert _bases(log) == [1, 2, 3]
+
+
+def test_reading_from_any_index_returns_everything_from_there_on_the_open_segment_included() -> None:
+    storage = MemoryStorage()
+    log = _filled(storage, 25)
+    assert len(log.segments) >= 12
+    for reader in (log, _log(storage)):
+        for start in range(27):
+            assert reader.read_from(start) == [_payload(index) for index in range(max(1, start), 26)]
+
+
+def test_segments_are_put_in_order_by_number_not_by_name() -> None:
+    storage = MemoryStorage()
+    _filled(storage, 120, RECORD)
+    assert storage.files().index("wal_100.log") < storage.files().index("wal_9.log")
+    assert _log(storage, RECORD).read_from(1) == [_payload(index) for index in range(1, 121)]
+
+
+@pytest.mark.parametrize(
+    "file", ["wal_1.log.new", "wal_.log", "wal_x.log", "wal_01.log", "wal_-1.log", "wal_²", "other_1.log", "xwal_1.log"]
+)
+def test_files_that_are_no_segments_are_left_alone(file: str) -> None:
+    storage = MemoryStorage()
+    _filled(storage, 5)
+    storage.put(file, b"something else")
+    assert base_of("wal", file) == -1
+    assert _log(storage).last_index == 5
+    assert storage.read(file) == b"something else"
+
+
+def test_the_base_of_a_segment_can_be_read_from_its_name() -> None:
+    assert [base_of("wal", file_name("wal", base)) for base in (1, 9, 10, 100)] == [1, 9, 10, 100]
+
+
+@pytest.mark.parametrize("keep", [keep_nothing, keep_all])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_crash_at_each_step_of_a_roll_leaves_a_log_that_can_be_read_and_continued(keep, seed: int) -> None:
+    rng = Random(seed)
+    choose = keep if seed == 0 else lambda n: int(rng.random() * (n + 1))
+    for step in range(1, 7):
+        storage = MemoryStorage()
+        flushed = _filled(storage, 2).last_index
+        storage.effects_max = storage.effects + step
+        log = _log(storage)
+        try:
+            for index in (3, 4, 5):
+                log.append(_payload(index))
+                log.flush()
+                flushed = index
+        except LogUnusable as error:
+            assert isinstance(error.__cause__, Crash)
+        storage.crash(choose)
+        recovered = _filled(storage, 3)
+        assert recovered.last_index - 3 >= flushed
+        assert _log(storage).read_from(1) == [_payload(index) for index in range(1, recovered.last_index + 1)]
+
+
+def test_a_new_segment_that_is_empty_does_not_make_the_log_empty() -> None:
+    storage = MemoryStorage()
+    _filled(storage, 2)
+    storage.put("wal_3.log", b"")
+    log = _log(storage)
+    assert log.last_index == 2
+    assert log.append(_payload(3)) == 3
+    assert _bases(log) == [1, 3]
+
+
+def test_a_new_segment_with_a_torn_first_record_is_used_again() -> None:
+    storage = MemoryStorage()
+    _filled(storage, 2)
+    storage.put("wal_3.log", b"\0\0\0")
+    _filled(storage, 2)
+    assert _log(storage).read_from(1) == [_payload(index) for index in range(1, 5)]
+
+
+def test_an_empty_segment_left_over_beyond_a_torn_one_is_removed() -> None:
+    storage = MemoryStorage()
+    _filled(storage, 2)
+    storage.put("wal_1.log", storage.read("wal_1.log")[:-1])
+    storage.put("wal_3.log", b"")
+    assert _log(storage).last_index == 1
+    assert storage.files() == ["wal_1.log"]
+
+
+@pytest.mark.parametrize("index", range(1, 9))
+def test_truncation_over_segment_boundaries_is_followed_by_new_entries(index: int) -> None:
+    storage = MemoryStorage()
+    log = _filled(storage, 8)
+    log.truncate_from(index)
+    assert log.last_index == index - 1
+    log.append(b"new")
+    log.flush()
+    storage.crash()
+    recovered = _log(storage)
+    assert recovered.read_from(1) == [_payload(i) for i in range(1, index)] + [b"new"]
+    assert recovered.segments[-1].base <= index
+
+
+def test_truncation_beyond_the_end_changes_nothing() -> None:
+    storage = MemoryStorage()
+    log = _filled(storage, 3)
+    effects = storage.effects
+    log.truncate_from(4)
+    log.flush()
+    assert storage.effects == effects
+    assert log.last_index == 3
+
+
+def test_truncation_before_the_beginning_is_refused() -> None:
+    with pytest.raises(ValueError, match="begins at 1"):
+        _filled(MemoryStorage(), 3).truncate_from(0)
+
+
+def test_an_append_after_a_truncation_waits_until_the_old_entries_are_gone_for_good() -> None:
+    storage = MemoryStorage()
+    log = _filled(storage, 5, 1000)
+    log.truncate_from(2)
+    log.append(b"new")
+    storage.crash(keep_nothing)
+    assert _log(storage, 1000).read_from(1) == [_payload(1)]
+
+
+@pytest.mark.parametrize("steps", range(6))
+@pytest.mark.parametrize("seed", range(8))
+def test_a_crash_at_each_step_of_a_truncation_leaves_a_prefix_of_the_old_log(steps: int, seed: int) -> None:
+    rng = Random(seed)
+    storage = MemoryStorage()
+    log = _filled(storage, 9)
+    storage.effects_max = storage.effects + steps
+    try:
+        log.truncate_from(4)
+        log.flush()
+    except LogUnusable as error:
+        assert isinstance(error.__cause__, Crash)
+    storage.crash(lambda n: int(rng.random() * (n + 1)), lagging=seed % 2 == 0)
+    payloads = _log(storage).read_from(1)
+    assert payloads == [_payload(index) for index in range(1, len(payloads) + 1)]
+    assert seed % 2 == 0 or len(payloads) >= 3
+
+
+@pytest.mark.parametrize("missing", ["wal_1.log", "wal_3.log", "wal_5.log"])
+def test_a_missing_segment_is_noticed(missing: str) -> None:
+    storage = MemoryStorage()
+    _filled(storage, 7)
+    storage.delete(missing)
+    with pytest.raises(CorruptLog, match="entries are missing"):
+        _log(storage)
+
+
+def test_a_segment_that_lost_its_end_is_noticed_when_later_ones_have_entries() -> None:
+    storage = MemoryStorage()
+    _filled(storage, 7)
+    storage.put("wal_3.log", storage.read("wal_3.log")[:-1])
+    with pytest.raises(CorruptLog, match="wal_5.log"):
+        _log(storage)
+
+
+def test_a_refused_log_is_left_as_it_was_found() -> None:
+    storage = MemoryStorage()
+    _filled(storage, 7)
+    storage.damage("wal_3.log", 0)
+    before = {file: storage.read(file) for file in storage.files()}
+    with pytest.raises(CorruptLog, match="valid ones follow"):
+        _log(storage)
+    assert {file: storage.read(file) for file in storage.files()} == before
+
+
+def test_bytes_that_change_while_the_log_is_open_are_noticed_when_read() -> None:
+    storage = MemoryStorage()
+    log = _filled(storage, 3)
+    storage.damage("wal_1.log", 9)
+    with pytest.raises(CorruptLog, match="byte 0"):
+        log.read_from(1)
+
+
+def test_a_log_takes_no_entries_before_it_is_recovered() -> None:
+    log = SegmentedLog(MemoryStorage(), "wal", 100)
+    with pytest.raises(LogUnusable, match="recover"):
+        log.append(b"too early")
+
+
+@pytest.mark.parametrize("size_max", [0, -1])
+def test_a_size_limit_below_one_byte_is_refused(size_max: int) -> None:
+    with pytest.raises(ValueError, match="at least 1"):
+        SegmentedLog(MemoryStorage(), "wal", size_max)
+
+
+@pytest.mark.parametrize("operation", ["append", "fsync", "truncate"])
+def test_after_a_failed_write_the_log_refuses_all_others_until_it_is_recovered(operation: str) -> None:
+    storage = MemoryStorage()
+    log = _filled(storage, 3, 1000)
+    storage.failing = operation
+    with pytest.raises(LogUnusable) as failure:
+        _write_truncate_and_flush(log)
+    assert isinstance(failure.value.__cause__, OSError)
+    storage.failing = ""
+    with pytest.raises(LogUnusable):
+        log.append(_payload(4))
+    with pytest.raises(LogUnusable):
+        log.truncate_from(1)
+    recovered = _filled(storage, 1, 1000)
+    assert _log(storage, 1000).last_index == recovered.last_index
+
+
+def _write_truncate_and_flush(log: SegmentedLog) -> None:
+    log.append(_payload(4))
+    log.truncate_from(3)
+    log.flush()
+
+
+def test_a_flush_after_a_failed_append_is_refused() -> None:
+    storage = MemoryStorage()
+    log = _log(storage)
+    log.append(_payload(1))
+    storage.failing = "append"
+    with pytest.raises(LogUnusable):
+        log.append(_payload(2))
+    with pytest.raises(LogUnusable):
+        log.flush()
+
+
+def test_flushing_a_clean_log_costs_nothing() -> None:
+    storage = MemoryStorage()
+    log = _filled(storage, 3)
+    effects = storage.effects
+    log.flush()
+    assert storage.effects == effects
