@@ -18,12 +18,25 @@ from __future__ import annotations
 
 import msgspec
 
-from faultline.harness.generator import Context, Draft, Generator, each_thread, emit, independent, limit, sequence
+from faultline.harness.generator import (
+    Context,
+    Draft,
+    Generator,
+    each_thread,
+    emit,
+    independent,
+    limit,
+    sequence,
+    stagger,
+)
 from faultline.harness.generator.chance import below, chance_of_text
 from faultline.harness.generator.core import EMPTY, PENDING, Offer
 from faultline.harness.workload import Checker
 
 __all__ = ["Register", "RegisterShape"]
+
+INTERVAL_US = 18_500
+"""The usual distance of operations: 200 of them take the 4 s of a simulated run, and a second has some 50."""
 
 FINAL_KEYS = 6
 """How many of the last keys are read after the heal."""
@@ -102,14 +115,15 @@ class Register:
     name = "register"
     promise = "each key is a linearizable register"
 
-    def generator(self, *, workers: int, operations: int, seed: int) -> Generator:
-        """`operations` operations, as fast as workers are free: put it under `stagger` to give it a pace."""
+    def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = INTERVAL_US) -> Generator:
+        """`operations` operations, on average `interval_us` apart over all workers together."""
         shape = RegisterShape.drawn(workers, seed)
 
         def one_register(number: int) -> Generator:
             return limit(shape.operations_per_key, OneRegister(f"k{number}", shape.roles))
 
-        return limit(operations, independent(one_register, groups=shape.live_keys))
+        keys = independent(one_register, groups=shape.live_keys)
+        return limit(operations, stagger(interval_us, keys))
 
     def final_generator(self, *, workers: int, seed: int, operations: int = 200) -> Generator:
         """Every worker reads each of the last keys that `operations` operations begin, from a key of its own on.

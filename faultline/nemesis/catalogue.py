@@ -1,0 +1,161 @@
+"""The packages users choose with `--faults`, and the nemeses that carry them out."""
+
+from __future__ import annotations
+
+from faultline.harness.nemesis import FaultPackage, Nemesis
+from faultline.nemesis.clock import ClockDrift, ClockStep, ClockStrobe
+from faultline.nemesis.packages import Package, Recipe, combined
+from faultline.nemesis.packet import PacketDelay, PacketDuplicate, PacketLoss
+from faultline.nemesis.partition import Partition
+from faultline.nemesis.process import Kill, Pause
+
+__all__ = ["NEMESES", "PACKAGES"]
+
+NEMESES: dict[str, Nemesis] = {
+    nemesis.kind: nemesis
+    for nemesis in (
+        Partition(),
+        Kill(),
+        Pause(),
+        ClockStep(),
+        ClockStrobe(),
+        ClockDrift(),
+        PacketLoss(),
+        PacketDelay(),
+        PacketDuplicate(),
+    )
+}
+"""Every nemesis by its kind."""
+
+
+def _cut(shape: str, targets: tuple[str, ...] = ("one",), *, long_share: float = 0.5, nodes_min: int = 2) -> Recipe:
+    return Recipe("partition", targets, (("shape", (shape,)),), long_share, nodes_min)
+
+
+_STEPS_US = (-5_000_000, -1_000_000, -300_000, -100_000, 100_000, 300_000, 1_000_000, 5_000_000)
+_RATES_PPM = (-400_000, -100_000, -20_000, 20_000, 100_000, 400_000)
+
+_PARTITION = Package(
+    "partition",
+    "cuts links in eight shapes",
+    (
+        _cut("one", ("one", "leader", "follower")),
+        _cut("halves", nodes_min=3),
+        _cut("random-halves"),
+        _cut("majority-minority", ("one", "leader"), nodes_min=3),
+        _cut("majorities-ring", nodes_min=3),
+        _cut("bridge", nodes_min=3),
+        _cut("one-way", ("one", "leader", "follower")),
+        _cut("leader-alone", ("leader",), long_share=0.7),
+    ),
+)
+
+_KILL = Package(
+    "kill",
+    "kills processes and restarts them",
+    (
+        Recipe("kill", ("leader",)),
+        Recipe("kill", ("one", "follower")),
+        Recipe("kill", ("minority",)),
+        Recipe("kill", ("majority",)),
+        Recipe("kill", ("all",), long_share=0.1),
+    ),
+)
+
+_PAUSE = Package(
+    "pause",
+    "stops processes for a while",
+    (
+        Recipe("pause", ("leader",), long_share=0.7),
+        Recipe("pause", ("one", "follower")),
+        Recipe("pause", ("minority",)),
+        Recipe("pause", ("majority",)),
+        Recipe("pause", ("all",), long_share=0.2),
+    ),
+)
+
+_CLOCK = Package(
+    "clock",
+    "steps, strobes and drifts clocks",
+    (
+        Recipe("clock-step", ("one", "leader", "minority", "majority"), (("delta_us", _STEPS_US),)),
+        Recipe("clock-strobe", ("one", "leader", "majority"), (("delta_us", _STEPS_US),)),
+        Recipe("clock-drift", ("one", "leader", "minority", "majority"), (("rate_ppm", _RATES_PPM),)),
+    ),
+)
+
+_PACKET = Package(
+    "packet",
+    "loses, delays and duplicates messages between nodes",
+    (
+        Recipe("packet-loss", ("all", "leader", "one"), (("loss", (0.05, 0.2, 0.5)),), nodes_min=2),
+        Recipe(
+            "packet-delay",
+            ("all", "leader", "one"),
+            (("delay_us", (5_000, 30_000, 100_000)), ("jitter_us", (1_000, 10_000, 50_000))),
+            nodes_min=2,
+        ),
+        Recipe("packet-duplicate", ("all", "leader", "one"), (("duplicate", (0.2, 0.6, 0.95)),), nodes_min=2),
+    ),
+)
+
+_LEADERSHIP = Package(
+    "leadership",
+    "isolates, kills and pauses leaders",
+    (
+        _cut("leader-alone", ("leader",), long_share=0.75),
+        _cut("majority-minority", ("leader",), long_share=0.75, nodes_min=3),
+        _cut("one-way", ("leader",)),
+        _cut("majorities-ring", nodes_min=3),
+        Recipe("kill", ("leader",)),
+        Recipe("pause", ("leader",), long_share=0.75),
+    ),
+)
+
+_DURABILITY = Package(
+    "durability",
+    "kills all or most nodes again and again, shortly",
+    (
+        Recipe("kill", ("all",), long_share=0.0),
+        Recipe("kill", ("majority",), long_share=0.1),
+        Recipe("kill", ("leader",), long_share=0.2),
+    ),
+    pace=0.6,
+)
+
+_CLOCKS = Package(
+    "clocks",
+    "moves the leader's clocks, and cuts the leader off meanwhile",
+    (
+        Recipe("clock-step", ("leader",), (("delta_us", _STEPS_US),), long_share=0.8),
+        Recipe("clock-strobe", ("leader",), (("delta_us", _STEPS_US),), long_share=0.8),
+        Recipe("clock-drift", ("leader",), (("rate_ppm", _RATES_PPM),), long_share=0.8),
+        _cut("leader-alone", ("leader",), long_share=0.8),
+    ),
+)
+
+_RETRIES = Package(
+    "retries",
+    "loses, repeats and delays messages, with short partitions between",
+    (
+        Recipe("packet-loss", ("all", "leader"), (("loss", (0.1, 0.3, 0.5)),), nodes_min=2),
+        Recipe("packet-duplicate", ("all", "leader"), (("duplicate", (0.4, 0.9)),), nodes_min=2),
+        Recipe(
+            "packet-delay",
+            ("all", "leader"),
+            (("delay_us", (20_000, 80_000)), ("jitter_us", (5_000, 50_000))),
+            nodes_min=2,
+        ),
+        _cut("leader-alone", ("leader",), long_share=0.2),
+        _cut("one-way", ("leader",), long_share=0.2),
+    ),
+    pace=0.8,
+)
+
+_FAMILIES = (_PARTITION, _KILL, _PAUSE, _CLOCK, _PACKET)
+_COMPOUNDS = (_LEADERSHIP, _DURABILITY, _CLOCKS, _RETRIES)
+
+_ALL = Package("all", "every fault of every family", combined(_FAMILIES).recipes)
+
+PACKAGES: dict[str, FaultPackage] = {package.name: package for package in (*_FAMILIES, *_COMPOUNDS, _ALL)}
+"""Every package by its name."""

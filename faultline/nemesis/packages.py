@@ -1,0 +1,179 @@
+"""Fault packages: which faults fall when, as a pure function of (seed, nodes, start, end).
+
+**Swarm.** Each seed uses a random non-empty subset of its package's recipes: with everything on all the time, faults
+mask one another and rare pairs never get a run to themselves (Groce et al., "Swarm testing", ISSTA 2012).
+
+**Periods.** Time is cut into periods of about 650 ms, or a fifteenth of a longer run up to 4 s. About a fifth of them
+stay free of faults, so that the cluster also recovers and makes progress; the others begin one fault, sometimes two.
+Half of the faults are short, half outlast an election timeout: a cut that heals before anybody noticed shows other
+bugs than one after which two nodes believe they lead.
+
+**No quarrels.** A fault occupies what it acts on (links, link quality, clocks, processes) until it ends, and nothing
+else that acts on the same is planned meanwhile. So faults of different families overlap freely, those of one never do,
+and each can be ended by itself. Packages asked for together should be `combined`, which keeps this across them.
+
+**The end.** Every fault ends before `end_us`; the world heals everything then in any case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from faultline.harness.generator.chance import chance_of_text
+from faultline.harness.plan import PlannedFault
+
+__all__ = ["Package", "Recipe", "combined", "period_us"]
+
+_PERIOD_US = 650_000
+_PERIOD_US_MAX = 4_000_000
+_PERIODS_PER_RUN = 15
+_ELECTION_US = 550_000
+"""A long fault lasts at least this: twice the shortest election timeout of the reference systems, and then some."""
+_SHORTEST_US = 20_000
+_FREE_SHARE = 0.2
+_SECOND_FAULT_SHARE = 0.35
+
+_OCCUPIES = {
+    "partition": "links",
+    "packet-loss": "quality",
+    "packet-delay": "quality",
+    "packet-duplicate": "quality",
+    "clock-step": "clocks",
+    "clock-strobe": "clocks",
+    "clock-drift": "clocks",
+    "kill": "processes",
+    "pause": "processes",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """One way to make a fault: its kind, the targets to draw from, and for each argument the values to draw from.
+
+    `long_share` is how often the fault outlasts an election; `nodes_min` how many nodes it needs to mean anything.
+    """
+
+    kind: str
+    targets: tuple[str, ...] = ("one",)
+    arguments: tuple[tuple[str, tuple[Any, ...]], ...] = ()
+    long_share: float = 0.5
+    nodes_min: int = 1
+
+    def fault(self, at_us: int, duration_us: int, rng: Random) -> PlannedFault:
+        """A fault of this recipe, its target and arguments drawn."""
+        argument = {name: _drawn(values, rng) for name, values in self.arguments}
+        return PlannedFault(self.kind, at_us, duration_us, _drawn(self.targets, rng), argument)
+
+
+@dataclass(slots=True)
+class Package:
+    """A `FaultPackage`: recipes and how densely they fall (`pace` scales the period). Not changed once made."""
+
+    name: str
+    summary: str
+    recipes: tuple[Recipe, ...]
+    pace: float = 1.0
+    kinds: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.kinds = tuple(dict.fromkeys(recipe.kind for recipe in self.recipes))
+
+    def plan(self, *, seed: int, nodes: tuple[str, ...], start_us: int, end_us: int) -> tuple[PlannedFault, ...]:
+        """The faults between `start_us` and `end_us`, in order of time, all ended before `end_us`."""
+        rng = Random(chance_of_text("package", self.name, seed))
+        usable = [recipe for recipe in self.recipes if recipe.nodes_min <= len(nodes)]
+        recipes = _subset(usable, rng)
+        faults: list[PlannedFault] = []
+        for begin_us, length_us in _periods(start_us, end_us, self.pace, rng):
+            wanted = _wanted(rng)
+            if recipes:
+                faults += _fall(recipes, wanted, begin_us, length_us, end_us, faults, rng)
+        if not faults and recipes and end_us - start_us > 2 * _SHORTEST_US:
+            faults = [_drawn(recipes, rng).fault(start_us, (end_us - start_us) // 2, rng)]
+        return tuple(sorted(faults, key=lambda fault: (fault.at_us, fault.kind)))
+
+
+def combined(packages: Iterable[Package]) -> Package:
+    """One package with the recipes of all `packages`, so that their faults do not quarrel."""
+    chosen = tuple(packages)
+    if len(chosen) == 1:
+        return chosen[0]
+    recipes = tuple(dict.fromkeys(recipe for package in chosen for recipe in package.recipes))
+    return Package(
+        name="+".join(package.name for package in chosen),
+        summary="; ".join(package.summary for package in chosen),
+        recipes=recipes,
+        pace=min((package.pace for package in chosen), default=1.0),
+    )
+
+
+def period_us(span_us: int) -> int:
+    """The usual length of a period in a run of `span_us`."""
+    return min(_PERIOD_US_MAX, max(_PERIOD_US, span_us // _PERIODS_PER_RUN))
+
+
+def _periods(start_us: int, end_us: int, pace: float, rng: Random) -> list[tuple[int, int]]:
+    usual_us = period_us(end_us - start_us) * pace
+    periods, at_us = [], start_us
+    while at_us < end_us:
+        length_us = int(usual_us * _between(0.77, 1.23, rng))
+        periods.append((at_us, length_us))
+        at_us += max(1, length_us)
+    return periods
+
+
+def _wanted(rng: Random) -> int:
+    if rng.random() < _FREE_SHARE:
+        return 0
+    return 2 if rng.random() < _SECOND_FAULT_SHARE else 1
+
+
+def _fall(
+    recipes: list[Recipe],
+    wanted: int,
+    begin_us: int,
+    length_us: int,
+    end_us: int,
+    faults: list[PlannedFault],
+    rng: Random,
+) -> list[PlannedFault]:
+    """Up to `wanted` faults that begin in one period and do not quarrel with `faults` or each other."""
+    fallen: list[PlannedFault] = []
+    for _ in range(wanted):
+        at_us = begin_us + int(length_us * _between(0.0, 0.5, rng))
+        recipe = _drawn(recipes, rng)
+        duration_us = min(_duration_us(recipe, length_us, rng), end_us - 1 - at_us)
+        busy_until_us = max(
+            (fault.stop_us for fault in faults + fallen if _quarrel(fault.kind, recipe.kind)), default=-1
+        )
+        fault = recipe.fault(at_us, duration_us, rng)
+        if duration_us >= _SHORTEST_US and busy_until_us < at_us:
+            fallen.append(fault)
+    return fallen
+
+
+def _quarrel(kind: str, other: str) -> bool:
+    return _OCCUPIES[kind] == _OCCUPIES[other]
+
+
+def _duration_us(recipe: Recipe, length_us: int, rng: Random) -> int:
+    if rng.random() < recipe.long_share:
+        return int(max(_ELECTION_US * _between(1.0, 1.5, rng), length_us * _between(0.5, 0.75, rng)))
+    return int(length_us * _between(0.15, 0.45, rng))
+
+
+def _between(low: float, high: float, rng: Random) -> float:
+    return low + (high - low) * rng.random()
+
+
+def _drawn(values: Any, rng: Random) -> Any:
+    return values[int(rng.random() * len(values))]
+
+
+def _subset(recipes: list[Recipe], rng: Random) -> list[Recipe]:
+    """A random non-empty subset, every recipe as likely in as out."""
+    chosen = [recipe for recipe in recipes if rng.random() < 0.5]
+    return chosen or ([_drawn(recipes, rng)] if recipes else [])

@@ -1,0 +1,160 @@
+"""Cutting links: who cannot hear whom.
+
+The maths is Jepsen's (`jepsen.nemesis`, grudges) as pure functions from nodes to directed links; the shapes:
+
+| shape | what is left |
+|---|---|
+| `one` | one node (by target) apart from the rest, both ways |
+| `leader-alone` | the leader apart from the rest, both ways |
+| `halves` | the first half of the nodes apart from the second |
+| `random-halves` | the same after a shuffle |
+| `majority-minority` | a drawn minority, with the targeted node in it, apart from the rest |
+| `majorities-ring` | every node hears a majority, no two the same one |
+| `bridge` | two halves that only one node connects |
+| `one-way` | one node (by target) that hears nobody, or that nobody hears (`direction`: `in` or `out`) |
+
+`majorities-ring` and `bridge` need three nodes and become `one` with fewer, which the description says.
+
+**Overlap.** An injection restores what it cut itself and nothing that was cut before it began. Of two partitions that
+share a link the first one therefore ends the cut of both; the packages never plan two partitions at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from faultline.harness.errors import UsageError
+from faultline.harness.generator.chance import reseeded
+from faultline.harness.nemesis import Injection
+from faultline.harness.plan import PlannedFault
+from faultline.harness.world.faults import FaultPort
+from faultline.harness.world.ports import Link, NodeId
+from faultline.nemesis.targets import fault_chance, minority_size, resolve, shuffled
+
+__all__ = ["SHAPES", "Partition", "between", "bridge", "halves", "links_of", "majorities_ring", "one_way"]
+
+SHAPES = (
+    "one",
+    "leader-alone",
+    "halves",
+    "random-halves",
+    "majority-minority",
+    "majorities-ring",
+    "bridge",
+    "one-way",
+)
+"""The values of the argument `shape`."""
+
+Links = tuple[tuple[str, str], ...]
+
+
+def between(some: Iterable[str], others: Iterable[str]) -> Links:
+    """All links, both ways, between two groups of nodes."""
+    pairs = [(one, other) for one in some for other in others]
+    return tuple(link for one, other in pairs for link in ((one, other), (other, one)))
+
+
+def halves(nodes: Sequence[str]) -> Links:
+    """The links between the first half of `nodes` (the smaller one) and the second."""
+    middle = len(nodes) // 2
+    return between(nodes[:middle], nodes[middle:])
+
+
+def bridge(nodes: Sequence[str]) -> Links:
+    """The links between two halves of `nodes` but for the middle node, which stays connected to all."""
+    middle = len(nodes) // 2
+    return between(nodes[:middle], nodes[middle + 1 :])
+
+
+def majorities_ring(nodes: Sequence[str]) -> Links:
+    """Cuts that leave each node of a ring hearing the majority around it, itself included."""
+    count = len(nodes)
+    majority = count // 2 + 1
+    links = []
+    for position, node in enumerate(nodes):
+        start = position - majority // 2
+        heard = {nodes[(start + step) % count] for step in range(majority)}
+        links += [(source, node) for source in nodes if source not in heard]
+    return tuple(links)
+
+
+def one_way(victim: str, nodes: Sequence[str], direction: str) -> Links:
+    """The links to `victim` (`in`) or from it (`out`)."""
+    others = [node for node in nodes if node != victim]
+    if direction == "in":
+        return tuple((other, victim) for other in others)
+    return tuple((victim, other) for other in others)
+
+
+def links_of(shape: str, *, nodes: Sequence[str], victim: str, direction: str, chance: int) -> tuple[Links, str]:
+    """The links to cut for `shape` around `victim`, and a sentence that says what that is."""
+    order = shuffled(nodes, chance)
+    others = tuple(node for node in order if node != victim)
+    if shape not in SHAPES:
+        raise UsageError(f"There is no partition shape {shape!r}.", f"Use one of {', '.join(SHAPES)}.")
+    if shape == "halves":
+        return halves(nodes), f"{_names(nodes[: len(nodes) // 2])} | {_names(nodes[len(nodes) // 2 :])}"
+    if shape == "random-halves":
+        return halves(order), f"{_names(order[: len(order) // 2])} | {_names(order[len(order) // 2 :])}"
+    if shape == "majority-minority":
+        size = minority_size(len(nodes), chance)
+        minority, majority = (victim, *others[: size - 1]), others[size - 1 :]
+        return between(minority, majority), f"minority {_names(minority)} | majority {_names(majority)}"
+    if shape == "majorities-ring" and len(nodes) > 2:
+        return majorities_ring(order), f"ring of majorities {_names(order)}"
+    if shape == "bridge" and len(nodes) > 2:
+        middle = len(order) // 2
+        return bridge(order), f"{_names(order[:middle])} | {_names(order[middle + 1 :])}, bridged by {order[middle]}"
+    if shape == "one-way":
+        return one_way(victim, nodes, direction), f"{victim} {'hears nobody' if direction == 'in' else 'is not heard'}"
+    note = "" if shape in ("one", "leader-alone") else f" (too few nodes for {shape})"
+    return between((victim,), others), f"{victim} alone{note}"
+
+
+def _names(nodes: Sequence[str]) -> str:
+    return " ".join(nodes)
+
+
+class Partition:
+    """The nemesis `partition`. Arguments: `shape` (default `one`) and, for `one-way`, `direction`."""
+
+    kind = "partition"
+    summary = "cuts links between nodes, in eight shapes"
+    needs = frozenset({"cut"})
+    tick_us = 0
+
+    def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
+        """Cut the links of the shape."""
+        chance = fault_chance(fault, seed)
+        shape = str(fault.argument.get("shape", "one"))
+        target = "leader" if shape == "leader-alone" else fault.target
+        resolution = resolve(target, nodes=port.nodes, leader=port.leader(), chance=chance)
+        victim = resolution.nodes[0]
+        direction = str(fault.argument.get("direction") or ("in", "out")[reseeded(chance, 1) & 1])
+        links, description = links_of(shape, nodes=port.nodes, victim=victim, direction=direction, chance=chance)
+        note = f" ({resolution.note})" if resolution.note and victim in description else ""
+        mine = [link for link in links if not port.is_cut(_link(link))]
+        port.cut(map(_link, mine))
+        touched = {node for link in links for node in link}
+        hit = (victim,) if shape in ("one", "leader-alone", "one-way") else tuple(n for n in port.nodes if n in touched)
+        return Injection(nodes=hit, links=links, description=description + note, state={"mine": mine})
+
+    def verify(self, port: FaultPort, injection: Injection) -> str | None:
+        """Probe every link."""
+        if not injection.links:
+            return "there are no links to cut in a cluster of one node"
+        open_links = [
+            f"{source}->{target}" for source, target in injection.links if not port.is_cut(_link((source, target)))
+        ]
+        return f"messages still pass over {', '.join(open_links)}" if open_links else None
+
+    def tick(self, port: FaultPort, injection: Injection, count: int) -> None:
+        """A partition stands still."""
+
+    def stop(self, port: FaultPort, injection: Injection) -> None:
+        """Restore the links this injection cut."""
+        port.restore(map(_link, injection.state["mine"]))
+
+
+def _link(link: tuple[str, str]) -> Link:
+    return NodeId(link[0]), NodeId(link[1])

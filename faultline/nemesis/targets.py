@@ -1,0 +1,78 @@
+"""Who is hit: symbolic targets become nodes at the moment of injection.
+
+A plan says `leader`, not `athens`, because the leader of the moment is where most bugs live and because a plan that
+names roles keeps its meaning when the run before the fault changes. Everything here is a pure function of the target,
+the nodes, the leader of the moment and a chance. When there is no leader the fault still falls, on a drawn node, and
+the description says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from faultline.harness.errors import UsageError
+from faultline.harness.generator.chance import below, chance_of_text, reseeded
+from faultline.harness.plan import FAULT_TARGETS, PlannedFault
+
+__all__ = ["Resolution", "fault_chance", "minority_size", "resolve", "shuffled"]
+
+_SIZE_SALT = 0xC3A5_C85C_97CB_3127
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """The `nodes` a target means at present; `note` is empty, or says how the target had to be understood."""
+
+    nodes: tuple[str, ...]
+    note: str = ""
+
+
+def fault_chance(fault: PlannedFault, seed: int) -> int:
+    """The chance of all draws of one fault: it depends on no other fault of the plan."""
+    return chance_of_text("fault", seed, fault.kind, fault.at_us)
+
+
+def shuffled(nodes: Sequence[str], chance: int) -> tuple[str, ...]:
+    """`nodes` in an order drawn from `chance` (Fisher and Yates)."""
+    order = list(nodes)
+    for last in range(len(order) - 1, 0, -1):
+        chance = reseeded(chance, last)
+        other = below(chance, last + 1, 1)
+        order[last], order[other] = order[other], order[last]
+    return tuple(order)
+
+
+def minority_size(count: int, chance: int) -> int:
+    """The size of a drawn minority of `count` nodes; 1 when fewer than three nodes leave no proper minority."""
+    return 1 + below(chance, max(1, (count - 1) // 2), _SIZE_SALT)
+
+
+def resolve(target: str, *, nodes: Sequence[str], leader: str | None, chance: int) -> Resolution:
+    """The nodes that `target` (one of `FAULT_TARGETS`, or a node's name) means now."""
+    order = shuffled(nodes, chance)
+    if target in nodes:
+        return Resolution((target,))
+    if target == "all":
+        return Resolution(tuple(nodes))
+    if target == "majority":
+        return Resolution(order[: len(nodes) // 2 + 1])
+    if target == "minority":
+        return Resolution(order[: minority_size(len(nodes), chance)])
+    if target == "one":
+        return Resolution(order[:1])
+    if target in ("leader", "follower"):
+        return _by_role(target, order, leader)
+    raise UsageError(
+        f"A fault cannot be aimed at {target!r}: the nodes are {', '.join(nodes)}.",
+        f"Use one of them, or one of {', '.join(FAULT_TARGETS)}.",
+    )
+
+
+def _by_role(target: str, order: tuple[str, ...], leader: str | None) -> Resolution:
+    if leader is None or leader not in order:
+        return Resolution(order[:1], f"no {target} known: a drawn node instead")
+    if target == "leader":
+        return Resolution((leader,))
+    followers = tuple(node for node in order if node != leader)
+    return Resolution(followers[:1]) if followers else Resolution(order[:1], "no follower: the only node instead")
