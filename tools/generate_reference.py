@@ -1,0 +1,137 @@
+"""Makes the reference pages that list what there is from the listings of the command line itself.
+
+    python tools/generate_reference.py            write docs/reference/*.md and the pattern table of the README
+    python tools/generate_reference.py --check    write nothing; end with 1 when something is out of date
+
+`faultline list WHAT --json` is the only source, so a page can say nothing that the command does not.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+__all__ = ["LISTINGS", "main", "outdated", "pages", "pattern_table", "reference_page", "with_pattern_table"]
+
+ROOT = Path(__file__).resolve().parents[1]
+README = ROOT / "README.md"
+REFERENCE = ROOT / "docs" / "reference"
+
+LISTINGS = {
+    "systems": "The systems under test that come with Faultline, and their options (`--option NAME=VALUE`).",
+    "workloads": "What clients do, what that promises, and who judges it (`--workload`).",
+    "faults": "Fault sets are what `--faults` takes; each plans faults of one or more kinds over a run, then heals.",
+    "checkers": "What judges a run.",
+    "mutants": "Planted bugs (`--mutant`): off unless named, and each caught by a campaign.",
+    "patterns": "The thirty patterns of the book, and where each is implemented.",
+}
+"""What can be listed, with the sentence that opens its page."""
+
+HIDDEN = ("name", "summary", "provider")
+TABLE_START, TABLE_END = "<!-- patterns: made by `make docs` -->", "<!-- end of patterns -->"
+
+Entry = Mapping[str, object]
+
+
+def listing(what: str) -> list[Entry]:
+    """What `faultline list WHAT --json` prints."""
+    command = [sys.executable, "-m", "faultline.cli", "list", what, "--json"]
+    entries: list[Entry] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return entries
+
+
+def reference_page(what: str, opening: str, entries: Sequence[Entry]) -> str:
+    """The Markdown page for one listing."""
+    head = (
+        f"# {what.capitalize()}\n\n{opening}\nMade by `make docs` from `faultline list {what} --json`; do not edit.\n"
+    )
+    return "\n".join([head, *(_section(entry) for entry in entries)])
+
+
+def _section(entry: Entry) -> str:
+    lines = [f"## {entry['name']}", "", str(entry["summary"]), ""]
+    for key, value in entry.items():
+        if key not in HIDDEN and value not in ("", [], {}, None):
+            lines += _field(key.replace("_", " "), value)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _field(label: str, value: object) -> list[str]:
+    """One field: a mapping of records as a table, a list as names in one line, anything else as text."""
+    if isinstance(value, Mapping) and all(isinstance(record, Mapping) for record in value.values()):
+        return ["", *_table(label, value), ""]
+    if isinstance(value, Mapping):
+        return [f"- **{label}**: {', '.join(f'`{name}={item}`' for name, item in value.items())}"]
+    if isinstance(value, list):
+        return [f"- **{label}**: {', '.join(f'`{item}`' for item in value)}"]
+    return [f"- **{label}**: {value}"]
+
+
+def _table(label: str, records: Mapping[str, Mapping[str, object]]) -> list[str]:
+    columns = list(dict.fromkeys(column for record in records.values() for column in record))
+    header = f"| {label} | {' | '.join(columns)} |"
+    rule = "|---" * (len(columns) + 1) + "|"
+    rows = [
+        f"| `{name}` | {' | '.join(_cell(record.get(column)) for column in columns)} |"
+        for name, record in records.items()
+    ]
+    return [header, rule, *rows]
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(f"`{item}`" for item in value)
+    return str(value if value is not None else "").replace("|", "\\|")
+
+
+def pattern_table(patterns: Sequence[Entry]) -> str:
+    """The README's table of the thirty patterns."""
+    rows = ["| pattern | part of the book | module | status |", "|---|---|---|---|"]
+    for entry in patterns:
+        module = f"`{_module_path(str(entry['module']))}`" if entry["module"] else "–"
+        rows.append(f"| {entry['name']} | {entry['part']}, ch. {entry['chapter']} | {module} | {entry['status']} |")
+    return "\n".join(rows)
+
+
+def _module_path(module: str) -> str:
+    return f"faultline/systems_under_test/patterns/{module.replace('.', '/')}.py"
+
+
+def with_pattern_table(readme: str, table: str) -> str:
+    """`readme` with `table` between its two marks."""
+    before, _, rest = readme.partition(TABLE_START)
+    _, mark, after = rest.partition(TABLE_END)
+    if not mark:
+        raise ValueError(f"README.md lacks the marks {TABLE_START} and {TABLE_END}")
+    return f"{before}{TABLE_START}\n{table}\n{TABLE_END}{after}"
+
+
+def pages() -> dict[Path, str]:
+    """Every file that is made, with the content it should have."""
+    listings = {what: listing(what) for what in LISTINGS}
+    made = {REFERENCE / f"{what}.md": reference_page(what, LISTINGS[what], listings[what]) for what in LISTINGS}
+    made[README] = with_pattern_table(README.read_text(encoding="utf-8"), pattern_table(listings["patterns"]))
+    return made
+
+
+def outdated(made: Mapping[Path, str]) -> list[Path]:
+    """The files whose content is not what it should be."""
+    return [path for path, text in made.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write what is out of date, or with `--check` only say so."""
+    made = pages()
+    stale = outdated(made)
+    for path in stale:
+        print(f"{'out of date' if '--check' in arguments else 'written'}: {path.relative_to(ROOT)}")
+        if "--check" not in arguments:
+            path.write_text(made[path], encoding="utf-8")
+    return 1 if stale and "--check" in arguments else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
