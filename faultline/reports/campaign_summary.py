@@ -91,7 +91,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """One distinct violation: all runs whose counterexample has the same shape."""
+    """One distinct violation: all runs whose counterexample has the same shape; `sentence` tells the smallest."""
 
     signature: str
     checker: str
@@ -105,6 +105,7 @@ class Signature:
     run_id: str
     operations: int
     fault_kinds: tuple[str, ...]
+    judged: int
     sentence: str
     replay: str
     report: str
@@ -258,7 +259,8 @@ def _signature(entry: Mapping[str, Any], expecting: frozenset[str]) -> Signature
         run_id=_text(entry, "run_id"),
         operations=_operations(entry.get("operations")),
         fault_kinds=tuple(map(str, entry.get("fault_kinds") or ())),
-        sentence=_text(entry, "sentence"),
+        judged=int(entry.get("judged") or 0),
+        sentence=_text(entry, "example") or _text(entry, "sentence"),
         replay=_text(entry, "replay"),
         report=_text(entry, "report"),
         expected=_text(entry, "cell") in expecting,

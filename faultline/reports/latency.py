@@ -18,7 +18,7 @@ from markupsafe import Markup
 from faultline.harness.history import OPEN, History
 from faultline.harness.run_record import FaultInterval, RunRecord
 from faultline.reports.legend import fault_family
-from faultline.reports.selection import MOST_FAULTS
+from faultline.reports.selection import MOST_FAULTS, settled_faults
 from faultline.reports.svg import group, hatch_definitions, number, tag
 from faultline.reports.text import count, display_width, duration, shorten, time_point
 
@@ -28,7 +28,7 @@ MOST_POINTS = 2_000
 _SLICES = 400
 _LEFT, _RIGHT, _WIDTH = 72.0, 16.0, 1_020.0
 _PLOT = 230.0
-_NO_ANSWER = 20.0
+_NO_ANSWER = 30.0
 _FAULT_ROW = 18.0
 _SHAPES = ("circle", "square", "triangle", "diamond")
 _CHARACTER = 7.3
@@ -98,7 +98,7 @@ def _overlaps(windows: list[tuple[int, int]], start_us: int, stop_us: int) -> bo
 def latency_table(record: RunRecord) -> list[LatencyRow]:
     """The table twin of the scatter, one line per function, outcome and window, in alphabetical order."""
     groups: dict[tuple[str, str, str], list[int | None]] = {}
-    for point in _points(record.history, record.faults):
+    for point in _points(record.history, settled_faults(record)):
         window = "inside" if point.inside else "outside"
         groups.setdefault((point.f, point.outcome, window), []).append(point.latency_us)
     return [_latency_row(key, groups[key]) for key in sorted(groups)]
@@ -112,7 +112,7 @@ def _latency_row(key: tuple[str, str, str], latencies: list[int | None]) -> Late
 
 def latency_finding(record: RunRecord) -> str:
     """What the scatter shows, as sentences: medians in and out of faults, the slowest operation, the unanswered."""
-    points = _points(record.history, record.faults)
+    points = _points(record.history, settled_faults(record))
     if not points:
         return "No operation was invoked."
     parts = [text for text in (_median_words(points), _slowest_words(points), _unanswered_words(points)) if text]
@@ -160,8 +160,7 @@ def _unanswered_words(points: list[_Point]) -> str:
 @dataclass(frozen=True, slots=True)
 class _Frame:
     end_us: int
-    low: float
-    high: float
+    marks: tuple[int, ...]
     top: float
     faults: tuple[FaultInterval, ...]
     prefix: str
@@ -175,14 +174,15 @@ class _Frame:
 
     def y(self, latency_us: int | None) -> float:
         if latency_us is None:
-            return self.top + _NO_ANSWER / 2
-        share = (math.log10(max(1, latency_us)) - self.low) / (self.high - self.low)
+            return self.top + 9
+        low, high = math.log10(self.marks[0]), math.log10(self.marks[-1])
+        share = (math.log10(max(1, latency_us)) - low) / (high - low)
         return self.bottom - share * _PLOT
 
 
 def latency_svg(record: RunRecord, prefix: str = "latency") -> Markup:
     """The scatter as an SVG element; empty when nothing was invoked."""
-    points = _points(record.history, record.faults)
+    points = _points(record.history, settled_faults(record))
     if not points:
         return Markup("")
     drawn = sampled(points)
@@ -238,13 +238,29 @@ def _extremes(points: Sequence[_Point]) -> set[int]:
 
 def _frame(record: RunRecord, points: Sequence[_Point], prefix: str) -> _Frame:
     known = [point.latency_us for point in points if point.latency_us is not None] or [1_000]
-    low = math.floor(math.log10(max(1, min(known))))
-    high = max(low + 1, math.ceil(math.log10(max(1, max(known)))))
-    longest = sorted(record.faults, key=lambda fault: (fault.start_us - fault.stop_us, fault.start_us))[:MOST_FAULTS]
+    marks = _marks_around(max(1, min(known)), max(1, max(known)))
+    longest = sorted(settled_faults(record), key=lambda fault: (fault.start_us - fault.stop_us, fault.start_us))[
+        :MOST_FAULTS
+    ]
     faults = tuple(sorted(longest, key=lambda fault: (fault.start_us, fault.kind)))
     end_us = max([record.history.end_us(), *(fault.stop_us for fault in faults)])
     rows = max(_fault_row_numbers(faults, end_us), default=-1) + 1
-    return _Frame(end_us, low, high, 6 + rows * _FAULT_ROW, faults, prefix)
+    return _Frame(end_us, marks, 6 + rows * _FAULT_ROW, faults, prefix)
+
+
+def _marks_around(low_us: int, high_us: int) -> tuple[int, ...]:
+    """Round latencies on the scale, from one at or below `low_us` to one at or above `high_us`.
+
+    Powers of ten; over less than two of them also the twos and fives between, so that the scale is not mostly empty.
+    """
+    fine = [digit * 10**power for power in range(12) for digit in (1, 2, 5)]
+    first = max(mark for mark in fine if mark <= low_us)
+    last = min(mark for mark in fine if mark >= max(high_us, 2 * first))
+    if last <= 100 * first:
+        return tuple(mark for mark in fine if first <= mark <= last)
+    powers = [10**power for power in range(12)]
+    inside = [mark for mark in powers if 2 * first < mark < last // 2]
+    return (first, *inside, last)
 
 
 def _fault_words(fault: FaultInterval) -> str:
@@ -296,10 +312,10 @@ def _grid(frame: _Frame) -> list[Markup]:
     right = _WIDTH - _RIGHT
     edge = frame.top + _NO_ANSWER
     drawn.append(tag("line", x1=_LEFT, x2=right, y1=edge, y2=edge, class_="break"))
-    for power in range(int(frame.low), int(frame.high) + 1):
-        y = frame.y(10**power)
+    for mark in frame.marks:
+        y = frame.y(mark)
         drawn.append(tag("line", x1=_LEFT, x2=right, y1=y, y2=y, class_="grid"))
-        drawn.append(tag("text", _power_of_ten(power), x=_LEFT - 8, y=y + 4, class_="tick", text_anchor="end"))
+        drawn.append(tag("text", _mark_words(mark), x=_LEFT - 8, y=y + 4, class_="tick", text_anchor="end"))
     for step in range(6):
         time_us = frame.end_us * step // 5
         x, anchor = frame.x(time_us), "start" if step == 0 else "end" if step == 5 else "middle"
@@ -308,9 +324,12 @@ def _grid(frame: _Frame) -> list[Markup]:
     return drawn
 
 
-def _power_of_ten(power: int) -> str:
-    unit, digits = [("µs", power), ("ms", power - 3), ("s", power - 6)][min(2, power // 3)]
-    return f"{10**digits} {unit}"
+def _mark_words(mark: int) -> str:
+    """A round latency in words: `200 µs`, `5 ms`."""
+    for unit_us, unit in ((1_000_000, "s"), (1_000, "ms")):
+        if mark >= unit_us:
+            return f"{mark // unit_us} {unit}"
+    return f"{mark} µs"
 
 
 def _clouds(frame: _Frame, points: Sequence[_Point], shapes: dict[str, str]) -> list[Markup]:

@@ -6,17 +6,27 @@ what was being done to the store, whether the run tested anything at all, and wi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from faultline.harness.history import OPEN, History
+from faultline.harness.history import OPEN, History, Row
 from faultline.harness.judgement import Judgement
 from faultline.harness.run_record import FaultInterval, RunRecord
 from faultline.harness.verdict import Finding, Verdict
 from faultline.reports.latency import latency_finding, latency_svg, latency_table
 from faultline.reports.legend import fault_family
 from faultline.reports.page import write_page
-from faultline.reports.selection import anomaly_us, faults_during, messages_during, rows_of, telling_row, window
+from faultline.reports.scene import message_end
+from faultline.reports.selection import (
+    anomaly_us,
+    faults_during,
+    messages_during,
+    rows_of,
+    settled_faults,
+    telling_row,
+    window,
+)
 from faultline.reports.sentences import (
     decimals_for,
     fault_sentence,
@@ -52,7 +62,7 @@ def run_values(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
         "main": main,
         "others": [_other(record, finding, index) for index, finding in enumerate(findings[1:_MOST_FINDINGS], start=2)],
         "findings_left_out": max(0, len(findings) - _MOST_FINDINGS),
-        "faults": [_fault_row(record.history, fault) for fault in record.faults[:_MOST_FAULT_ROWS]],
+        "faults": [_fault_row(record.history, fault) for fault in settled_faults(record)[:_MOST_FAULT_ROWS]],
         "faults_left_out": max(0, len(record.faults) - _MOST_FAULT_ROWS),
         "latency_svg": latency_svg(record),
         "latency_finding": latency_finding(record),
@@ -83,7 +93,7 @@ def counterexample(record: RunRecord, finding: Finding, prefix: str) -> Countere
     telling = telling_row(finding, history, rows)
     records = [history.row(row) for row in rows]
     start_us, stop_us = window(records, moment_us)
-    faults = faults_during(record.faults, start_us, stop_us, moment_us)
+    faults = faults_during(settled_faults(record), start_us, stop_us, moment_us)
     times = [row.invoke_us for row in records] + [row.complete_us for row in records if row.complete_index != OPEN]
     decimals = decimals_for(times)
     return Counterexample(
@@ -98,7 +108,7 @@ def counterexample(record: RunRecord, finding: Finding, prefix: str) -> Countere
         faults=[fault_sentence(fault, decimals) for fault in faults],
         caption=_caption(finding, rows, len(history)),
         detail=_details(finding.detail),
-        messages=_messages(record, start_us, stop_us, moment_us),
+        messages=_messages(record, records, start_us, stop_us, moment_us),
     )
 
 
@@ -117,8 +127,11 @@ def _details(detail: dict[str, Any]) -> list[tuple[str, str]]:
     return [(name.replace("_", " "), value_text(value, 1_500)) for name, value in sorted(detail.items())]
 
 
-def _messages(record: RunRecord, start_us: int, stop_us: int, moment_us: int) -> list[dict[str, Any]]:
-    during = messages_during(record, start_us, stop_us, moment_us, _MOST_MESSAGE_ROWS)
+def _messages(
+    record: RunRecord, rows: Sequence[Row], start_us: int, stop_us: int, moment_us: int
+) -> list[dict[str, Any]]:
+    ends = {*record.plan.nodes, *(message_end(row.process) for row in rows)}
+    during = messages_during(record.messages, ends, start_us, stop_us, moment_us, _MOST_MESSAGE_ROWS)
     return [
         {
             "sent": message.send_us,

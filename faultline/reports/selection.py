@@ -6,7 +6,9 @@ Here everything that has to be capped is ordered by its distance in time from th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+
+import msgspec
 
 from faultline.harness.history import OPEN, History, Row
 from faultline.harness.run_record import FaultInterval, MessageRecord, RunRecord
@@ -20,6 +22,7 @@ __all__ = [
     "faults_during",
     "messages_during",
     "rows_of",
+    "settled_faults",
     "telling_row",
     "window",
 ]
@@ -92,9 +95,29 @@ def _fault_distance(fault: FaultInterval, moment_us: int) -> tuple[int, int, str
 
 
 def messages_during(
-    record: RunRecord, start_us: int, stop_us: int, moment_us: int, limit: int = MOST_MESSAGES
+    messages: Sequence[MessageRecord],
+    ends: Collection[str],
+    start_us: int,
+    stop_us: int,
+    moment_us: int,
+    limit: int = MOST_MESSAGES,
 ) -> list[MessageRecord]:
-    """The messages sent between `start_us` and `stop_us`, in order of sending; the nearest when there are many."""
-    during = [message for message in record.messages if start_us <= message.send_us <= stop_us]
+    """The messages between two of `ends` sent from `start_us` to `stop_us`; those nearest the moment when many."""
+    during = [
+        message
+        for message in messages
+        if start_us <= message.send_us <= stop_us and message.source in ends and message.target in ends
+    ]
     nearest = sorted(enumerate(during), key=lambda pair: (abs(pair[1].send_us - moment_us), pair[0]))[:limit]
     return [message for _, message in sorted(nearest, key=lambda pair: pair[0])]
+
+
+def settled_faults(record: RunRecord) -> list[FaultInterval]:
+    """The faults of the run; one that never ended (the run was interrupted) is taken to last until its end."""
+    end_us = record.history.end_us()
+    return [
+        fault
+        if fault.stop_us >= fault.start_us
+        else msgspec.structs.replace(fault, stop_us=max(end_us, fault.start_us))
+        for fault in record.faults
+    ]

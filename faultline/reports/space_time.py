@@ -9,17 +9,15 @@ facts stand beside the figure as a numbered list, with the numbers of the figure
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from faultline.harness.history import OPEN, Row
+from faultline.harness.history import Row
 from faultline.harness.run_record import FaultInterval, MessageRecord, RunRecord
 from faultline.reports.legend import fault_family
-from faultline.reports.selection import faults_during, messages_during, window
+from faultline.reports.scene import CHARACTER, FAULT_ROW, GUTTER, MARGIN, NODE_LANE, Scene, lay_out
 from faultline.reports.sentences import (
     client_name,
-    decimals_for,
     fault_sentence,
     fault_subject,
     operation_label,
@@ -27,38 +25,12 @@ from faultline.reports.sentences import (
 )
 from faultline.reports.svg import group, hatch_definitions, number, tag
 from faultline.reports.text import count, display_width, duration, shorten, time_point, value_text
-from faultline.reports.time_axis import Room, TimeAxis, bent_axis
 
 __all__ = ["space_time_svg"]
 
-_GUTTER = 128.0
-_WIDTH = 1_020.0
-_MARGIN = 16.0
-_LANE = 54.0
-_NODE_LANE = 44.0
-_FAULT_ROW = 26.0
 _BAR = 14.0
-_CHARACTER = 7.3
 _AXIS = 46.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Scene:
-    """Everything the figure shows, laid out: what, where on the axis, and at which height."""
-
-    rows: tuple[Row, ...]
-    telling: int | None
-    moment_us: int
-    faults: tuple[FaultInterval, ...]
-    messages: tuple[MessageRecord, ...]
-    axis: TimeAxis
-    decimals: int
-    lanes: dict[str, float]
-    nodes: tuple[str, ...]
-    top: float
-    bottom: float
-    prefix: str
-    many_keys: bool
+_MOST_NAMED = 40
 
 
 def space_time_svg(
@@ -78,9 +50,9 @@ def space_time_svg(
     chosen = tuple(map(record.history.row, rows))
     if not chosen:
         return Markup("")
-    scene = _lay_out(record, chosen, moment_us, telling, prefix)
+    scene = lay_out(record, chosen, moment_us, telling, prefix)
     height = scene.bottom + _AXIS
-    width = scene.axis.right + _MARGIN
+    width = scene.axis.right + MARGIN
     return tag(
         "svg",
         tag("title", title, id=f"{prefix}-title"),
@@ -105,111 +77,24 @@ def space_time_svg(
     )
 
 
-# -- layout ------------------------------------------------------------------------------------------------------
-
-
-def _lay_out(record: RunRecord, rows: tuple[Row, ...], moment_us: int, telling: int | None, prefix: str) -> _Scene:
-    start_us, stop_us = window(rows, moment_us)
-    faults = tuple(faults_during(record.faults, start_us, stop_us, moment_us))
-    many_keys = len({row.key for row in rows}) > 1
-    axis = _axis(rows, faults, start_us, stop_us, many_keys)
-    messages = tuple(
-        message for message in messages_during(record, start_us, stop_us, moment_us) if _shows(axis, message)
-    )
-    nodes = _node_order(record, faults) if messages else ()
-    top = 8 + _FAULT_ROW * len(faults) + (6 if faults else 0)
-    lanes, bottom = _heights(rows, nodes, top)
-    times = [*axis.times, *(time for fault in faults for time in (fault.start_us, fault.stop_us))]
-    return _Scene(
-        rows,
-        telling,
-        moment_us,
-        faults,
-        messages,
-        axis,
-        decimals_for(times),
-        lanes,
-        nodes,
-        top,
-        bottom,
-        prefix,
-        many_keys,
-    )
-
-
-def _shows(axis: TimeAxis, message: MessageRecord) -> bool:
-    """A message inside a stretch that is cut is not drawn: a hundred heartbeats would share a few pixels."""
-    return not axis.in_break(message.send_us) or (message.receive_us >= 0 and not axis.in_break(message.receive_us))
-
-
-def _axis(
-    rows: Sequence[Row], faults: Sequence[FaultInterval], start_us: int, stop_us: int, many_keys: bool
-) -> TimeAxis:
-    moments = {start_us, stop_us}
-    for row in rows:
-        moments |= {row.invoke_us} if row.complete_index == OPEN else {row.invoke_us, row.complete_us}
-    for fault in faults:
-        moments |= {time for time in (fault.start_us, fault.stop_us) if start_us < time < stop_us}
-    end_us = stop_us + max(1, (stop_us - start_us) // 12)
-    return bent_axis([*moments, end_us], _label_rooms(rows, end_us, many_keys), _GUTTER, _WIDTH - _GUTTER - _MARGIN)
-
-
-def _label_rooms(rows: Sequence[Row], end_us: int, many_keys: bool) -> list[Room]:
-    """Room for each label before the next operation of the same client begins."""
-    rooms: list[Room] = []
-    next_us: dict[int, int] = {}
-    for row in reversed(rows):
-        pixels = (display_width(operation_label(row, many_keys)) + 6) * _CHARACTER
-        rooms.append(Room(row.invoke_us, next_us.get(row.process, end_us), pixels))
-        next_us[row.process] = row.invoke_us
-    return [room for room in rooms if room.start_us < room.stop_us]
-
-
-def _node_order(record: RunRecord, faults: Sequence[FaultInterval]) -> tuple[str, ...]:
-    """Nodes in the plan's order, but with the sides of the first partition together, so that the cut is one line."""
-    nodes = record.plan.nodes
-    cut = {link for fault in faults for link in fault.links}
-    if not nodes or not cut:
-        return nodes
-    order, left = [nodes[0]], list(nodes[1:])
-    while left:
-        joined = [node for node in left if any((node, other) not in cut for other in order)]
-        following = (joined or left)[0]
-        order.append(following)
-        left.remove(following)
-    return tuple(order)
-
-
-def _heights(rows: Sequence[Row], nodes: Sequence[str], top: float) -> tuple[dict[str, float], float]:
-    lanes: dict[str, float] = {}
-    y = top
-    for _, process in sorted({(row.worker, row.process) for row in rows}):
-        lanes[client_name(process)] = y + _LANE / 2 + 8
-        y += _LANE
-    for node in nodes:
-        lanes[node] = y + _NODE_LANE / 2
-        y += _NODE_LANE
-    return lanes, y
-
-
 # -- what does not move: lanes, time, breaks ---------------------------------------------------------------------
 
 
-def _lanes(scene: _Scene) -> list[Markup]:
+def _lanes(scene: Scene) -> list[Markup]:
     workers = {client_name(row.process): row.worker for row in scene.rows}
     drawn = []
     for name, y in scene.lanes.items():
-        drawn.append(tag("line", x1=_GUTTER, x2=scene.axis.right, y1=y, y2=y, class_="lane"))
-        drawn.append(tag("text", shorten(name, 16), x=_GUTTER - 12, y=y + 4, class_="lane-name", text_anchor="end"))
+        drawn.append(tag("line", x1=GUTTER, x2=scene.axis.right, y1=y, y2=y, class_="lane"))
+        drawn.append(tag("text", shorten(name, 16), x=GUTTER - 12, y=y + 4, class_="lane-name", text_anchor="end"))
         worker = workers.get(name)
         if worker is not None and client_name(worker) != name:
-            drawn.append(tag("text", f"worker {worker}", x=_GUTTER - 12, y=y + 18, class_="note", text_anchor="end"))
+            drawn.append(tag("text", f"worker {worker}", x=GUTTER - 12, y=y + 18, class_="note", text_anchor="end"))
     return drawn
 
 
-def _ticks(scene: _Scene) -> list[Markup]:
-    drawn = [tag("line", x1=_GUTTER, x2=scene.axis.right, y1=scene.bottom, y2=scene.bottom, class_="axis")]
-    for time_us in scene.axis.ticks(96)[:]:
+def _ticks(scene: Scene) -> list[Markup]:
+    drawn = [tag("line", x1=GUTTER, x2=scene.axis.right, y1=scene.bottom, y2=scene.bottom, class_="axis")]
+    for time_us in scene.axis.ticks(96):
         x = scene.axis.place(time_us)
         if x > scene.axis.right - 8:
             continue
@@ -219,18 +104,18 @@ def _ticks(scene: _Scene) -> list[Markup]:
     return drawn
 
 
-def _breaks(scene: _Scene) -> list[Markup]:
+def _breaks(scene: Scene) -> list[Markup]:
     drawn = []
     for stretch in scene.axis.breaks:
         middle = (stretch.left + stretch.right) / 2
         edges = (middle - 4, middle + 4)
         drawn += [tag("line", x1=x, x2=x, y1=scene.top, y2=scene.bottom, class_="break") for x in edges]
-        words = f"⫽ {duration(stretch.length_us)} cut"
+        words = f"// {duration(stretch.length_us)} cut"
         drawn.append(tag("text", words, x=middle, y=scene.bottom + 36, class_="note", text_anchor="middle"))
     return drawn
 
 
-def _moment(scene: _Scene) -> list[Markup]:
+def _moment(scene: Scene) -> list[Markup]:
     """A line where the telling operation began: whatever ends left of it was over before."""
     telling = next((row for row in scene.rows if row.row == scene.telling), None)
     if telling is None:
@@ -251,11 +136,11 @@ def _fading(prefix: str) -> Markup:
     return tag("defs", tag("linearGradient", *stops, id=f"{prefix}-fading", x1="0", x2="1", y1="0", y2="0"))
 
 
-def _operations(scene: _Scene) -> list[Markup]:
+def _operations(scene: Scene) -> list[Markup]:
     return [_operation(scene, position, row) for position, row in enumerate(scene.rows, start=1)]
 
 
-def _operation(scene: _Scene, position: int, row: Row) -> Markup:
+def _operation(scene: Scene, position: int, row: Row) -> Markup:
     y = scene.lanes[client_name(row.process)]
     left = scene.axis.place(row.invoke_us)
     is_open = row.outcome == "info"
@@ -271,33 +156,55 @@ def _operation(scene: _Scene, position: int, row: Row) -> Markup:
 
 # -- messages ----------------------------------------------------------------------------------------------------
 
-
-def _messages(scene: _Scene) -> list[Markup]:
-    named = len(scene.messages) <= 40
-    return [_message(scene, message, named) for message in scene.messages if _ends(scene, message) is not None]
+_Box = tuple[float, float, float, float]
+"""Left, right, top and bottom of something with text on it."""
 
 
-def _ends(scene: _Scene, message: MessageRecord) -> tuple[float, float] | None:
-    source, target = (_lane(scene, name) for name in (message.source, message.target))
-    return None if source is None or target is None or source == target else (source, target)
+def _messages(scene: Scene) -> list[Markup]:
+    taken = [_label_box(scene, row) for row in scene.rows]
+    return [_message(scene, message, taken) for message in scene.messages]
 
 
-def _lane(scene: _Scene, name: str) -> float | None:
+def _label_box(scene: Scene, row: Row) -> _Box:
+    left, y = scene.axis.place(row.invoke_us), scene.lanes[client_name(row.process)]
+    right = left + (display_width(operation_label(row, scene.many_keys)) + 5) * CHARACTER
+    return left, right, y - 25, y + _BAR / 2
+
+
+def _lane(scene: Scene, name: str) -> float:
     """The height of a message's end: a node's lane, or for `client-3` that of the client."""
-    return scene.lanes.get(name, scene.lanes.get(name.replace("-", " ")))
+    return scene.lanes[name] if name in scene.lanes else scene.lanes[name.replace("-", " ")]
 
 
-def _message(scene: _Scene, message: MessageRecord, named: bool) -> Markup:
-    source, target = _ends(scene, message) or (0.0, 0.0)
+def _message(scene: Scene, message: MessageRecord, taken: list[_Box]) -> Markup:
+    source, target = _lane(scene, message.source), _lane(scene, message.target)
     lost = message.receive_us < 0
     x1 = scene.axis.place(message.send_us)
     x2 = x1 + 14 if lost else scene.axis.place(message.receive_us)
     y2 = source + (target - source) * 0.55 if lost else target
     parts = [tag("line", x1=x1, y1=source, x2=x2, y2=y2, class_="wire"), _head(x1, source, x2, y2, lost)]
-    if named:
-        middle = ((x1 + x2) / 2 + 5, (source + y2) / 2 + 4)
-        parts.append(tag("text", shorten(message.name, 18), x=middle[0], y=middle[1], class_="message-name"))
+    if len(scene.messages) <= _MOST_NAMED:
+        parts += _message_name(shorten(message.name, 20), (x1, source), (x2, y2), taken)
     return group(_message_sentence(message, scene.decimals), *parts, class_="message lost" if lost else "message")
+
+
+def _message_name(name: str, start: tuple[float, float], stop: tuple[float, float], taken: list[_Box]) -> list[Markup]:
+    """The name beside the arrow, where it covers no other text; without such a place it is left to the table."""
+    width = display_width(name) * 6.2
+    for share in (0.5, 0.3, 0.7):
+        x = start[0] + share * (stop[0] - start[0])
+        y = start[1] + share * (stop[1] - start[1])
+        for left, anchor in ((x + 6, "start"), (x - 6 - width, "end")):
+            box = (left, left + width, y - 8, y + 4)
+            if left > GUTTER and not any(_overlap(box, other) for other in taken):
+                taken.append(box)
+                at = left if anchor == "start" else left + width
+                return [tag("text", name, x=at, y=y + 3, class_="message-name", text_anchor=anchor)]
+    return []
+
+
+def _overlap(one: _Box, other: _Box) -> bool:
+    return one[0] < other[1] and other[0] < one[1] and one[2] < other[3] and other[2] < one[3]
 
 
 def _message_sentence(message: MessageRecord, decimals: int) -> str:
@@ -319,71 +226,88 @@ def _head(x1: float, y1: float, x2: float, y2: float, lost: bool) -> Markup:
 # -- faults ------------------------------------------------------------------------------------------------------
 
 
-def _extent(scene: _Scene, fault: FaultInterval) -> tuple[float, float]:
+def _extent(scene: Scene, fault: FaultInterval) -> tuple[float, float]:
     return scene.axis.place(fault.start_us), scene.axis.place(fault.stop_us)
 
 
-def _fault_rows(scene: _Scene) -> list[Markup]:
+def _fault_rows(scene: Scene) -> list[Markup]:
     return [_fault_row(scene, position, fault) for position, fault in enumerate(scene.faults)]
 
 
-def _fault_row(scene: _Scene, position: int, fault: FaultInterval) -> Markup:
+def _fault_row(scene: Scene, position: int, fault: FaultInterval) -> Markup:
     family = fault_family(fault.kind)
     left, right = _extent(scene, fault)
-    y = 8 + position * _FAULT_ROW
-    begins, ends = fault.start_us >= scene.axis.times[0], fault.stop_us <= scene.axis.times[-1]
-    words = f"{family.begin if begins else '…'} {fault_subject(fault)} {family.end if ends else '…'}"
-    needed = display_width(words) * _CHARACTER
-    x = max(_GUTTER + 4, min(left + 6, scene.axis.right - needed - 4))
-    return group(
-        fault_sentence(fault, scene.decimals),
-        tag("rect", x=left, y=y, width=max(3.0, right - left), height=_FAULT_ROW - 6, class_="fault-edge"),
-        tag(
-            "rect", x=left, y=y, width=max(3.0, right - left), height=_FAULT_ROW - 6,
-            fill=f"url(#{scene.prefix}-{family.name})", class_="fault-fill",
-        ),
-        tag("text", words, x=x, y=y + 14, class_="fault-name"),
-        tag("text", fault.kind if len(fault.kind) <= 16 else shorten(family.name, 16), x=_GUTTER - 12, y=y + 14,
-            class_="fault-kind", text_anchor="end"),
-        class_="fault",
-    )  # fmt: skip
+    box: dict[str, float] = {
+        "x": left,
+        "y": 8 + position * FAULT_ROW,
+        "width": max(3.0, right - left),
+        "height": FAULT_ROW - 6,
+    }
+    words = f"{family.begin} {fault_subject(fault)}, {_fault_times(fault, scene.decimals)}"
+    x = max(GUTTER + 4, min(left + 6, scene.axis.right - (display_width(words) + 2) * CHARACTER))
+    kind = shorten(fault.kind, 16) if len(fault.kind) <= 16 else family.name
+    base = box["y"] + 14
+    parts = [
+        tag("rect", class_="fault-edge", **box),
+        tag("rect", fill=f"url(#{scene.prefix}-{family.name})", class_="fault-fill", **box),
+        tag("text", words, x=x, y=base, class_="fault-name"),
+        tag("text", kind, x=GUTTER - 12, y=base, class_="fault-kind", text_anchor="end"),
+    ]
+    if fault.stop_us < scene.axis.times[-1]:
+        after = max(right, x + display_width(words) * CHARACTER) + 6
+        parts.append(tag("text", family.end, x=after, y=base, class_="fault-name"))
+    return group(fault_sentence(fault, scene.decimals), *parts, class_="fault")
 
 
-def _bands(scene: _Scene) -> list[Markup]:
+def _fault_times(fault: FaultInterval, decimals: int) -> str:
+    return f"{time_point(fault.start_us, decimals).removesuffix(' s')} to {time_point(fault.stop_us, decimals)}"
+
+
+def _bands(scene: Scene) -> list[Markup]:
     return [band for fault in scene.faults for band in _bands_of(scene, fault)]
 
 
-def _bands_of(scene: _Scene, fault: FaultInterval) -> list[Markup]:
+def _bands_of(scene: Scene, fault: FaultInterval) -> list[Markup]:
     """Where the fault acted: between the lanes it cut, on the lanes of its nodes, or everywhere when unknown."""
     left, right = _extent(scene, fault)
     family = fault_family(fault.kind).name
     places = _cut_between(scene, fault) or _on_nodes(scene, fault)
-    if not places:
-        places = [(scene.top, scene.bottom)]
+    class_ = "band" if places else "band everywhere"
     return [
-        tag("rect", x=left, y=top, width=max(3.0, right - left), height=bottom - top,
-            fill=f"url(#{scene.prefix}-{family})", class_="band")
-        for top, bottom in places
-    ]  # fmt: skip
+        tag(
+            "rect",
+            x=left,
+            y=top,
+            width=max(3.0, right - left),
+            height=bottom - top,
+            fill=f"url(#{scene.prefix}-{family})",
+            class_=class_,
+        )
+        for top, bottom in places or [(scene.top, scene.bottom)]
+    ]
 
 
-def _cut_between(scene: _Scene, fault: FaultInterval) -> list[tuple[float, float]]:
+def _cut_between(scene: Scene, fault: FaultInterval) -> list[tuple[float, float]]:
     cut = set(fault.links)
     pairs = zip(scene.nodes, scene.nodes[1:], strict=False)
-    borders = [scene.lanes[upper] + _NODE_LANE / 2 for upper, lower in pairs if {(upper, lower), (lower, upper)} & cut]
+    borders = [
+        (scene.lanes[upper] + scene.lanes[lower]) / 2
+        for upper, lower in pairs
+        if {(upper, lower), (lower, upper)} & cut
+    ]
     return [(y - 8, y + 8) for y in borders]
 
 
-def _on_nodes(scene: _Scene, fault: FaultInterval) -> list[tuple[float, float]]:
+def _on_nodes(scene: Scene, fault: FaultInterval) -> list[tuple[float, float]]:
     hit = fault.nodes or tuple(sorted({source for source, _ in fault.links}))
     heights = [scene.lanes[node] for node in hit if node in scene.nodes]
-    return [(y - _NODE_LANE / 2 + 3, y + _NODE_LANE / 2 - 3) for y in heights]
+    return [(y - NODE_LANE / 2 + 6, y + NODE_LANE / 2 - 6) for y in heights]
 
 
 # -- words -------------------------------------------------------------------------------------------------------
 
 
-def _description(scene: _Scene) -> str:
+def _description(scene: Scene) -> str:
     lanes = ", ".join(scene.lanes)
     faults = "; ".join(fault_sentence(fault, scene.decimals) for fault in scene.faults) or "none"
     return (

@@ -14,7 +14,7 @@ from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Finding
 from faultline.reports.campaign_summary import Cell, Signature, campaign_sentence, read_summary, reconciliation
 from faultline.reports.legend import status
-from faultline.reports.selection import anomaly_us, faults_during, rows_of, telling_row, window
+from faultline.reports.selection import anomaly_us, faults_during, rows_of, settled_faults, telling_row, window
 from faultline.reports.sentences import decimals_for, fault_sentence, judgement_sentence, operation_sentence
 from faultline.reports.text import count, percent, shorten, visible
 
@@ -55,7 +55,7 @@ def _counterexample_lines(record: RunRecord, finding: Finding) -> list[str]:
     for position, row in enumerate(records, start=1):
         mark = "✖" if row.row == telling else " "
         lines.append(f"  {mark} {position:>2}. {_line(operation_sentence(row, decimals))}")
-    faults = faults_during(record.faults, *window(records, moment_us), moment_us, _MOST_FAULT_LINES)
+    faults = faults_during(settled_faults(record), *window(records, moment_us), moment_us, _MOST_FAULT_LINES)
     if faults:
         lines.append("  Meanwhile:")
     return lines + [f"    - {_line(fault_sentence(fault, decimals))}" for fault in faults]
@@ -98,7 +98,8 @@ def _cell_line(cell: Cell, colour: bool) -> str:
 
 
 def _signature_lines(number: int, signature: Signature) -> list[str]:
-    seen = f"seen in {count(signature.count, 'run')} ({percent(signature.rate)}, 95 % interval {signature.interval})"
+    of_judged = f" of {signature.judged:,}" if signature.judged else ""
+    seen = f"seen in {count(signature.count, 'run')}{of_judged} ({percent(signature.rate)}, 95 % interval {signature.interval})"
     lines = [
         f"  {number}. {_line(signature.sentence or signature.signature)}",
         f"     {seen}; first with seed {signature.first_seed}",

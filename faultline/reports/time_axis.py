@@ -84,27 +84,34 @@ class TimeAxis:
         return chosen
 
 
-def bent_axis(moments: Iterable[int], rooms: Sequence[Room], left: float, width: float) -> TimeAxis:
-    """An axis over `moments` from `left`, about `width` pixels wide, wider when the `rooms` need more."""
-    times = sorted(set(moments))
-    if len(times) == 1:
-        times.append(times[0] + 1)
-    gaps = [stop - start for start, stop in itertools.pairwise(times)]
-    cut = _quiet_stretches(gaps)
+def bent_axis(
+    moments: Iterable[int], rooms: Sequence[Room], left: float, width: float, fine: Iterable[int] = ()
+) -> TimeAxis:
+    """An axis over `moments` from `left`, about `width` pixels wide, wider when the `rooms` need more.
+
+    `fine` moments are told apart too, but have no say in what counts as quiet, and none lies in a stretch that is cut.
+    """
+    main = sorted(set(moments))
+    if len(main) == 1:
+        main.append(main[0] + 1)
+    quiet = _quiet_stretches(main)
+    times = sorted({*main, *(time_us for time_us in fine if main[0] < time_us < main[-1])})
+    pairs = list(itertools.pairwise(times))
+    gaps = [stop - start for start, stop in pairs]
+    cut = frozenset(index for index, pair in enumerate(pairs) if pair in quiet)
     widths = _linear_widths(gaps, cut, width)
     _make_room(widths, times, rooms, cut)
     _fill(widths, cut, width)
-    places = [left]
-    for segment in widths:
-        places.append(places[-1] + segment)
+    places = [left, *(left + reached for reached in itertools.accumulate(widths))]
     breaks = tuple(Break(places[index], places[index + 1], gaps[index]) for index in sorted(cut))
     return TimeAxis(tuple(times), tuple(places), breaks)
 
 
-def _quiet_stretches(gaps: list[int]) -> frozenset[int]:
-    usual = median(gaps)
-    longest_first = sorted(range(len(gaps)), key=lambda index: (-gaps[index], index))
-    return frozenset(index for index in longest_first[:_MOST_BREAKS] if gaps[index] > _QUIET * usual)
+def _quiet_stretches(times: list[int]) -> frozenset[tuple[int, int]]:
+    stretches = list(itertools.pairwise(times))
+    usual = median(stop - start for start, stop in stretches)
+    longest_first = sorted(stretches, key=lambda stretch: (stretch[0] - stretch[1], stretch))
+    return frozenset(pair for pair in longest_first[:_MOST_BREAKS] if pair[1] - pair[0] > _QUIET * usual)
 
 
 def _linear_widths(gaps: list[int], cut: frozenset[int], width: float) -> list[float]:

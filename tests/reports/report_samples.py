@@ -57,8 +57,8 @@ def stale_read_history() -> tuple[History, tuple[int, ...]]:
     shown = (
         record_operation(history, 0, "write", 7, 2_050_000, 2_053_000, ok()),
         record_operation(history, 7, "cas", [7, 8], 2_085_000, None, ok(), worker=2),
-        record_operation(history, 2, "write", 9, 2_096_000, 2_104_000, ok()),
-        record_operation(history, 4, "read", None, 2_417_000, 2_420_000, ok(7)),
+        record_operation(history, 2, "write", 9, 2_096_000, 2_104_000, ok(), node="byzantium"),
+        record_operation(history, 4, "read", None, 2_417_000, 2_420_000, ok(7), node="athens"),
     )
     calm_operations(history, 100, 2_500_000, 20_000)
     record_operation(history, 1, "write", 1, 3_300_000, 3_500_000, info("timeout"), key="k1")
@@ -224,7 +224,8 @@ def signatures() -> list[dict[str, Any]]:
         common | {
             "signature": "linearizability:lost-write:w-r", "anomaly": "lost-write",
             "cell": "consistent-core/register/kill+pause",
-            "count": 3, "rate": 0.06, "first_seed": 8, "run_id": "r-8", "fault_kinds": ["kill"],
+            "count": 3, "rate": 0.06, "wilson_low": 0.02, "wilson_high": 0.16,
+            "first_seed": 8, "run_id": "r-8", "fault_kinds": ["kill"],
             "report": "runs/r-8/report.html",
             "sentence": "Linearizability of k0 is violated: the acknowledged write of 5 was never read.",
         },
