@@ -1,0 +1,107 @@
+"""Consistent Core: a small cluster that keeps a little data linearizable, so that larger ones can rely on it.
+
+*Problem.* A cluster of hundreds of servers needs a few decisions everybody agrees on: who is a member, who owns what.
+Quorums over all of them would be slow, and slower with each server.
+
+*Idea.* Three or five servers run a replicated log and keep a key-value store on top of it. All operations go to their
+leader, which the client library finds by asking any server and following its redirect. Requests are numbered and
+repeated under the same number, so that a retry after a lost answer has no second effect.
+
+It is joined from these patterns: write-ahead log, segmented log, generation clock, leader and followers, heartbeat,
+quorum, replicated log, high-water mark, singular update queue, request waiting list, idempotent receiver, single
+socket channel, request pipeline. `consistent_core_node` shows how.
+
+*Invariants.* See `consistent_core_invariants`: LDR-I1 to LDR-I3, GEN-I1, GEN-I2, LOG-I1, LOG-I2, LOG-I7, LOG-R14,
+HWM-I1, HWM-I5, IDR-I1.
+
+*Tolerates.* Any minority of servers crashed, paused or cut off, and everything a network does to messages; clocks of
+any kind in the read modes `read-index` and `log`.
+
+*Does not tolerate.* A majority of servers without their disks. Read mode `leader-lease`: monotonic clocks that drift
+apart by more than the margin between lease and election timeout. Read mode `stale` promises no more than a prefix of
+the order of updates per server; its stale reads are expected.
+
+*Workloads.* `register` (read, write, compare-and-set on independent keys).
+
+*Checkers.* Linearizability per key; the invariants.
+
+*Planted bugs.* See `consistent_core_mutants`: `stale-read`, `ack-before-quorum`, `ack-before-fsync`, `vote-twice`,
+`commit-old-generation`, `no-duplicate-detection`, `wall-clock-lease`, `no-truncate-on-conflict`.
+
+Sources: Patterns of Distributed Systems ch. 25 and the chapters of the patterns; Raft; etcd and ZooKeeper as the
+stores of this kind. Leases, watches, prefix reads, snapshots and session expiry are not in this first cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from faultline.harness.invariant import Invariant
+from faultline.harness.system import Mutant, OptionDescription
+from faultline.harness.world.ports import NodeId, Ports
+from faultline.systems_under_test.patterns.clusters.consistent_core_client import ConsistentCoreClient
+from faultline.systems_under_test.patterns.clusters.consistent_core_invariants import consistent_core_invariants
+from faultline.systems_under_test.patterns.clusters.consistent_core_mutants import (
+    MUTANTS,
+    forced_options,
+    mutated_parts,
+)
+from faultline.systems_under_test.patterns.clusters.consistent_core_node import ConsistentCoreNode
+from faultline.systems_under_test.patterns.clusters.consistent_core_options import OPTIONS, CoreSettings
+from faultline.systems_under_test.patterns.clusters.messages import MESSAGES
+
+__all__ = ["ConsistentCore"]
+
+
+class ConsistentCore:
+    """The system as the harness sees it: implements `NodeSystem`."""
+
+    name = "consistent-core"
+    promise = "a linearizable key-value store: every read returns the latest completed write of its key"
+    summary = "Raft-style replicated log in pattern modules, with redirecting servers and retrying clients"
+    patterns = (
+        "write-ahead-log",
+        "segmented-log",
+        "generation-clock",
+        "leader-and-followers",
+        "heartbeat",
+        "quorum",
+        "replicated-log",
+        "high-water-mark",
+        "singular-update-queue",
+        "request-waiting-list",
+        "idempotent-receiver",
+        "single-socket-channel",
+        "request-pipeline",
+    )
+    options: Mapping[str, OptionDescription] = OPTIONS
+    mutants: Mapping[str, Mutant] = MUTANTS
+    messages: tuple[type[msgspec.Struct], ...] = MESSAGES
+
+    def node(
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+    ) -> ConsistentCoreNode:
+        """A server with empty memory over `ports`. Raises UsageError for options, mutants or members it cannot use."""
+        parts = mutated_parts(mutants)
+        return ConsistentCoreNode(ports, members, _settings(options, mutants), parts)
+
+    def client(
+        self,
+        ports: Ports,
+        members: tuple[NodeId, ...],
+        node: NodeId,
+        options: Mapping[str, str],
+        mutants: frozenset[str],
+    ) -> ConsistentCoreClient:
+        """A client that talks to `node` first."""
+        return ConsistentCoreClient(ports, members, node, _settings(options, mutants))
+
+    def invariants(self) -> list[Invariant]:
+        """Fresh instances of the system's invariants."""
+        return consistent_core_invariants()
+
+
+def _settings(options: Mapping[str, str], mutants: frozenset[str]) -> CoreSettings:
+    return CoreSettings.read({**options, **forced_options(mutants)})

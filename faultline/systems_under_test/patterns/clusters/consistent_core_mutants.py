@@ -1,0 +1,189 @@
+"""The planted bugs of `consistent-core`.
+
+Each is a record (what it is, how it shows, which campaign catches it) and a change to the `Parts` a node is built
+from: a subclass that overrides the one step the bug is about. The correct code does not know that any of them exists,
+so none can be switched on by accident, and none is a second copy.
+
+They break consistent-core for good: never use them outside the harness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from faultline.harness.errors import UsageError
+from faultline.harness.system import Mutant
+from faultline.systems_under_test.patterns.clusters.consistent_core_node import Parts
+from faultline.systems_under_test.patterns.clusters.messages import ClientResponse
+from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
+from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions, Session
+from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicatedLog
+
+__all__ = ["MUTANTS", "forced_options", "mutated_parts"]
+
+_LAZY_FLUSH_US = 200_000
+
+_RECORDS = (
+    Mutant(
+        name="stale-read",
+        pattern="leader-and-followers",
+        id="LDR-M7",
+        summary="a leader answers reads from its own state without asking whether it still leads",
+        shows_as="a read returns a value that was overwritten before the read began",
+        campaign="leadership",
+        caught_by=("linearizability",),
+    ),
+    Mutant(
+        name="ack-before-quorum",
+        pattern="high-water-mark",
+        id="LOG-M8",
+        summary="a leader commits and answers as soon as an entry is in its own log",
+        shows_as="an acknowledged write vanishes when the leader is cut off or dies; servers execute different entries",
+        campaign="leadership",
+        caught_by=("linearizability", "LOG-I2", "HWM-I5", "LDR-I3"),
+    ),
+    Mutant(
+        name="ack-before-fsync",
+        pattern="write-ahead-log",
+        id="LOG-M9",
+        summary="leader and followers acknowledge entries and flush them up to 200 ms later",
+        shows_as="acknowledged writes vanish when a majority is killed at once",
+        campaign="durability",
+        caught_by=("linearizability", "LOG-I2", "LDR-I3"),
+    ),
+    Mutant(
+        name="vote-twice",
+        pattern="generation-clock",
+        id="LDR-M6",
+        summary="a server gives the vote of a generation away again",
+        shows_as="two leaders in one generation",
+        campaign="leadership",
+        caught_by=("LDR-I1", "LDR-I2", "LOG-I1", "LOG-I2", "linearizability"),
+        options={"pre_vote": "off"},
+    ),
+    Mutant(
+        name="commit-old-generation",
+        pattern="replicated-log",
+        id="LOG-M1",
+        summary="a leader commits an entry of an earlier generation because a majority stores it",
+        shows_as="the mark advances by counting an old entry; at worst an acknowledged write is overwritten",
+        campaign="leadership",
+        caught_by=("LOG-R14", "LOG-I2", "linearizability"),
+        options={"batch_entries_max": "1"},
+    ),
+    Mutant(
+        name="no-duplicate-detection",
+        pattern="idempotent-receiver",
+        id="IDR-M1",
+        summary="a retried request is executed again",
+        shows_as="a compare-and-set fails that took effect; an old value comes back after a newer one",
+        campaign="retries",
+        caught_by=("IDR-I1", "linearizability"),
+    ),
+    Mutant(
+        name="wall-clock-lease",
+        pattern="leader-and-followers",
+        id="LOG-M12",
+        summary="the leader's lease is measured on the wall clock",
+        shows_as="a clock that steps back prolongs the lease of a deposed leader, which answers stale reads",
+        campaign="clocks",
+        caught_by=("LOG-I7", "linearizability"),
+        options={"read_mode": "leader-lease"},
+    ),
+    Mutant(
+        name="no-truncate-on-conflict",
+        pattern="replicated-log",
+        id="LOG-M5",
+        summary="a follower keeps its conflicting entries and acknowledges the leader's",
+        shows_as="servers execute different entries at one index; reads after a leader change disagree",
+        campaign="leadership",
+        caught_by=("LOG-I2", "LOG-I1", "LDR-I3", "linearizability"),
+    ),
+)
+
+MUTANTS: dict[str, Mutant] = {record.name: record for record in _RECORDS}
+"""Every planted bug by name."""
+
+
+class _AckBeforeQuorum(ReplicatedLog):
+    def _committed_index(self) -> int:
+        return self._log.last_index
+
+
+class _AckBeforeFsync(ReplicatedLog):
+    _flush_is_due = False
+
+    def _flush(self) -> None:
+        if not self._flush_is_due:
+            self._flush_is_due = True
+            self._ports.timers.after(_LAZY_FLUSH_US, self._flush_late)
+
+    def _flush_late(self) -> None:
+        self._flush_is_due = False
+        self._log.flush()
+
+
+class _CommitOldGeneration(ReplicatedLog):
+    def _may_commit(self, index: int) -> bool:
+        return True
+
+
+class _WallClockLease(ReplicatedLog):
+    def stamp_us(self) -> int:
+        return self._ports.clock.wall_us()
+
+
+class _NoTruncateOnConflict(ReplicatedLog):
+    def _truncate(self, index: int) -> bool:
+        return False
+
+
+class _VoteTwice(GenerationClock):
+    def _may_vote(self, generation: int, candidate: str) -> bool:
+        return generation >= self.generation
+
+
+class _NoDuplicateDetection(ClientSessions[ClientResponse]):
+    def saved_response(self, session: Session[ClientResponse], request_number: int) -> ClientResponse | None:
+        return None
+
+
+def _with_log(change: type[ReplicatedLog]) -> Callable[[Parts], Parts]:
+    """Puts `change` in front of the replicated log that is there, so that several bugs can be planted together."""
+
+    def changed(parts: Parts) -> Parts:
+        log: Any = type(change.__name__, (change, parts.replicated_log), {})
+        return replace(parts, replicated_log=log)
+
+    return changed
+
+
+_CHANGES: dict[str, Callable[[Parts], Parts]] = {
+    "stale-read": lambda parts: replace(parts, confirms_leadership=False),
+    "ack-before-quorum": _with_log(_AckBeforeQuorum),
+    "ack-before-fsync": _with_log(_AckBeforeFsync),
+    "vote-twice": lambda parts: replace(parts, generation_clock=_VoteTwice),
+    "commit-old-generation": _with_log(_CommitOldGeneration),
+    "no-duplicate-detection": lambda parts: replace(parts, sessions=_NoDuplicateDetection),
+    "wall-clock-lease": _with_log(_WallClockLease),
+    "no-truncate-on-conflict": _with_log(_NoTruncateOnConflict),
+}
+
+
+def mutated_parts(names: Iterable[str]) -> Parts:
+    """The parts of a node with the planted bugs `names`; with none, the correct ones. Raises UsageError."""
+    parts = Parts()
+    for name in sorted(names):
+        if name not in _CHANGES:
+            raise UsageError(f"consistent-core has no planted bug {name!r}.", f"It has {', '.join(MUTANTS)}.")
+        parts = _CHANGES[name](parts)
+    return parts
+
+
+def forced_options(names: Iterable[str]) -> dict[str, str]:
+    """The options that the planted bugs `names` need to show."""
+    return {
+        option: value for name in sorted(names) if name in MUTANTS for option, value in MUTANTS[name].options.items()
+    }

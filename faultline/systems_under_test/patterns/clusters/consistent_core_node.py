@@ -1,0 +1,360 @@
+"""A server of `consistent-core`: the patterns of replication joined into one node.
+
+Everything that happens to the server – messages of other servers and clients, its timers – passes through its
+singular update queue, one at a time. The rest is wiring: votes go to the election, entries to the replicated log,
+committed entries to the key-value store, and the store's answers to the clients that wait in the request waiting
+list, under the index of their entry.
+
+    client ── request ──► update queue ──► replicated log ── entries ──► followers
+                                               │ high-water mark
+    client ◄── answer ── waiting list ◄── key-value store (sessions)
+
+`Parts` names the classes the node is built from; a planted bug is a subclass of one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from zlib import crc32
+
+import msgspec
+
+from faultline.harness.errors import UsageError
+from faultline.harness.world.ports import NodeId, NodeStatus, Ports, Storage
+from faultline.systems_under_test.patterns.clusters.consistent_core_options import CoreSettings
+from faultline.systems_under_test.patterns.clusters.key_value_store import Applied, KeyValueStore, encode_command
+from faultline.systems_under_test.patterns.clusters.messages import (
+    ClientCommand,
+    ClientRequest,
+    ClientResponse,
+    GetValue,
+    RedirectToLeader,
+    RegisterClient,
+    RegisterClientRequest,
+    RegisterClientResponse,
+)
+from faultline.systems_under_test.patterns.clusters.trace_events import EntryApplied, NodeStarted
+from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
+from faultline.systems_under_test.patterns.data_replication.heartbeat import HeartBeatScheduler
+from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions
+from faultline.systems_under_test.patterns.data_replication.leader_and_followers import (
+    LeaderElection,
+    PreVoteRequest,
+    PreVoteResponse,
+    ServerRole,
+    VoteRequest,
+    VoteResponse,
+)
+from faultline.systems_under_test.patterns.data_replication.leader_reads import (
+    LeaderLeaseReads,
+    LeaderReads,
+    LocalReads,
+    Read,
+    ReadIndexReads,
+)
+from faultline.systems_under_test.patterns.data_replication.replicated_log import (
+    ReplicatedLog,
+    ReplicationRequest,
+    ReplicationResponse,
+    ReplicationTiming,
+)
+from faultline.systems_under_test.patterns.data_replication.request_waiting_list import RequestWaitingList
+from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue
+from faultline.systems_under_test.patterns.data_replication.write_ahead_log import (
+    DATA,
+    NO_OP,
+    LogEntry,
+    WriteAheadLog,
+)
+
+__all__ = ["ConsistentCoreNode", "NotLeading", "Parts"]
+
+_QUEUE_CAPACITY = 1_000
+_STEP_DOWN_AFTER_ELECTION_TIMEOUTS = 2
+_REGISTER = encode_command(RegisterClient())
+
+
+class NotLeading(Exception):
+    """This server lost its leadership while a request waited; whether the request takes effect is unknown."""
+
+
+class _ElectionTimeout(msgspec.Struct, frozen=True):
+    """The server's own event: the election timer rang."""
+
+
+class _HeartbeatTick(msgspec.Struct, frozen=True):
+    """The server's own event: a leader's interval is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The classes a node is built from. `confirms_leadership` is off only for a planted bug."""
+
+    generation_clock: Callable[[Storage], GenerationClock] = GenerationClock
+    replicated_log: type[ReplicatedLog] = ReplicatedLog
+    sessions: Callable[[], ClientSessions[ClientResponse]] = ClientSessions
+    confirms_leadership: bool = True
+
+
+class _Reply:
+    """What waits for a log entry: the client to be answered once the entry is applied."""
+
+    __slots__ = ("_correlation_id", "_ports", "_source")
+
+    def __init__(self, ports: Ports, source: NodeId, correlation_id: int) -> None:
+        self._ports = ports
+        self._source = source
+        self._correlation_id = correlation_id
+
+    def on_response(self, response: ClientResponse) -> None:
+        """Send the answer that the store gave."""
+        self._ports.network.send(self._source, response)
+
+    def on_error(self, error: Exception) -> None:
+        """Send the client away: it may ask again elsewhere, under the same number."""
+        self._ports.network.send(self._source, RedirectToLeader(self._correlation_id, None))
+
+
+class _RegistrationReply(_Reply):
+    """The same for a registration, whose answer carries the new client id."""
+
+    __slots__ = ()
+
+    def on_response(self, response: ClientResponse) -> None:
+        """Send the client its id, the index of the entry."""
+        self._ports.network.send(self._source, RegisterClientResponse(self._correlation_id, response.value))
+
+
+class ConsistentCoreNode:
+    """One server: implements `Node` over its ports."""
+
+    def __init__(self, ports: Ports, members: tuple[NodeId, ...], settings: CoreSettings, parts: Parts) -> None:
+        if len(members) < 2:
+            raise UsageError(
+                "consistent-core replicates, so it needs at least 2 nodes.", "Use 3 or 5 nodes (--nodes 3)."
+            )
+        self.ports = ports
+        self.settings = settings
+        self.store = KeyValueStore(parts.sessions())
+        self._parts = parts
+        self._log = WriteAheadLog(ports.storage, segment_size_bytes_max=settings.segment_size_bytes)
+        self._clock = parts.generation_clock(ports.storage)
+        self.election = LeaderElection(
+            ports,
+            members,
+            self._log,
+            self._clock,
+            self,
+            self._election_timer_rang,
+            timeout_us=settings.election_timeout_us,
+            pre_vote=settings.pre_vote,
+            vote_stickiness=settings.read_mode == "leader-lease",
+        )
+        timing = ReplicationTiming(
+            batch_entries_max=settings.batch_entries_max,
+            in_flight_max=settings.in_flight_max,
+            retransmit_us=2 * settings.heartbeat_interval_us,
+            silent_us=settings.election_timeout_us,
+        )
+        self.log = parts.replicated_log(ports, members, self._log, self._clock, self, timing)
+        self.reads = self._leader_reads()
+        self.waiting: RequestWaitingList[int, ClientResponse] = RequestWaitingList(
+            ports.clock, settings.client_timeout_us
+        )
+        self._heartbeats = HeartBeatScheduler(ports.timers, settings.heartbeat_interval_us, self._heartbeat_timer_rang)
+        self._leading_since_us = 0
+        self._handlers: dict[type, Callable[[NodeId, Any], None]] = {
+            ReplicationRequest: self._handle_replication_request,
+            ReplicationResponse: self._handle_replication_response,
+            ClientRequest: self._handle_client_request,
+            RegisterClientRequest: self._handle_register_client,
+            VoteRequest: self.election.handle_vote_request,
+            VoteResponse: self.election.handle_vote_response,
+            PreVoteRequest: self.election.handle_pre_vote_request,
+            PreVoteResponse: self.election.handle_pre_vote_response,
+            _ElectionTimeout: self._handle_election_timeout,
+            _HeartbeatTick: self._handle_heartbeat_tick,
+        }
+        self._queue: SingularUpdateQueue[tuple[NodeId, Any], None] = SingularUpdateQueue(
+            self._handle, _QUEUE_CAPACITY, on_error=_crash
+        )
+
+    # -- Node ---------------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Recover log, generation and vote from storage; then wait for a leader."""
+        storage = self.ports.storage
+        bytes_found = _stored_bytes(storage)
+        self._log.recover()
+        self._clock.recover(generation_min=self._log.last_generation)
+        if _stored_bytes(storage) < bytes_found:
+            self.ports.trace.sometimes("torn-tail-dropped")
+        self.ports.trace.emit(NodeStarted(self._clock.generation, self._log.last_index))
+        self.election.start()
+
+    def receive(self, source: NodeId, message: Any) -> None:
+        """Take a message into the queue."""
+        self._queue.submit((source, message))
+
+    def status(self) -> NodeStatus:
+        """Who leads, as this server believes, and how far its log reaches."""
+        return NodeStatus(
+            role=self.election.role.value,
+            generation=self._clock.generation,
+            leader=self.election.leader_id,
+            detail={
+                "last_index": self._log.last_index,
+                "high_water_mark": self.log.high_water_mark.value,
+                "applied": self.log.last_applied,
+                "waiting": len(self.waiting),
+            },
+        )
+
+    def _handle(self, item: tuple[NodeId, Any]) -> None:
+        source, message = item
+        self._handlers[type(message)](source, message)
+
+    def _election_timer_rang(self) -> None:
+        self._queue.submit((self.ports.node_id, _ELECTION_TIMEOUT))
+
+    def _heartbeat_timer_rang(self) -> None:
+        self._queue.submit((self.ports.node_id, _HEARTBEAT_TICK))
+
+    # -- leading ------------------------------------------------------------------------------------------------------
+
+    def became_leader(self) -> None:
+        """Heartbeats at once, then the no-op that finds out what is committed (LDR-R9, LOG-R15)."""
+        self.log.start_leading()
+        self._leading_since_us = self.log.stamp_us()
+        self.log.send_heartbeats()
+        self._heartbeats.start()
+        self.reads.start_leading(self._log.last_index + 1)
+        self.log.append_and_replicate(NO_OP, b"")
+
+    def stepped_down(self) -> None:
+        """Nobody who waits here will be answered with a result; they may ask the next leader."""
+        self._heartbeats.stop()
+        self.log.stop_leading()
+        self.waiting.fail_all(NotLeading())
+        for read in self.reads.stop_leading():
+            self._redirect(read.source, read.request_number)
+
+    def _handle_heartbeat_tick(self, _: NodeId, __: _HeartbeatTick) -> None:
+        if self.election.role is not ServerRole.LEADING:
+            return
+        if self._parts.confirms_leadership and not self._reaches_a_quorum():
+            self.ports.trace.sometimes("leader-stepped-down-without-quorum")
+            self._step_down()
+            return
+        self.log.send_heartbeats()
+        self.log.resend_what_was_lost()
+        self.waiting.expire()
+
+    def _reaches_a_quorum(self) -> bool:
+        now_us = self.log.stamp_us()
+        contact_us = self.log.quorum_contact_us(now_us)
+        since_us = max(self._leading_since_us, contact_us or 0)
+        return now_us - since_us < _STEP_DOWN_AFTER_ELECTION_TIMEOUTS * self.settings.election_timeout_us
+
+    def _step_down(self) -> None:
+        self.election.become_follower(self._clock.generation, None)
+
+    def _handle_replication_response(self, source: NodeId, response: ReplicationResponse) -> None:
+        generation = self._clock.generation
+        if response.generation > generation:
+            self.election.become_follower(response.generation, None)
+        elif response.generation == generation and self.election.role is ServerRole.LEADING:
+            self.log.handle_replication_response(source, response)
+            self.reads.progress()
+
+    # -- following ----------------------------------------------------------------------------------------------------
+
+    def _handle_replication_request(self, source: NodeId, request: ReplicationRequest) -> None:
+        if request.generation < self._clock.generation:
+            self.ports.trace.sometimes("old-generation-request-refused")
+            self.log.refuse(source, request)
+            return
+        self.election.follow(request.generation, source)
+        self.log.handle_replication_request(source, request)
+
+    def _handle_election_timeout(self, _: NodeId, __: _ElectionTimeout) -> None:
+        self.election.election_timeout()
+
+    # -- clients ------------------------------------------------------------------------------------------------------
+
+    def _handle_register_client(self, source: NodeId, request: RegisterClientRequest) -> None:
+        if self.election.role is not ServerRole.LEADING:
+            self._redirect(source, request.correlation_id)
+        else:
+            self._propose(_RegistrationReply(self.ports, source, request.correlation_id), _REGISTER)
+
+    def _handle_client_request(self, source: NodeId, request: ClientRequest) -> None:
+        command = request.command
+        bypasses_log = type(command) is GetValue and self.settings.read_mode != "log"
+        if bypasses_log and self.settings.read_mode == "stale":
+            self._serve(Read(source, request.request_number, command.key))
+        elif self.election.role is not ServerRole.LEADING:
+            self._redirect(source, request.request_number)
+        elif bypasses_log:
+            self.reads.read(Read(source, request.request_number, command.key))
+        else:
+            data = encode_command(ClientCommand(request.client_id, request.request_number, command))
+            self._propose(_Reply(self.ports, source, request.request_number), data)
+
+    def _propose(self, reply: _Reply, data: bytes) -> None:
+        """Let `reply` wait for the next entry, then append that entry: never the other way round."""
+        self.waiting.add(self._log.last_index + 1, reply)
+        self.log.append_and_replicate(DATA, data)
+
+    def _redirect(self, source: NodeId, correlation_id: int) -> None:
+        self.ports.network.send_ahead(source, RedirectToLeader(correlation_id, self.election.leader_id))
+
+    def _leader_reads(self) -> LeaderReads:
+        if not self._parts.confirms_leadership:
+            return LocalReads(self._serve)
+        if self.settings.read_mode == "leader-lease":
+            return LeaderLeaseReads(
+                self.log, self._serve, self._refuse_without_lease, self.ports.trace, self.settings.leader_lease_us
+            )
+        return ReadIndexReads(self.log, self._serve)
+
+    def _serve(self, read: Read) -> None:
+        value = self.store.values.get(read.key)
+        self.ports.network.send_ahead(read.source, ClientResponse(read.request_number, None, value))
+
+    def _refuse_without_lease(self, read: Read) -> None:
+        self._step_down()
+        self._redirect(read.source, read.request_number)
+
+    # -- the state machine --------------------------------------------------------------------------------------------
+
+    def apply(self, entry: LogEntry) -> None:
+        """Execute a committed entry, and answer whoever waits for it."""
+        if entry.kind == NO_OP:
+            self.ports.trace.emit(EntryApplied(entry.index, entry.generation, 0, 0, 0, False))
+            return
+        applied = self.store.apply(entry.index, entry.data)
+        self._report(entry, applied)
+        self.waiting.handle_response(entry.index, applied.response)
+
+    def _report(self, entry: LogEntry, applied: Applied) -> None:
+        trace = self.ports.trace
+        client_id, number, _, executed = applied
+        trace.emit(EntryApplied(entry.index, entry.generation, crc32(entry.data), client_id, number, executed))
+        if not executed:
+            trace.sometimes("duplicate-answered")
+
+
+_ELECTION_TIMEOUT = _ElectionTimeout()
+_HEARTBEAT_TICK = _HeartbeatTick()
+
+
+def _stored_bytes(storage: Storage) -> int:
+    return sum(len(storage.read(file)) for file in storage.files())
+
+
+def _crash(_: tuple[NodeId, Any], error: Exception) -> None:
+    """An exception in a handler ends the process (SYS-R2); a queue that swallowed it would go on with half a change."""
+    raise error

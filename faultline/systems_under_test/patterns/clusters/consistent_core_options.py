@@ -1,0 +1,110 @@
+"""The options of `consistent-core`: what can be set, and which combinations are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from faultline.harness.errors import UsageError
+from faultline.harness.system import OptionDescription
+from faultline.systems_under_test.patterns.data_replication.heartbeat import check_heartbeat_timing
+
+__all__ = ["OPTIONS", "READ_MODES", "CoreSettings"]
+
+READ_MODES = ("read-index", "leader-lease", "log", "stale")
+"""Through a round of heartbeats, under a lease, through the log; or, unsafe by design, from any server's own state."""
+
+OPTIONS: dict[str, OptionDescription] = {
+    "read_mode": OptionDescription(
+        default="read-index", choices=READ_MODES, summary="how reads are answered; `stale` is not linearizable"
+    ),
+    "heartbeat_interval_ms": OptionDescription(default="50", summary="how often a leader shows that it lives"),
+    "election_timeout_ms": OptionDescription(
+        default="250",
+        summary="the shortest silence after which a server stands for election; the longest is twice that",
+    ),
+    "leader_lease_ms": OptionDescription(
+        default="200", summary="how long after a heartbeat the leader may answer reads (read_mode leader-lease)"
+    ),
+    "pre_vote": OptionDescription(
+        default="on", choices=("on", "off"), summary="ask whether an election could be won before starting it"
+    ),
+    "batch_entries_max": OptionDescription(default="64", summary="the most log entries in one replication request"),
+    "in_flight_max": OptionDescription(default="5", summary="the most unanswered replication requests per follower"),
+    "segment_size_bytes": OptionDescription(default="16384", summary="the size at which a log file is closed"),
+    "request_timeout_ms": OptionDescription(default="300", summary="after how long a client asks another server"),
+    "client_timeout_ms": OptionDescription(default="1000", summary="after how long a client gives up: outcome unknown"),
+}
+"""Every option with its default."""
+
+
+class CoreSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The options, read and checked; times in microseconds."""
+
+    read_mode: str
+    pre_vote: bool
+    heartbeat_interval_us: int
+    election_timeout_us: int
+    leader_lease_us: int
+    batch_entries_max: int
+    in_flight_max: int
+    segment_size_bytes: int
+    request_timeout_us: int
+    client_timeout_us: int
+
+    @classmethod
+    def read(cls, options: Mapping[str, str]) -> CoreSettings:
+        """The settings of `options`, with defaults for what is left out. Raises UsageError."""
+        _refuse_unknown(options)
+        values = {name: options.get(name, description.default) for name, description in OPTIONS.items()}
+        settings = cls(
+            read_mode=_choice("read_mode", values["read_mode"]),
+            pre_vote=_choice("pre_vote", values["pre_vote"]) == "on",
+            heartbeat_interval_us=1_000 * _number("heartbeat_interval_ms", values),
+            election_timeout_us=1_000 * _number("election_timeout_ms", values),
+            leader_lease_us=1_000 * _number("leader_lease_ms", values),
+            batch_entries_max=_number("batch_entries_max", values),
+            in_flight_max=_number("in_flight_max", values),
+            segment_size_bytes=_number("segment_size_bytes", values),
+            request_timeout_us=1_000 * _number("request_timeout_ms", values),
+            client_timeout_us=1_000 * _number("client_timeout_ms", values),
+        )
+        settings._refuse_contradictions()
+        return settings
+
+    def _refuse_contradictions(self) -> None:
+        check_heartbeat_timing(self.heartbeat_interval_us, self.election_timeout_us)
+        if self.read_mode == "leader-lease" and self.leader_lease_us >= self.election_timeout_us:
+            raise UsageError(
+                f"A leader lease of {self.leader_lease_us // 1_000} ms does not end before a new leader can be elected,"
+                f" {self.election_timeout_us // 1_000} ms after the last heartbeat.",
+                "Set leader_lease_ms below election_timeout_ms, with a margin for clock drift.",
+            )
+        if self.request_timeout_us > self.client_timeout_us:
+            raise UsageError(
+                "Clients would give up before they ask a second server: request_timeout_ms is above client_timeout_ms.",
+                "Lower request_timeout_ms.",
+            )
+
+
+def _refuse_unknown(options: Mapping[str, str]) -> None:
+    for name in options:
+        if name not in OPTIONS:
+            raise UsageError(f"consistent-core has no option {name!r}.", f"It has {', '.join(OPTIONS)}.")
+
+
+def _choice(name: str, value: str) -> str:
+    choices = OPTIONS[name].choices
+    if value not in choices:
+        raise UsageError(f"Option {name} cannot be {value!r}.", f"Choose one of {', '.join(choices)}.")
+    return value
+
+
+def _number(name: str, values: Mapping[str, str]) -> int:
+    text = values[name]
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise UsageError(
+            f"Option {name} must be a whole number above 0, not {text!r}.", f"The default is {OPTIONS[name].default}."
+        )
+    return int(text)

@@ -1,0 +1,92 @@
+"""The state machine of `consistent-core`: a map from keys to values, with one session per client.
+
+It is a deterministic function of the log: the same entries in the same order give the same map, the same sessions and
+the same answers on every server, and again after every restart (SYS-R7).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from faultline.harness.outcome import CAS_MISMATCH
+from faultline.systems_under_test.patterns.clusters.messages import (
+    ClientCommand,
+    ClientResponse,
+    Command,
+    CompareAndSet,
+    GetValue,
+    LoggedCommand,
+    RegisterClient,
+    SetValue,
+)
+from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import (
+    ClientSessions,
+    RequestDiscarded,
+    UnknownSession,
+)
+
+__all__ = ["REQUEST_DISCARDED", "UNKNOWN_SESSION", "Applied", "KeyValueStore", "encode_command"]
+
+UNKNOWN_SESSION = "unknown-session"
+"""The error code of a request from a client that has no session."""
+
+REQUEST_DISCARDED = "request-discarded"
+"""The error code of a retry so late that its answer is no longer kept."""
+
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER: msgspec.msgpack.Decoder[LoggedCommand] = msgspec.msgpack.Decoder(LoggedCommand)
+
+
+def encode_command(command: LoggedCommand) -> bytes:
+    """The bytes of `command` in a log entry."""
+    return _ENCODER.encode(command)
+
+
+class Applied(NamedTuple):
+    """What applying an entry came to: who asked, the answer, and whether the command was executed (not a duplicate)."""
+
+    client_id: int
+    request_number: int
+    response: ClientResponse
+    executed: bool
+
+
+class KeyValueStore:
+    """The map and the sessions."""
+
+    def __init__(self, sessions: ClientSessions[ClientResponse]) -> None:
+        self.values: dict[str, Any] = {}
+        self.sessions = sessions
+
+    def apply(self, index: int, data: bytes) -> Applied:
+        """Apply the command of the log entry at `index`."""
+        command = _DECODER.decode(data)
+        if type(command) is RegisterClient:
+            self.sessions.register(index)
+            return Applied(index, 0, ClientResponse(0, None, index), True)
+        assert type(command) is ClientCommand
+        number = command.request_number
+        try:
+            response, executed = self.sessions.execute(
+                command.client_id, number, lambda: self.execute(number, command.command)
+            )
+        except UnknownSession:
+            response, executed = ClientResponse(number, UNKNOWN_SESSION), False
+        except RequestDiscarded:
+            response, executed = ClientResponse(number, REQUEST_DISCARDED), False
+        return Applied(command.client_id, number, response, executed)
+
+    def execute(self, request_number: int, command: Command) -> ClientResponse:
+        """Execute `command` on the map and answer it under `request_number`."""
+        if type(command) is SetValue:
+            self.values[command.key] = command.value
+            return ClientResponse(request_number)
+        if type(command) is CompareAndSet:
+            if self.values.get(command.key) != command.expected:
+                return ClientResponse(request_number, CAS_MISMATCH)
+            self.values[command.key] = command.value
+            return ClientResponse(request_number)
+        assert type(command) is GetValue
+        return ClientResponse(request_number, None, self.values.get(command.key))

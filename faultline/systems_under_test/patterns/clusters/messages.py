@@ -1,0 +1,132 @@
+"""What clients and servers of `consistent-core` say to each other, and the commands they put into the log.
+
+The messages servers exchange among themselves stand beside the patterns they belong to; `MESSAGES` lists all of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from faultline.systems_under_test.patterns.data_replication.leader_and_followers import (
+    PreVoteRequest,
+    PreVoteResponse,
+    VoteRequest,
+    VoteResponse,
+)
+from faultline.systems_under_test.patterns.data_replication.replicated_log import (
+    ReplicationRequest,
+    ReplicationResponse,
+)
+
+__all__ = [
+    "MESSAGES",
+    "ClientCommand",
+    "ClientRequest",
+    "ClientResponse",
+    "Command",
+    "CompareAndSet",
+    "GetValue",
+    "LoggedCommand",
+    "RedirectToLeader",
+    "RegisterClient",
+    "RegisterClientRequest",
+    "RegisterClientResponse",
+    "SetValue",
+]
+
+
+class GetValue(msgspec.Struct, frozen=True, tag="get-value"):
+    """Read `key`."""
+
+    key: str
+
+
+class SetValue(msgspec.Struct, frozen=True, tag="set-value"):
+    """Write `value` to `key`."""
+
+    key: str
+    value: Any
+
+
+class CompareAndSet(msgspec.Struct, frozen=True, tag="compare-and-set"):
+    """Write `value` to `key` if it holds `expected`; the error is `cas-mismatch` if it does not."""
+
+    key: str
+    expected: Any
+    value: Any
+
+
+Command = GetValue | SetValue | CompareAndSet
+
+
+class RegisterClient(msgspec.Struct, frozen=True, tag="register-client"):
+    """Log entry: open a session whose id is the index of this entry."""
+
+
+class ClientCommand(msgspec.Struct, frozen=True, tag="client-command"):
+    """Log entry: request `request_number` of client `client_id`."""
+
+    client_id: int
+    request_number: int
+    command: Command
+
+
+LoggedCommand = RegisterClient | ClientCommand
+
+
+class RegisterClientRequest(msgspec.Struct, frozen=True, tag="register-client-request"):
+    """A client asks for an id."""
+
+    correlation_id: int
+
+
+class RegisterClientResponse(msgspec.Struct, frozen=True, tag="register-client-response"):
+    """The session is in the log; its id."""
+
+    correlation_id: int
+    client_id: int
+
+
+class ClientRequest(msgspec.Struct, frozen=True, tag="client-request"):
+    """One request of a registered client; a retry carries the same number."""
+
+    client_id: int
+    request_number: int
+    command: Command
+
+
+class ClientResponse(msgspec.Struct, frozen=True, tag="client-response"):
+    """The answer to a request: a value, or the code of an error. Saved in the session as it is."""
+
+    request_number: int
+    error: str | None = None
+    value: Any = None
+
+
+class RedirectToLeader(msgspec.Struct, frozen=True, tag="redirect-to-leader"):
+    """This server does not lead; ask `leader_id`, or ask around when it is None (looking for a leader).
+
+    `correlation_id` is the request number, or the correlation id of a registration. It says nothing about whether the
+    request was executed: a server that lost its leadership after it took the request answers with it, too.
+    """
+
+    correlation_id: int
+    leader_id: str | None
+
+
+MESSAGES: tuple[type[msgspec.Struct], ...] = (
+    PreVoteRequest,
+    PreVoteResponse,
+    VoteRequest,
+    VoteResponse,
+    ReplicationRequest,
+    ReplicationResponse,
+    RegisterClientRequest,
+    RegisterClientResponse,
+    ClientRequest,
+    ClientResponse,
+    RedirectToLeader,
+)
+"""Every message that crosses the network."""

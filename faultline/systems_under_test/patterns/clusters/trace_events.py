@@ -1,0 +1,49 @@
+"""What a server of `consistent-core` reports about itself, beside the events of the patterns it is built from.
+
+Marks (`sometimes`), each a situation a campaign should have reached:
+
+| mark | where | meaning |
+|---|---|---|
+| leader-elected, leader-changed | election | a leader of the first, of a later generation |
+| pre-vote-refused | election | a server that still hears its leader, or has a newer log, said no in advance |
+| vote-refused-stale-log | election | a candidate whose log is behind was refused |
+| vote-refused-leader-known | election | leader-lease mode: refused because a leader may hold a lease |
+| old-generation-vote-ignored | election | a vote of an election that is over arrived |
+| deposed-leader-stepped-down | election | a leader learned of a higher generation |
+| leader-stepped-down-without-quorum | node | a leader heard no majority for two election timeouts |
+| old-generation-request-refused | node | a deposed leader's request was refused |
+| entries-truncated | replicated log | conflicting entries were cut off |
+| old-generation-entry-held-back | replicated log | a majority stores an old generation's entry; not enough |
+| in-flight-go-back | replicated log | requests were lost or refused; the leader goes back and sends again |
+| lease-expired-read-refused | leader reads | a read found the lease expired |
+| duplicate-answered | node | a retry was answered without executing it again |
+| torn-tail-dropped | node | a restart found a half-written record |
+| client-redirected, client-retried | client | a request went to another server |
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+__all__ = ["EntryApplied", "NodeStarted"]
+
+
+class NodeStarted(msgspec.Struct, frozen=True):
+    """Trace: a new process recovered this generation, and a log that ends at `last_index`."""
+
+    generation: int
+    last_index: int
+
+
+class EntryApplied(msgspec.Struct, frozen=True):
+    """Trace: the entry at `index` was applied; `executed` says whether its command ran (it did not if a duplicate).
+
+    `checksum` is the CRC-32 of the entry's data; `client_id` and `request_number` are 0 for a no-op.
+    """
+
+    index: int
+    generation: int
+    checksum: int
+    client_id: int
+    request_number: int
+    executed: bool

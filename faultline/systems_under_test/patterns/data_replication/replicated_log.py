@@ -1,0 +1,420 @@
+"""Replicated Log: keep the state of several servers equal by agreeing on one log and executing it in order.
+
+*Problem.* Servers that each take updates in their own order end up different; servers that copy each other lose what
+only one of them had.
+
+*Idea.* (Raft.) The leader appends each command to its own log and sends it to the followers with the position and
+generation of the entry before it. A follower whose log does not hold that entry refuses, and the leader tries again
+further back; an entry that conflicts with the leader's is cut off with all that follow. So equal (index, generation)
+means equal logs up to there. When an entry *of its own generation* is on a majority, the leader moves the high-water
+mark, executes up to it and answers; followers learn the mark from later requests and heartbeats. A new leader appends
+a no-op first, which tells it what is committed.
+
+One request per follower carries everything outstanding (a batch), and several may be in flight (a pipeline). Numbers of
+requests are matched in order; a mismatch, a lost message or a long silence makes the leader go back to the first entry
+that was not acknowledged. A heartbeat is an empty request that points at what the follower *has acknowledged*, so it
+can leave ahead of disk writes and is never refused for a gap.
+
+*Invariants.* LOG-I1 the same (index, generation) means the same entry and the same log before it. LOG-I2 no two
+servers execute different entries at one index. LOG-R14 the mark never moves by counting copies of an old generation's
+entry. GEN-I2 generations along a log do not decrease. HWM-I1, HWM-I5: the mark does not move back, nothing below it
+is cut off.
+
+*Tolerates.* Lost, late, repeated and reordered messages; crashes between any two effects (acknowledgements wait for the
+fsync, in the ports' outbox); followers that were away for long.
+
+*Does not tolerate.* A majority of disks losing data. Logs grow without bound here: snapshots belong to the low-water
+mark.
+
+*Workloads.* `register` with partitions, kills, pauses, lossy links.
+
+*Checkers.* The invariants above; linearizability.
+
+*Planted bugs.* `ack-before-quorum` (LOG-M8), `ack-before-fsync` (LOG-M9), `commit-old-generation` (LOG-M1),
+`no-truncate-on-conflict` (LOG-M5).
+
+Deviations from the printed code, all on the safe side (requirements, section 14): the acknowledged index is the last
+one *verified by this request*, not the last one in the log; the follower's mark is bounded by it; an empty log
+refuses a gap; any differing generation is a conflict, a higher one too; the hint in a refusal lets the leader go back
+in one step.
+
+Sources: Patterns of Distributed Systems ch. 9; Ongaro and Ousterhout (2014) 5.3 and 5.4.2, figures 7 and 8.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+
+from faultline.harness.world.ports import NodeId, Ports
+from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
+from faultline.systems_under_test.patterns.data_replication.high_water_mark import HighWaterMark, quorum_index
+from faultline.systems_under_test.patterns.data_replication.write_ahead_log import LogEntry, WriteAheadLog
+from faultline.systems_under_test.patterns.node_communication.request_pipeline import (
+    OutOfOrderResponse,
+    RequestPipeline,
+)
+
+__all__ = [
+    "EntriesTruncated",
+    "FollowerHandler",
+    "HighWaterMarkAdvanced",
+    "LogListener",
+    "ReplicatedLog",
+    "ReplicationRequest",
+    "ReplicationResponse",
+    "ReplicationTiming",
+]
+
+
+class ReplicationRequest(msgspec.Struct, frozen=True, tag="replication-request"):
+    """Entries to append after (`prev_log_index`, `prev_log_generation`); without entries, a heartbeat.
+
+    `sent_us` is the leader's own clock at sending. It comes back in the response and dates the leader's lease.
+    """
+
+    leader_id: str
+    generation: int
+    correlation_id: int
+    sent_us: int
+    prev_log_index: int
+    prev_log_generation: int
+    high_water_mark: int
+    entries: list[LogEntry]
+
+
+class ReplicationResponse(msgspec.Struct, frozen=True, tag="replication-response"):
+    """The answer. `replicated_log_index` is the last index verified by the request when it succeeded.
+
+    When it failed for a gap or a conflict, it is the index after which the leader should try again.
+    """
+
+    server_id: str
+    generation: int
+    correlation_id: int
+    sent_us: int
+    succeeded: bool
+    replicated_log_index: int
+
+
+class HighWaterMarkAdvanced(msgspec.Struct, frozen=True):
+    """Trace: the mark moved to `value`, whose entry has `entry_generation`; `leading` tells who decided it."""
+
+    generation: int
+    value: int
+    entry_generation: int
+    leading: bool
+
+
+class EntriesTruncated(msgspec.Struct, frozen=True):
+    """Trace: entries from `from_index` to `last_index` were cut off, with the mark at `high_water_mark`."""
+
+    from_index: int
+    last_index: int
+    high_water_mark: int
+
+
+class ReplicationTiming(msgspec.Struct, frozen=True, kw_only=True):
+    """Sizes and times of replication: entries per request, requests in flight, and when to send again."""
+
+    batch_entries_max: int
+    in_flight_max: int
+    retransmit_us: int
+    silent_us: int
+
+
+class LogListener(Protocol):
+    """The state machine behind the log."""
+
+    def apply(self, entry: LogEntry) -> None:
+        """Execute a committed entry; called in the order of the log, once per entry and life of the server."""
+
+
+class FollowerHandler:
+    """What the leader knows of one follower (matchIndex, nextIndex, last success), for one leadership."""
+
+    __slots__ = (
+        "acknowledged_id",
+        "go_back_id",
+        "id",
+        "last_success_us",
+        "match_index",
+        "next_index",
+        "sent_index",
+    )
+
+    def __init__(self, follower: NodeId, last_index: int, next_id: int) -> None:
+        self.id = follower
+        self.match_index = 0
+        self.next_index = last_index + 1
+        self.sent_index = last_index
+        self.acknowledged_id = next_id - 1
+        self.go_back_id = next_id
+        self.last_success_us: int | None = None
+
+
+class ReplicatedLog:
+    """The log as one server takes part in it, leading or following. All methods run on its singular update queue."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        members: tuple[NodeId, ...],
+        log: WriteAheadLog,
+        clock: GenerationClock,
+        listener: LogListener,
+        timing: ReplicationTiming,
+    ) -> None:
+        self.high_water_mark = HighWaterMark()
+        self.last_applied = 0
+        self.followers: dict[NodeId, FollowerHandler] = {}
+        self._ports = ports
+        self._me = ports.node_id
+        self._peers = tuple(member for member in members if member != ports.node_id)
+        self._log = log
+        self._clock = clock
+        self._listener = listener
+        self._timing = timing
+        self._pipeline = RequestPipeline(timing.in_flight_max)
+        self._next_id = 1
+
+    # -- leading ------------------------------------------------------------------------------------------------------
+
+    @property
+    def generation(self) -> int:
+        """The generation this server lives in."""
+        return self._clock.generation
+
+    @property
+    def next_correlation_id(self) -> int:
+        """The number the next request will have: what is acknowledged from here on was sent from now on."""
+        return self._next_id
+
+    def start_leading(self) -> None:
+        """Forget what was known of the followers; assume their logs end where this one does."""
+        for peer in self._peers:
+            self._pipeline.reset(peer)
+            self.followers[peer] = FollowerHandler(peer, self._log.last_index, self._next_id)
+
+    def stop_leading(self) -> None:
+        """Follow from now on."""
+        self.followers.clear()
+
+    def append_and_replicate(self, kind: int, data: bytes) -> int:
+        """Append a command to the own log, durably, and send it to everyone with room in the pipeline; its index."""
+        log = self._log
+        index = log.last_index + 1
+        log.append(LogEntry(index, self._clock.generation, kind, data, self._ports.clock.wall_us()))
+        self._flush()
+        for follower in self.followers.values():
+            self._replicate(follower)
+        self._advance_high_water_mark()
+        return index
+
+    def send_heartbeats(self) -> None:
+        """Show every follower that the leader lives, ahead of disk writes; returns nothing, promises nothing new."""
+        sent_us = self.stamp_us()
+        for follower in self.followers.values():
+            prev = follower.match_index
+            self._ports.network.send_ahead(follower.id, self._request(prev, [], sent_us))
+
+    def resend_what_was_lost(self) -> None:
+        """Go back for every follower that has not acknowledged anything for too long."""
+        now_us = self._ports.clock.monotonic_us()
+        for follower in self.followers.values():
+            if self._pipeline.is_stuck(follower.id, now_us, self._timing.retransmit_us):
+                self._go_back(follower)
+                if self._is_heard(follower):
+                    self._replicate(follower)
+
+    def handle_replication_response(self, source: NodeId, response: ReplicationResponse) -> None:
+        """Take note of an answer to a request of this leadership (the generation has been compared already)."""
+        follower = self.followers.get(source)
+        if follower is None:
+            return
+        self._note_contact(follower, response)
+        if not response.succeeded:
+            self._handle_mismatch(follower, response)
+            return
+        if response.replicated_log_index > follower.match_index:
+            self._note_match(follower, response.replicated_log_index)
+            self._advance_high_water_mark()
+        self._free_place(follower, response.correlation_id)
+        if follower.sent_index < self._log.last_index:
+            self._replicate(follower)
+
+    def quorum_contact_us(self, own_us: int) -> int | None:
+        """The moment (by the clock that stamps requests) up to which a majority is known to have followed this leader.
+
+        Counted from the *sending* of what they acknowledged; `own_us` counts for this server itself.
+        """
+        contacts = [-1 if each.last_success_us is None else each.last_success_us for each in self.followers.values()]
+        contact_us = quorum_index([own_us, *contacts])
+        return None if contact_us < 0 else contact_us
+
+    def quorum_acknowledged_id(self) -> int:
+        """The highest request number such that a majority, this server included, answered it or a later one."""
+        acknowledged = [follower.acknowledged_id for follower in self.followers.values()]
+        acknowledged.append(self._next_id)
+        return quorum_index(acknowledged)
+
+    def _note_contact(self, follower: FollowerHandler, response: ReplicationResponse) -> None:
+        if response.correlation_id > follower.acknowledged_id:
+            follower.acknowledged_id = response.correlation_id
+        if follower.last_success_us is None or response.sent_us > follower.last_success_us:
+            follower.last_success_us = response.sent_us
+
+    def _note_match(self, follower: FollowerHandler, index: int) -> None:
+        follower.match_index = index
+        if index >= follower.next_index:
+            follower.next_index = index + 1
+        if index > follower.sent_index:
+            follower.sent_index = index
+
+    def _free_place(self, follower: FollowerHandler, correlation_id: int) -> None:
+        try:
+            self._pipeline.received(follower.id, correlation_id, self._ports.clock.monotonic_us())
+        except OutOfOrderResponse:
+            # An earlier request or its answer was lost on the way.
+            self._go_back(follower)
+
+    def _handle_mismatch(self, follower: FollowerHandler, response: ReplicationResponse) -> None:
+        if response.correlation_id < follower.go_back_id:
+            return
+        follower.next_index = max(follower.match_index, min(response.replicated_log_index, follower.next_index - 1)) + 1
+        self._go_back(follower)
+        self._replicate(follower)
+
+    def _go_back(self, follower: FollowerHandler) -> None:
+        self._ports.trace.sometimes("in-flight-go-back")
+        self._pipeline.reset(follower.id)
+        follower.sent_index = follower.next_index - 1
+        follower.go_back_id = self._next_id
+
+    def _replicate(self, follower: FollowerHandler) -> None:
+        """Send everything that is outstanding, in batches, while the pipeline has room."""
+        log, pipeline = self._log, self._pipeline
+        last_index = log.last_index
+        while follower.sent_index < last_index and pipeline.has_room(follower.id):
+            prev = follower.sent_index
+            entries = log.entries(prev + 1, self._timing.batch_entries_max)
+            request = self._request(prev, entries, self.stamp_us())
+            pipeline.sent(follower.id, request.correlation_id, self._ports.clock.monotonic_us())
+            follower.sent_index = prev + len(entries)
+            self._ports.network.send(follower.id, request)
+
+    def _request(self, prev: int, entries: list[LogEntry], sent_us: int) -> ReplicationRequest:
+        correlation_id = self._next_id
+        self._next_id = correlation_id + 1
+        return ReplicationRequest(
+            self._me,
+            self._clock.generation,
+            correlation_id,
+            sent_us,
+            prev,
+            self._log.generation_at(prev),
+            self.high_water_mark.value,
+            entries,
+        )
+
+    def _is_heard(self, follower: FollowerHandler) -> bool:
+        heard_us = follower.last_success_us
+        return heard_us is not None and self.stamp_us() - heard_us < self._timing.silent_us
+
+    def _advance_high_water_mark(self) -> None:
+        """Commit what a majority stores, if its last entry is of this leader's own generation (LOG-R9, LOG-R14)."""
+        index = self._committed_index()
+        if index <= self.high_water_mark.value:
+            return
+        if not self._may_commit(index):
+            self._ports.trace.sometimes("old-generation-entry-held-back")
+            return
+        self._advance_to(index, leading=True)
+
+    # -- following ----------------------------------------------------------------------------------------------------
+
+    def handle_replication_request(self, source: NodeId, request: ReplicationRequest) -> None:
+        """Append what the leader of this generation sent, if it continues this log; acknowledge what it verified."""
+        log = self._log
+        prev = request.prev_log_index
+        if log.generation_at(prev) != request.prev_log_generation:
+            self.refuse(source, request, self._last_sure_index(prev))
+            return
+        verified = prev + len(request.entries)
+        if request.entries and self._append_missing(request.entries):
+            self._flush()
+        mark = request.high_water_mark
+        self._advance_to(mark if mark < verified else verified, leading=False)
+        self._ports.network.send(
+            source,
+            ReplicationResponse(
+                self._me, self._clock.generation, request.correlation_id, request.sent_us, True, verified
+            ),
+        )
+
+    def refuse(self, source: NodeId, request: ReplicationRequest, try_after_index: int = 0) -> None:
+        """Answer that the request failed: for its old generation, or because it does not continue this log."""
+        self._ports.network.send(
+            source,
+            ReplicationResponse(
+                self._me, self._clock.generation, request.correlation_id, request.sent_us, False, try_after_index
+            ),
+        )
+
+    def _last_sure_index(self, prev: int) -> int:
+        """Where a leader should try again: the end of a short log, or the committed part of one that conflicts."""
+        last_index = self._log.last_index
+        return last_index if last_index < prev else self.high_water_mark.value
+
+    def _append_missing(self, entries: list[LogEntry]) -> bool:
+        log = self._log
+        changed = False
+        for entry in entries:
+            present = log.generation_at(entry.index)
+            if present == entry.generation:
+                continue
+            if present >= 0 and not self._truncate(entry.index):
+                continue
+            log.append(entry)
+            changed = True
+        return changed
+
+    def _truncate(self, index: int) -> bool:
+        """Cut the conflicting entry at `index` off, with all that follow (LOG-R6); True when that was done."""
+        trace = self._ports.trace
+        trace.emit(EntriesTruncated(index, self._log.last_index, self.high_water_mark.value))
+        trace.sometimes("entries-truncated")
+        self._log.truncate_from(index)
+        return True
+
+    # -- both ---------------------------------------------------------------------------------------------------------
+
+    def _advance_to(self, index: int, *, leading: bool) -> None:
+        if not self.high_water_mark.advance_to(index):
+            return
+        log = self._log
+        entry_generation = log.generation_at(index)
+        self._ports.trace.emit(HighWaterMarkAdvanced(self._clock.generation, index, entry_generation, leading))
+        while self.last_applied < index:
+            self.last_applied += 1
+            self._listener.apply(log.entry(self.last_applied))
+
+    # -- the steps a planted bug may change ---------------------------------------------------------------------------
+
+    def _flush(self) -> None:
+        """Make the log durable before anything that is sent from now on."""
+        self._log.flush()
+
+    def _committed_index(self) -> int:
+        """The highest index that is on a majority. The own copy counts: no request left before it was durable."""
+        match_indexes = [follower.match_index for follower in self.followers.values()]
+        match_indexes.append(self._log.last_index)
+        return quorum_index(match_indexes)
+
+    def _may_commit(self, index: int) -> bool:
+        return self._log.generation_at(index) == self._clock.generation
+
+    def stamp_us(self) -> int:
+        """The time that dates requests, and so the leader's lease: monotonic, because wall clocks step."""
+        return self._ports.clock.monotonic_us()
