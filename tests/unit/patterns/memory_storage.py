@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-__all__ = ["Crash", "Failure", "MemoryStorage", "keep_all", "keep_nothing"]
+__all__ = ["Crash", "Failure", "MemoryStorage", "keep_all", "keep_names_only", "keep_nothing"]
 
 Choose = Callable[[int], int]
 """Given n, a number from 0 to n."""
@@ -30,9 +30,15 @@ def keep_all(n: int) -> int:
     return n
 
 
-def keep_nothing(n: int) -> int:
+def keep_nothing(_: int) -> int:
     """Only what was fsynced is there."""
     return 0
+
+
+def keep_names_only() -> Choose:
+    """For one strict crash, which asks for names first: all changes of the directory, none inside a file."""
+    answers = iter([keep_all])
+    return lambda n: next(answers, keep_nothing)(n)
 
 
 class _Change(NamedTuple):
