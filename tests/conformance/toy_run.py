@@ -17,6 +17,9 @@ from faultline.harness.world.ports import NodeId
 from faultline.harness.world.real.local import run_local
 
 MS = 1_000
+START_US = 50 * MS
+"""Nodes of the simulated world boot within the first milliseconds; real ones are up before time begins."""
+
 ATHENS, BYZANTIUM, CYRENE = map(NodeId, NODE_NAMES[:3])
 
 
@@ -153,13 +156,13 @@ def parts() -> Parts:
 
 
 def operation(at_ms: int, f: str, value: Any = None, worker: int = 0) -> PlannedOperation:
-    """An operation of `worker` at `at_ms` milliseconds."""
-    return PlannedOperation(worker, at_ms * MS, f, "toy", value)
+    """An operation of `worker`, `at_ms` milliseconds after the start."""
+    return PlannedOperation(worker, START_US + at_ms * MS, f, "toy", value)
 
 
 def fault(kind: str, at_ms: int, until_ms: int, target: str) -> PlannedFault:
-    """A fault of `kind` from `at_ms` to `until_ms` milliseconds."""
-    return PlannedFault(kind, at_ms * MS, (until_ms - at_ms) * MS, target)
+    """A fault of `kind` from `at_ms` to `until_ms` milliseconds after the start."""
+    return PlannedFault(kind, START_US + at_ms * MS, (until_ms - at_ms) * MS, target)
 
 
 def plan(*operations: PlannedOperation, faults: tuple[PlannedFault, ...] = (), heal_ms: int, end_ms: int) -> Plan:
@@ -173,8 +176,8 @@ def plan(*operations: PlannedOperation, faults: tuple[PlannedFault, ...] = (), h
         operations=operations,
         faults=faults,
         weather=Weather(drift_ppm_max=0),
-        heal_us=heal_ms * MS,
-        end_us=end_ms * MS,
+        heal_us=START_US + heal_ms * MS,
+        end_us=START_US + end_ms * MS,
     )
 
 

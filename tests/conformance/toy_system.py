@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from faultline.harness.invariant import Invariant
+from faultline.harness.invariant import Breach, Invariant, Report
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome, info, ok
 from faultline.harness.system import Mutant, OptionDescription
@@ -62,7 +62,10 @@ class NumbersGrow:
     def __init__(self) -> None:
         self.newest = -1
 
-    def observe(self, time_us: int, node: str, event: Any, report: Any) -> None:
+    def observe(self, time_us: int, node: str, event: Any, report: Report) -> None:
+        if event.number <= self.newest:
+            sentence = f"{event.number} was appended after {self.newest}."
+            report(Breach(invariant=self.id, sentence=sentence, time_us=time_us, node=node))
         self.newest = max(self.newest, event.number)
 
 

@@ -8,12 +8,16 @@ that comes back is not flooded with a stale past.
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable
 
 from faultline.harness.world.framing import FrameDecoder, FrameError
 from faultline.harness.world.real.wire import WireError, decode_hello, encode_hello
 
-__all__ = ["Address", "InboundConnection", "OutgoingChannel", "WRITE_BUFFER_BYTES_MAX"]
+__all__ = ["HOST", "WRITE_BUFFER_BYTES_MAX", "Address", "InboundConnection", "OutgoingChannel"]
+
+HOST = "127.0.0.1"
+"""The address everything in the local world listens on; only the ports differ."""
 
 Address = tuple[str, int]
 """Host and port."""
@@ -142,7 +146,7 @@ class InboundConnection(asyncio.Protocol):
             for payload in self._decoder.feed(data):
                 self._take(payload)
         except (FrameError, WireError) as error:
-            print(f"connection from {self._name or 'a stranger'} dropped: {error}", flush=True)
+            sys.stderr.write(f"connection from {self._name or 'a stranger'} dropped: {error}\n")
             self.close()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -16,11 +16,11 @@ from faultline.harness.plan import Plan
 from faultline.harness.system import NodeSystem, PortClient
 from faultline.harness.world.ports import NodeId
 from faultline.harness.world.real.channel import Address
-from faultline.harness.world.real.clock import SkewedClock
+from faultline.harness.world.real.clock import ClockSetting, SkewedClock
 from faultline.harness.world.real.network import ClientNetwork
 from faultline.harness.world.real.ports import RealPorts
 from faultline.harness.world.real.random_source import WeatherRandom
-from faultline.harness.world.real.storage import BufferedStorage
+from faultline.harness.world.real.storage import BufferedStorage, Commit
 from faultline.harness.world.real.timers import ClockTimers
 from faultline.harness.world.real.trace import SilentTrace
 from faultline.harness.world.real.wire import MessageCodec
@@ -28,6 +28,10 @@ from faultline.harness.world.real.wire import MessageCodec
 __all__ = ["ClientHost"]
 
 Done = Callable[[Outcome], None]
+
+
+def _never_durable(commit: Commit) -> None:
+    """Clients have no disk: what one stores is gone with it."""
 
 
 class _HostedClient:
@@ -100,7 +104,7 @@ class ClientHost:
 
     def _open(self, worker: int, process: int) -> _HostedClient:
         client_id = NodeId(f"client-{process}")
-        clock = SkewedClock()
+        clock = SkewedClock(ClockSetting())
         timers = ClockTimers(self._loop, clock)
         network = ClientNetwork(
             client_id, self._address_of, self._codec, lambda source, message: client.receive(source, message)
@@ -110,7 +114,7 @@ class ClientHost:
             clock=clock,
             network=network,
             timers=timers,
-            storage=BufferedStorage(lambda commit: None),
+            storage=BufferedStorage(_never_durable),
             random=WeatherRandom(self._plan.seed, client_id, clock),
             trace=SilentTrace(),
         )

@@ -51,7 +51,7 @@ class SkewedClock:
 
     def __init__(
         self,
-        setting: ClockSetting = ClockSetting(),
+        setting: ClockSetting,
         monotonic_us: Callable[[], int] = machine_monotonic_us,
         wall_us: Callable[[], int] = machine_wall_us,
     ) -> None:

@@ -1,7 +1,7 @@
 """A local cluster: one process per node on loopback addresses, a proxy on every directed link between them.
 
-No port number is ever chosen here: nodes and proxies ask the kernel for a free one and tell, so that a port in use cannot
-happen, neither at the start nor when a node comes back after others took its old port.
+No port number is ever chosen here: nodes and proxies ask the kernel for a free one and tell, so that a port in use
+cannot happen, neither at the start nor when a node comes back after others took its old port.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from pathlib import Path
 from faultline.harness.errors import HarnessError
 from faultline.harness.plan import Plan
 from faultline.harness.world.ports import NodeId, NodeStatus
-from faultline.harness.world.real.channel import Address
+from faultline.harness.world.real.channel import HOST, Address
 from faultline.harness.world.real.clock import ClockSetting
-from faultline.harness.world.real.node_process import EXIT_CRASHED, NodeConfig
+from faultline.harness.world.real.node_process import NodeConfig
 from faultline.harness.world.real.process import NodeProcess
-from faultline.harness.world.real.proxy import HOST, ProxyMesh
+from faultline.harness.world.real.proxy import ProxyMesh
 
-__all__ = ["EXIT_CRASHED", "LocalCluster"]
+__all__ = ["LocalCluster"]
 
 STATUS_TIMEOUT_S = 0.3
 _POLL_S = 0.01
@@ -35,6 +35,7 @@ class LocalCluster:
         self.nodes = tuple(map(NodeId, plan.nodes))
         self.processes = {node: NodeProcess(node, folder / "nodes" / node) for node in self.nodes}
         self.clocks = {node: ClockSetting() for node in self.nodes}
+        self.last_roles: dict[NodeId, str] = {}
         self.mesh = ProxyMesh(self.nodes, self.address, plan.seed)
 
     async def start(self) -> None:
@@ -95,9 +96,11 @@ class LocalCluster:
         if not process.is_alive() or process.is_paused():
             return None
         try:
-            return process.control.status(STATUS_TIMEOUT_S)
+            status = process.control.status(STATUS_TIMEOUT_S)
         except (TimeoutError, OSError):
             return None
+        self.last_roles[node] = status.role
+        return status
 
     def leader(self) -> NodeId | None:
         """The node that says it leads in the highest generation, if any."""

@@ -1,8 +1,8 @@
 """The control channel between the harness and one node process: a socket pair the process is born with.
 
 It carries the node's listening port, status and clock questions, and it is the lifeline: when the harness ends, however
-it ends, the node reads the end of the stream and ends too. Questions are numbered, so that the late answer of a node that
-was paused is never taken for the answer to a newer question.
+it ends, the node reads the end of the stream and ends too. Questions are numbered, so that the late answer of a node
+that was paused is never taken for the answer to a newer question.
 """
 
 from __future__ import annotations
@@ -18,7 +18,19 @@ from faultline.harness.world.framing import FrameDecoder, encode_frame
 from faultline.harness.world.ports import NodeStatus
 from faultline.harness.world.real.clock import ClockSetting
 
-__all__ = ["AskClock", "AskStatus", "ClockReading", "ControlChannel", "SetClock", "Started", "StatusReply"]
+__all__ = [
+    "Answer",
+    "AskClock",
+    "AskStatus",
+    "ClockReading",
+    "ControlChannel",
+    "Question",
+    "SetClock",
+    "Started",
+    "StatusReply",
+    "decode_question",
+    "encode_control",
+]
 
 
 class Started(msgspec.Struct, frozen=True, tag=True):
@@ -67,7 +79,7 @@ Question = AskStatus | AskClock | SetClock
 Answer = Started | StatusReply | ClockReading
 AnswerT = TypeVar("AnswerT", Started, StatusReply, ClockReading)
 
-QUESTIONS = msgspec.msgpack.Decoder(Question)
+_QUESTIONS = msgspec.msgpack.Decoder(Question)
 _ANSWERS = msgspec.msgpack.Decoder(Answer)
 _ENCODER = msgspec.msgpack.Encoder()
 
@@ -75,6 +87,12 @@ _ENCODER = msgspec.msgpack.Encoder()
 def encode_control(message: Question | Answer) -> bytes:
     """`message` as a frame."""
     return encode_frame(_ENCODER.encode(message))
+
+
+def decode_question(payload: bytes) -> Question:
+    """The question in `payload`."""
+    question: Question = _QUESTIONS.decode(payload)
+    return question
 
 
 class ControlChannel:

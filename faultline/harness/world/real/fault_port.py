@@ -38,11 +38,12 @@ class LocalFaultPort:
         return self._cluster.leader()
 
     def role(self, node: NodeId) -> str:
-        """The role the node says it has; `dead` without a process, `unknown` when it does not answer."""
+        """The role the node says it has, or last said when it does not answer; `dead` without a process."""
         if not self.is_alive(node):
             return "dead"
-        status = self._cluster.status(node)
-        return status.role if status is not None else "unknown"
+        # A stopped node still believes what it last said.
+        self._cluster.status(node)
+        return self._cluster.last_roles.get(node, "unknown")
 
     # -- links --------------------------------------------------------------------------------------------------
 

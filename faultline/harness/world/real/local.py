@@ -1,9 +1,9 @@
 """Carries out a plan in the local real world: processes, loopback TCP, real files, real time.
 
-Times of the plan count from the moment the cluster has a leader. Clients and proxies share one event loop, the nemesis has a
-thread of its own. Operations that are due after the plan's heal wait until the heal is really done, since bringing a process
-back takes real time here. However the run ends – finished, out of time, Ctrl-C, an exception – all processes, sockets and
-threads are released.
+Times of the plan count from the moment the cluster has a leader. Clients and proxies share one event loop, the nemesis
+has a thread of its own. Operations that are due after the plan's heal wait until the heal is really done, since
+bringing a process back takes real time here. However the run ends – finished, out of time, Ctrl-C, an exception – all
+processes, sockets and threads are released.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 from faultline.harness.errors import HarnessError
 from faultline.harness.fault_schedule import FaultSchedule
@@ -30,7 +29,7 @@ from faultline.harness.run_record import RunRecord
 from faultline.harness.world.faults import CAPABILITIES
 from faultline.harness.world.real.client_host import ClientHost
 from faultline.harness.world.real.clock import machine_monotonic_us
-from faultline.harness.world.real.cluster import EXIT_CRASHED, LocalCluster
+from faultline.harness.world.real.cluster import LocalCluster
 from faultline.harness.world.real.fault_port import LocalFaultPort
 from faultline.harness.world.real.nemesis_thread import NemesisThread
 from faultline.harness.world.real.shared_history import SharedHistory
@@ -62,8 +61,12 @@ def run_local(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise HarnessError(f"The folder {folder} cannot be made: {error}.", "Choose another --store.") from error
-    run = _LocalRun(plan, parts, folder, sink, progress or (lambda sentence: None))
+    run = _LocalRun(plan, parts, folder, sink, progress or _say_nothing)
     return asyncio.run(run.carry_out())
+
+
+def _say_nothing(sentence: str) -> None:
+    """The progress of a run nobody watches."""
 
 
 class _LocalRun:
@@ -134,8 +137,8 @@ class _LocalRun:
             self.interpreter.abandon(self._now_us())
 
     async def _operate(self) -> None:
-        """Let operations and faults happen until it is time to heal, or nothing is left to do."""
-        await self._until(self.plan.heal_us, lambda: self.interpreter.finished)
+        """Let operations and faults happen until it is time to heal."""
+        await self._until(self.plan.heal_us, lambda: False)
         self._holding = not self.interrupted
 
     async def _wait_for_heal(self) -> None:
@@ -177,7 +180,7 @@ class _LocalRun:
         self._loop.call_soon_threadsafe(self._healed.set)
 
     def _watch_nodes(self) -> None:
-        """A node that ends without having been killed has crashed: a finding about the system, not about the harness."""
+        """A node that ends without being killed has crashed: a finding about the system, not about the harness."""
         for node, code in self.cluster.unexpected_exits():
             tail = self.cluster.processes[node].log_tail()
             sentence = f"{node} ended of its own with code {code}: {tail}"
@@ -246,7 +249,7 @@ def _interrupts_go_to(loop: asyncio.AbstractEventLoop, callback: Callable[[], No
         return
     before = signal.getsignal(signal.SIGINT)
 
-    def handle(number: int, frame: FrameType | None) -> Any:
+    def handle(_number: int, _frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         loop.call_soon_threadsafe(callback)
 

@@ -1,7 +1,7 @@
 """The nemesis of a local run: a thread that carries out the plan's faults in order of time, then heals everything.
 
-A thread, because killing, waiting and probing block, and the proxies and clients in the event loop must not. A fault that
-raises is recorded as an error of the harness and never stops the others, nor the heal.
+A thread, because killing, waiting and probing block, and the proxies and clients in the event loop must not. A fault
+that raises is recorded as an error of the harness and never stops the others, nor the heal.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import threading
 from collections.abc import Callable
+from functools import partial
 
 from faultline.harness.fault_schedule import FaultSchedule
 from faultline.harness.plan import Plan
@@ -43,7 +44,7 @@ class NemesisThread:
         """Begin; times of the plan count from the run's clock."""
         for number, fault in enumerate(self._plan.faults):
             self._enter(fault.at_us, self._start_of(number))
-            self._enter(fault.stop_us, lambda number=number: self._schedule.stop(number))  # type: ignore[misc]
+            self._enter(fault.stop_us, partial(self._schedule.stop, number))
         self._thread.start()
 
     def heal_now(self) -> None:

@@ -1,9 +1,10 @@
-"""The network port over TCP: a node's channels to its peers and answers to its callers, and a client's channels to nodes."""
+"""The network port over TCP: a node's channels to its peers and answers to its callers, a client's to nodes."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -37,8 +38,8 @@ class NodeNetwork:
 
     def connect(self) -> None:
         """Open the channels to all peers."""
-        for peer, address in self._peers.items():
-            self._channels[peer] = OutgoingChannel(self._node_id, lambda address=address: address)
+        for peer in self._peers:
+            self._channels[peer] = OutgoingChannel(self._node_id, partial(self._peers.get, peer))
 
     async def listen(self, host: str) -> tuple[asyncio.Server, int]:
         """Accept connections on any free port; returns the server and its port."""

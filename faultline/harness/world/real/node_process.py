@@ -1,8 +1,8 @@
 """One node as an operating-system process: `python -m faultline.harness.world.real.node_process CONFIG.json`.
 
-Its standard input is the control channel to the harness (see `control`). The process has no life of its own: it ends when
-the harness does, even when it is stopped at that moment. A handler that raises and a disk that refuses an fsync end it
-too, as they would end a server that takes its own errors seriously; the reason is in its log.
+Its standard input is the control channel to the harness (see `control`). The process has no life of its own: it ends
+when the harness does, even when it is stopped at that moment. A handler that raises and a disk that refuses an fsync
+end it too, as they would end a server that takes its own errors seriously; the reason is in its log.
 """
 
 from __future__ import annotations
@@ -23,15 +23,17 @@ import msgspec
 from faultline.harness.system import NodeSystem
 from faultline.harness.world.framing import FrameDecoder
 from faultline.harness.world.ports import Node, NodeId
-from faultline.harness.world.real.channel import Address
+from faultline.harness.world.real.channel import HOST, Address
 from faultline.harness.world.real.clock import ClockSetting, SkewedClock
 from faultline.harness.world.real.control import (
-    QUESTIONS,
+    Answer,
     AskStatus,
     ClockReading,
+    Question,
     SetClock,
     Started,
     StatusReply,
+    decode_question,
     encode_control,
 )
 from faultline.harness.world.real.network import NodeNetwork
@@ -45,7 +47,6 @@ from faultline.harness.world.real.wire import MessageCodec
 
 __all__ = ["NodeConfig", "load_system", "main"]
 
-HOST = "127.0.0.1"
 EXIT_HARNESS_GONE = 71
 EXIT_CRASHED = 70
 
@@ -90,16 +91,16 @@ class _ControlProtocol(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         for payload in self._decoder.feed(data):
-            self.answer(QUESTIONS.decode(payload))
+            self.answer(decode_question(payload))
 
     def connection_lost(self, exc: Exception | None) -> None:
         _end(EXIT_HARNESS_GONE)
 
-    def tell(self, message: Started | StatusReply | ClockReading) -> None:
+    def tell(self, message: Answer) -> None:
         assert self._transport is not None
         self._transport.write(encode_control(message))
 
-    def answer(self, question: Any) -> None:
+    def answer(self, question: Question) -> None:
         if isinstance(question, AskStatus):
             self.tell(StatusReply(question.number, self._node.status()))
             return
@@ -146,7 +147,7 @@ async def _run(config: NodeConfig) -> None:
     await loop.create_future()
 
 
-def _crash(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+def _crash(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     print(f"crashed: {context.get('message')}", flush=True)
     error = context.get("exception")
     if error is not None:

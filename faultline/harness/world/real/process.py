@@ -55,7 +55,7 @@ class NodeProcess:
             try:
                 self._process = subprocess.Popen(
                     command,
-                    stdin=theirs,
+                    stdin=theirs.fileno(),
                     stdout=log,
                     stderr=subprocess.STDOUT,
                     env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},

@@ -1,10 +1,10 @@
 """Proxies: one per directed link, the place where a network of loopback addresses can be made to fail without root.
 
-A node reaches each peer through that link's own proxy. The proxy understands frames, so it works on whole messages: a cut
-link swallows every message while the connections stay up, as a router that drops packets does; nobody gets an error to
-notice it by. Degraded links delay, lose and repeat messages by a draw that is a function of (seed, link, message number).
-Order is kept, since the link stands for one single-socket channel. The hello that opens a connection always passes: it
-belongs to the transport, node code never sees it.
+A node reaches each peer through that link's own proxy. The proxy understands frames, so it works on whole messages: a
+cut link swallows every message while the connections stay up, as a router that drops packets does; nobody gets an error
+to notice it by. Degraded links delay, lose and repeat messages by a draw that is a function of (seed, link, message
+number). Order is kept, since the link stands for one single-socket channel. The hello that opens a connection always
+passes: it belongs to the transport, node code never sees it.
 """
 
 from __future__ import annotations
@@ -13,16 +13,15 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from faultline.harness.world.faults import LinkQuality
 from faultline.harness.world.framing import FrameDecoder, FrameError, encode_frame
 from faultline.harness.world.ports import Link, NodeId
-from faultline.harness.world.real.channel import WRITE_BUFFER_BYTES_MAX, Address
+from faultline.harness.world.real.channel import HOST, WRITE_BUFFER_BYTES_MAX, Address
 from faultline.harness.world.weather import DRAW_RANGE, draw, salt, uniform
 
-__all__ = ["LinkProxy", "LinkCounters", "ProxyMesh"]
-
-HOST = "127.0.0.1"
+__all__ = ["LinkCounters", "LinkProxy", "ProxyMesh"]
 
 
 @dataclass(slots=True)
@@ -226,7 +225,7 @@ class ProxyMesh:
     def __init__(self, nodes: Iterable[NodeId], target: Callable[[NodeId], Address | None], seed: int) -> None:
         names = tuple(nodes)
         self.links: dict[Link, LinkProxy] = {
-            (source, sink): LinkProxy((source, sink), lambda sink=sink: target(sink), seed)  # type: ignore[misc]
+            (source, sink): LinkProxy((source, sink), partial(target, sink), seed)
             for source in names
             for sink in names
             if source != sink

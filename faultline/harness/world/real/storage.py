@@ -1,15 +1,15 @@
 """A node's files on a real disk, with the port's promise about crashes kept to the letter.
 
-The kernel keeps what a killed process has written, so a test that only kills processes would never see the
-difference between `write` and `fsync`: a node that acknowledges too early would look correct. Here every change stays in the
+The kernel keeps what a killed process has written, so a test that only kills processes would never see the difference
+between `write` and `fsync`: a node that acknowledges too early would look correct. Here every change stays in the
 process until it is fsynced. SIGKILL then loses exactly what a power failure could lose.
 
     BufferedStorage   what the process sees, and the changes that are not on disk yet
     Commit            the changes that one `fsync` makes durable
     Disk              carries commits out, in order, with one real fsync per file for all that wait (group commit)
 
-Fsyncing a file also commits every creation, rename and deletion so far, but not the bytes of other files: a file that is
-renamed before it was fsynced can come back empty, as on ext4 and XFS (Pillai et al., OSDI 2014). Files are kept in
+Fsyncing a file also commits every creation, rename and deletion so far, but not the bytes of other files: a file that
+is renamed before it was fsynced can come back empty, as on ext4 and XFS (Pillai et al., OSDI 2014). Files are kept in
 memory as long as the process lives; a node's files should be smaller than its machine's memory.
 """
 

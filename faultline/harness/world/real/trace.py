@@ -1,7 +1,8 @@
 """The trace of a real node: one JSON line per event, written at once, read back after the run.
 
-Lines carry the machine's monotonic time, which all nodes of one machine share, so the traces of all nodes merge into one
-order in which causes stand before effects. A line is handed to the kernel before the handler goes on: it survives SIGKILL.
+Lines carry the machine's monotonic time, which all nodes of one machine share, so the traces of all nodes merge into
+one order in which causes stand before effects. A line is handed to the kernel before the handler goes on, so it
+survives SIGKILL.
 """
 
 from __future__ import annotations
