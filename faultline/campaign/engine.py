@@ -1,43 +1,75 @@
-"""The steps of one run as a campaign needs them: resolve, plan, run, judge.
+"""The steps of one run as a campaign needs them: resolve, refuse, plan, run, judge.
 
-A campaign does not care which world carries out a plan. It is given an engine, and tests give it another one.
+A campaign does not care how a world carries out a plan. It is given an engine, and tests give it another one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
 
 from faultline.harness.judge import judge
 from faultline.harness.judgement import Judgement
-from faultline.harness.parts import Parts
+from faultline.harness.parts import Parts, refuse_what_cannot_run
 from faultline.harness.plan import Plan
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run import run_simulated
 from faultline.harness.run_record import RunRecord
+from faultline.harness.store import open_history
+from faultline.harness.world.faults import CAPABILITIES
 
-__all__ = ["Engine", "simulated_engine"]
+__all__ = ["Engine", "default_engine"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """`resolve` names to parts once per cell, then for each seed `plan`, `run` and `judge`."""
+    """`resolve` names to parts once per cell, `refuse` plans the world cannot carry out; per seed `plan`, run, `judge`.
+
+    `simulate` carries out a plan and records messages when asked to; `collect` carries it out on real processes,
+    keeping its files in the folder of the run.
+    """
 
     resolve: Callable[[RunRequest], Parts]
+    refuse: Callable[[Plan, Parts], None]
     plan: Callable[[RunRequest, Parts], Plan]
-    run: Callable[[Plan, Parts], RunRecord]
+    simulate: Callable[[Plan, Parts, bool], RunRecord]
+    collect: Callable[[Plan, Parts, Path], RunRecord]
     judge: Callable[[RunRecord, Parts, str], Judgement]
 
 
-def simulated_engine() -> Engine:
-    """The engine of simulated campaigns."""
+def default_engine(world: Literal["simulated", "local"]) -> Engine:
+    """The engine of ordinary campaigns in `world`."""
     from faultline.registry import resolve
 
-    return Engine(resolve=resolve, plan=make_plan, run=_run_simulated, judge=_judge)
+    return Engine(
+        resolve=resolve,
+        refuse=_refuse_local if world == "local" else _refuse_simulated,
+        plan=make_plan,
+        simulate=_simulate,
+        collect=_collect,
+        judge=_judge,
+    )
 
 
-def _run_simulated(plan: Plan, parts: Parts) -> RunRecord:
-    return run_simulated(plan, parts)
+def _refuse_simulated(plan: Plan, parts: Parts) -> None:
+    refuse_what_cannot_run(plan, parts, frozenset(CAPABILITIES), "simulated")
+
+
+def _refuse_local(plan: Plan, parts: Parts) -> None:
+    refuse_what_cannot_run(plan, parts, frozenset(CAPABILITIES), "local")
+
+
+def _simulate(plan: Plan, parts: Parts, record_messages: bool) -> RunRecord:
+    return run_simulated(plan, parts, record_messages=record_messages)
+
+
+def _collect(plan: Plan, parts: Parts, folder: Path) -> RunRecord:
+    from faultline.harness.world.real.local import run_local
+
+    with open_history(folder) as sink:
+        return run_local(plan, parts, folder=folder, sink=sink)
 
 
 def _judge(record: RunRecord, parts: Parts, run_id: str) -> Judgement:

@@ -6,7 +6,6 @@ stand in the run's own `history.jsonl` and in the table `faults`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,9 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from faultline.harness.history import History, Row
+from faultline.harness.history import History
 
-__all__ = ["HISTORY_SCHEMA", "history_table", "keys_of", "read_rows", "write_parquet"]
+__all__ = ["HISTORY_SCHEMA", "history_table", "read_history", "write_parquet"]
 
 _OWN_COLUMNS = ("process", "worker", "node", "f", "key", "outcome", "error")
 _INDEX_COLUMNS = ("invoke_us", "complete_us", "invoke_index", "complete_index")
@@ -60,23 +59,16 @@ def write_parquet(path: Path, table: pa.Table) -> None:
     scratch.replace(path)
 
 
-def read_rows(path: Path, run_id: str, key: str | None) -> list[Row]:
-    """The operations of one key of one run, in order of invocation, read from a Parquet file of histories."""
+def read_history(path: Path, run_id: str) -> History:
+    """The operations of one run, without its faults, read from a Parquet file of histories."""
     table = pq.read_table(path, filters=[("run_id", "=", run_id)])
-    return [_row(values) for values in table.to_pylist() if values["key"] == key]
-
-
-def keys_of(path: Path) -> Iterable[tuple[str, str | None]]:
-    """Every (run, key) in a Parquet file of histories, in order of first use."""
-    table = pq.read_table(path, columns=["run_id", "key"])
-    return dict.fromkeys(zip(table["run_id"].to_pylist(), table["key"].to_pylist(), strict=True))
-
-
-def _row(values: dict[str, Any]) -> Row:
-    del values["run_id"]
-    values["value"] = msgspec.json.decode(values["value"])
-    values["result"] = msgspec.json.decode(values["result"])
-    return Row(**values)
+    history = History()
+    for name in (*_OWN_COLUMNS, *_INDEX_COLUMNS):
+        setattr(history, name, table[name].to_pylist())
+    history.value = list(map(msgspec.json.decode, table["value"].to_pylist()))
+    history.result = list(map(msgspec.json.decode, table["result"].to_pylist()))
+    history.next_index = max([-1, *history.invoke_index, *history.complete_index]) + 1
+    return history
 
 
 def _json(value: Any) -> str:

@@ -1,12 +1,12 @@
 """Where a campaign keeps its files. Every path of the campaign folder is named here and nowhere else.
 
-    STORE/campaigns/ID/
-      plan.json campaign.json junit.xml index.html
-      runs/RUN/verdict.json                 every run
-      runs/RUN/{run.json,history.jsonl}     runs worth looking at
-      histories/part-N.parquet              all histories, one file per task
-      tables/NAME.parquet                   the result tables
-      work/                                 receipts, progress and Spark's scratch files, removed at the end
+STORE/campaigns/ID/
+  plan.json campaign.json junit.xml index.html
+  runs/RUN/verdict.json                 every run
+  runs/RUN/{run.json,history.jsonl}     runs worth looking at
+  histories/part-N.parquet              all histories, one file per task
+  tables/NAME.parquet                   the result tables
+  work/                                 receipts, progress and Spark's scratch files, removed at the end
 """
 
 from __future__ import annotations

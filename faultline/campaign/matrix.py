@@ -26,7 +26,7 @@ _SEEDS = re.compile(r"(\d+)(?:\.\.(\d+))?")
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
-    """One cell of the matrix. `faults` are package names, `mutants` planted bugs that are on, `expected` the verdict."""
+    """One cell of the matrix. `faults` are package names, `mutants` the planted bugs that are on."""
 
     system: str
     workload: str
@@ -150,4 +150,3 @@ def parse_seeds(text: str) -> range:
     if last < first:
         raise UsageError(f"Seeds {text!r} run backwards.", f"Write {last}..{first}.")
     return range(first, last + 1)
-

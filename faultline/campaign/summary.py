@@ -1,7 +1,7 @@
 """What a campaign found, as `campaign.json` holds it: the contract with reports, scripts and the command line.
 
-Rates are shares of the *judged* runs, those that ended in a pass or a violation: a run that tested nothing, timed out in
-the checker or broke in the harness says nothing about the system, and is counted apart.
+Rates are shares of the *judged* runs, those that ended in a pass or a violation: a run that tested nothing, timed out
+in the checker or broke in the harness says nothing about the system, and is counted apart.
 """
 
 from __future__ import annotations
@@ -13,89 +13,115 @@ import msgspec
 from faultline.campaign.matrix import CampaignPlan, Expectation
 from faultline.harness.verdict import Verdict
 
-__all__ = ["CampaignResult", "CampaignSummary", "CellSummary", "Progress", "SignatureSummary"]
+__all__ = ["CampaignResult", "CampaignSummary", "CellSummary", "LatencySummary", "Progress", "SignatureSummary"]
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """How far a campaign is: runs finished of all runs, how many violated and how many broke, and what it is doing."""
 
-    done: int
+    finished: int
     total: int
     violations: int = 0
     harness_errors: int = 0
-    step: str = "runs"
+    phase: str = "running"
 
 
 class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One cell: what was asked, what came of it, and how it compares with what was expected (`standing`).
 
-    `standing` is `as expected`, `unexpected violation`, `expected violation not seen`, `inconclusive` or
-    `harness error`. `rate`, `rate_low` and `rate_high` are the share of judged runs that violated and its 95 % interval.
+    `runs` were planned, `counts` says how those that finished ended, by verdict. `standing` is `as expected`,
+    `unexpected violation`, `expected violation not seen`, `inconclusive` or `harness error`. `violation_rate` is the
+    share of judged runs that violated, `wilson_low` and `wilson_high` its 95 % interval; `operations` by outcome.
     """
 
     cell: str
     system: str
     workload: str
-    faults: tuple[str, ...]
+    fault_set: tuple[str, ...]
     mutants: tuple[str, ...]
+    options: dict[str, str]
     expected: Expectation
     verdict: Verdict
     standing: str
     sentence: str
     runs: int
-    passed: int
-    violations: int
-    unknown: int
-    vacuous: int
-    harness_errors: int
-    rate: float
-    rate_low: float
-    rate_high: float
-    operations_ok: int
-    operations_fail: int
-    operations_info: int
+    counts: dict[str, int]
+    violation_rate: float
+    wilson_low: float
+    wilson_high: float
+    operations: dict[str, int]
     first_error: str = ""
 
 
 class SignatureSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of violation in one cell. The smallest counterexample is the one to look at; `replay` shows it."""
+    """One kind of violation in one cell, seen in `count` of `judged` runs.
+
+    `run_id`, `seed`, `operations` (how many) and `fault_kinds` belong to the smallest counterexample, which is the one
+    to look at; `replay` shows it, `report` is its page relative to the campaign's folder, empty when it has none.
+    """
 
     cell: str
     signature: str
     checker: str
     anomaly: str
-    runs: int
+    count: int
     judged: int
     rate: float
-    rate_low: float
-    rate_high: float
+    wilson_low: float
+    wilson_high: float
     first_seed: int
-    smallest_seed: int
-    smallest_operations: int
-    smallest_faults: tuple[str, ...]
-    smallest_run_id: str
+    seed: int
+    operations: int
+    fault_kinds: tuple[str, ...]
+    run_id: str
     folders_kept: int
     example: str
     sentence: str
     replay: str
+    report: str
+
+
+class LatencySummary(msgspec.Struct, frozen=True, kw_only=True):
+    """Latency quantiles of `count` operations of one cell, function and outcome; `window` is `inside` or `outside`."""
+
+    cell: str
+    f: str
+    outcome: str
+    window: str
+    count: int
+    p50_us: int
+    p95_us: int
+    p99_us: int
+    max_us: int
 
 
 class CampaignSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole campaign. `sentences` are its verdict in words: campaign, cells, signatures, then what to doubt."""
+    """The whole campaign. `sentence` is its first line, `sentences` all of its verdict in words.
+
+    `marks` counts the runs that reached each `sometimes` mark, `marks_missing` those no run reached; `overlap` counts
+    operations in flight during each kind of fault. `scheduled` runs were planned and `finished` came to a verdict.
+    """
 
     schema: int = 1
     id: str
+    name: str
     plan: CampaignPlan
     plan_sha256: str
     verdict: Verdict
     exit_code: int
     interrupted: bool
-    runs_planned: int
-    runs_done: int
+    scheduled: int
+    finished: int
+    sentence: str
     sentences: tuple[str, ...]
     warnings: tuple[str, ...]
     cells: tuple[CellSummary, ...]
     signatures: tuple[SignatureSummary, ...]
+    latency: tuple[LatencySummary, ...]
+    marks: dict[str, int]
+    marks_missing: tuple[str, ...]
+    overlap: dict[str, int]
+    environment: dict[str, str]
     versions: dict[str, str]
 
 

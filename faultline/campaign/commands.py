@@ -1,0 +1,32 @@
+"""The commands a campaign prints for people to run again, quoted so that a shell takes them as they stand."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from faultline.harness.planning import RunRequest
+
+__all__ = ["replay_command", "run_command"]
+
+
+def replay_command(folder: Path) -> str:
+    """The command that replays the run kept in `folder`."""
+    return shlex.join(["faultline", "replay", str(folder)])
+
+
+def run_command(request: RunRequest) -> str:
+    """The command that runs one seed anew, with everything that is not a default spelled out."""
+    defaults = RunRequest(system=request.system)
+    words = ["faultline", "run", "--system", request.system, "--workload", request.workload]
+    words += ["--faults", ",".join(request.faults) or "none"]
+    if request.mutants:
+        words += ["--mutant", ",".join(request.mutants)]
+    for name, value in request.options.items():
+        words += ["--option", f"{name}={value}"]
+    for name in ("nodes", "workers", "operations", "world"):
+        if getattr(request, name) != getattr(defaults, name):
+            words += [f"--{name}", str(getattr(request, name))]
+    if request.duration_s is not None:
+        words += ["--duration", str(request.duration_s)]
+    return shlex.join([*words, "--seed", str(request.seed)])

@@ -1,0 +1,67 @@
+"""A page for every violating run that was kept: each is run once more, with its messages recorded for the diagram.
+
+That second run is also a test of the harness: the same seed must give the same history. One that does not is a failure
+of the campaign, for its replay line would be a false promise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from faultline.campaign.matrix import Cell
+from faultline.campaign.simulate import SimulationJob
+from faultline.harness.judgement import Judgement
+from faultline.harness.store import read_run
+from faultline.harness.verdict import Verdict
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["explain", "explain_run"]
+
+_ANSWER = pa.schema([("run_id", pa.string()), ("problem", pa.string())])
+
+
+def explain(session: SparkSession, job: SimulationJob, runs: pa.Table) -> str:
+    """Write the page of every violating run with a folder. Returns one sentence when a run did not repeat, else ''."""
+    violating = pc.and_(runs["folder_kept"], pc.equal(runs["verdict"], Verdict.VIOLATION.value))
+    run_ids = runs.filter(violating)["run_id"].to_pylist()
+    if job.plan.world != "simulated" or not run_ids:
+        return ""
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            chosen = [run_ids[number] for number in batch.column(0).to_pylist()]
+            answers = [{"run_id": run_id, "problem": explain_run(job, run_id)} for run_id in chosen]
+            yield pa.RecordBatch.from_pylist(answers, schema=_ANSWER)
+
+    parts = min(len(run_ids), 4 * session.sparkContext.defaultParallelism)
+    answers = session.range(0, len(run_ids), 1, parts).mapInArrow(task, "run_id string, problem string").collect()
+    return " ".join(sorted(answer.problem for answer in answers if answer.problem)[:3])
+
+
+def explain_run(job: SimulationJob, run_id: str) -> str:
+    """Write the page of one run; returns what went wrong, one sentence, or ''."""
+    from faultline.reports.run_page import write_run_report
+
+    path = job.folder.run(run_id)
+    stored = read_run(path)
+    judgement = msgspec.json.decode((path / "verdict.json").read_bytes(), type=Judgement)
+    parts = job.engine.resolve(job.plan.request(_cell(job, judgement), judgement.seed))
+    record = job.engine.simulate(stored.file.plan, parts, True)
+    if record.history.digest() != judgement.history_sha256:
+        return f"Run {run_id} gave another history when it was repeated, so its world is not deterministic."
+    try:
+        write_run_report(path, record, judgement)
+    except Exception as error:
+        return f"The page of run {run_id} could not be written ({type(error).__name__}: {error})."
+    return ""
+
+
+def _cell(job: SimulationJob, judgement: Judgement) -> Cell:
+    return next(cell for cell in job.plan.cells() if cell.name == judgement.cell)

@@ -1,0 +1,122 @@
+"""A campaign's verdict in words: one sentence per cell, per kind of violation, and for the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from faultline.campaign.matrix import Expectation
+from faultline.campaign.outcome import RunCounts, standing
+from faultline.campaign.statistics import rule_of_three, wilson_interval
+from faultline.campaign.summary import CellSummary
+from faultline.harness.verdict import Verdict
+
+__all__ = [
+    "campaign_sentence",
+    "cell_sentence",
+    "faults_of",
+    "marks_sentences",
+    "percent",
+    "plural",
+    "signature_sentence",
+]
+
+_MOST_MARKS = 12
+
+
+def percent(rate: float) -> str:
+    """A rate in per cent: one decimal, or as many as two significant digits need."""
+    value = 100 * rate
+    if value == 0 or value >= 0.1:
+        return f"{value:.1f}"
+    return f"{value:.2g}"
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 run`, `2 runs`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def faults_of(kinds: Sequence[str]) -> str:
+    """Fault kinds in words."""
+    return " and ".join(kinds) if kinds else "no fault"
+
+
+def cell_sentence(
+    cell: str,
+    expected: Expectation,
+    counts: RunCounts,
+    broken: Sequence[str],
+    smallest: tuple[int, int, Sequence[str]] | None,
+    first_error: str = "",
+) -> str:
+    """The verdict on a cell. `broken` names what was violated, `smallest` is (seed, operations, fault kinds)."""
+    parts = [_counted(counts, broken)]
+    if smallest is not None:
+        seed, operations, kinds = smallest
+        shown = plural(operations, "operation") if operations else "seen inside the system"
+        parts.append(f"smallest: seed {seed}, {shown}, {faults_of(kinds)}")
+    if counts.harness_errors:
+        parts.append(
+            f"{plural(counts.harness_errors, 'run')} failed in the harness, the first so: {first_error.rstrip('.')}"
+        )
+    if counts.unknown:
+        parts.append(f"{plural(counts.unknown, 'run')} could not be decided")
+    if counts.vacuous:
+        parts.append(f"{plural(counts.vacuous, 'run')} tested too little")
+    if standing(expected, counts) == "expected violation not seen":
+        parts.append("a violation was expected")
+    elif expected == "violation" and counts.violations:
+        parts.append("as expected")
+    return f"{cell}: {'; '.join(parts)}."
+
+
+def _counted(counts: RunCounts, broken: Sequence[str]) -> str:
+    judged = counts.judged
+    if not judged:
+        return "no run came to a verdict"
+    if not counts.violations:
+        return f"0 of {plural(judged, 'run')} violate anything: below {percent(rule_of_three(judged))} % of runs do"
+    low, high = wilson_interval(counts.violations, judged)
+    verb = "violates" if counts.violations == 1 else "violate"
+    rate = f"{percent(counts.violations / judged)} %, 95 % interval {percent(low)}–{percent(high)} %"
+    return f"{counts.violations} of {plural(judged, 'run')} {verb} {' and '.join(broken) or 'a promise'} ({rate})"
+
+
+def signature_sentence(values: Mapping[str, object], judged: int) -> str:
+    """One kind of violation: how often, since which seed, and what the smallest counterexample shows."""
+    example = str(values["example"]).rstrip(".")
+    return (
+        f"{values['cell']}: {values['signature']} in {values['count']} of {plural(judged, 'run')}, "
+        f"first at seed {values['first_seed']}. Seed {values['seed']}: {example}."
+    )
+
+
+def campaign_sentence(
+    name: str, verdict: Verdict, cells: Sequence[CellSummary], runs: int, planned: int, interrupted: bool
+) -> str:
+    """The first line of a campaign's result."""
+    standings = [cell.standing for cell in cells]
+    counted = ", ".join(f"{standings.count(each)} {each}" for each in dict.fromkeys(standings))
+    scope = plural(runs, "run") if runs == planned else f"{runs} of {plural(planned, 'run')}"
+    stopped = " (interrupted)" if interrupted else ""
+    return f"Campaign {name}{stopped}: {verdict.value}. {scope} in {plural(len(cells), 'cell')}: {counted or 'none'}."
+
+
+def marks_sentences(marks: Iterable[Mapping[str, object]], runs_of: Mapping[str, int]) -> tuple[list[str], list[str]]:
+    """What the runs of each cell reached, and, apart, what they never reached."""
+    by_cell: dict[str, list[Mapping[str, object]]] = {}
+    for mark in marks:
+        by_cell.setdefault(str(mark["cell"]), []).append(mark)
+    reached, never = [], []
+    for cell, group in by_cell.items():
+        seen = sorted(
+            (mark for mark in group if mark["runs"]), key=lambda mark: (-int(str(mark["runs"])), str(mark["mark"]))
+        )
+        missed = [str(mark["mark"]) for mark in group if not mark["runs"]]
+        listed = ", ".join(f"{mark['mark']} in {mark['runs']}" for mark in seen[:_MOST_MARKS])
+        more = f" and {len(seen) - _MOST_MARKS} more marks" if len(seen) > _MOST_MARKS else ""
+        if seen:
+            reached.append(f"{cell}: reached {listed}{more}, of {plural(runs_of.get(cell, 0), 'run')}.")
+        if missed:
+            never.append(f"{cell}: never reached {', '.join(missed)}.")
+    return reached, never

@@ -1,0 +1,188 @@
+"""A Spark session for a campaign: quiet, without a web interface, and gone without a trace when it is closed.
+
+Everything Spark prints goes to `work/spark.log` in the campaign's folder. On the embedded master (`local[*]`) tasks run
+in workers of this very interpreter; a remote master is sent the package as a zip file and must see the store under the
+same path. Spark Connect (`sc://`) is refused: its sessions cannot be told where to find the package.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+import zipfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from faultline.campaign.java import find_java
+from faultline.harness.errors import HarnessError, UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["DEFAULT_MASTER", "package_zip", "spark_session"]
+
+DEFAULT_MASTER = "local[*]"
+_STOP_DEADLINE_S = 20
+_JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dlog4j2.configurationFile=file:{log4j}"
+_MASTERS = ("local", "spark://", "k8s://", "yarn", "mesos://")
+
+_LOG4J = """\
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
+"""
+
+
+@contextmanager
+def spark_session(master: str, work: Path) -> Iterator[SparkSession]:
+    """A session on `master` with its scratch files below `work`; stopped, with its Java process, on leaving.
+
+    Raises UsageError for a master that is no Spark master, HarnessError when Java or Spark does not start.
+    """
+    if not master.startswith(_MASTERS):
+        raise UsageError(
+            f"{master!r} is not a Spark master Faultline can use.",
+            "Use local[*], local[N], spark://HOST:PORT, k8s://… or yarn.",
+        )
+    java = find_java()
+    work.mkdir(parents=True, exist_ok=True)
+    environment = {"JAVA_HOME": str(java.home), "PYSPARK_PYTHON": _python(master)}
+    with ExitStack() as closing:
+        closing.enter_context(_environment(environment))
+        session = closing.enter_context(_running(master, work))
+        if not _is_local(master):
+            session.sparkContext.addPyFile(str(package_zip(work / "faultline.zip")))
+        yield session
+
+
+def package_zip(target: Path) -> Path:
+    """The whole `faultline` package as a zip file that executors can import from."""
+    package = Path(__file__).resolve().parent.parent
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(package.rglob("*")):
+            if file.is_file() and "__pycache__" not in file.parts:
+                archive.write(file, file.relative_to(package.parent))
+    return target
+
+
+def _is_local(master: str) -> bool:
+    return master.startswith("local") and not master.startswith("local-cluster")
+
+
+def _python(master: str) -> str:
+    """Workers of this machine are this interpreter; a cluster's are its own `python3` unless PYSPARK_PYTHON says."""
+    remote = not master.startswith("local")
+    return os.environ.get("PYSPARK_PYTHON", "python3") if remote else sys.executable
+
+
+def _settings(master: str, work: Path) -> dict[str, str]:
+    log4j = work / "log4j2.properties"
+    log4j.write_text(_LOG4J, "utf-8")
+    settings = {
+        "spark.master": master,
+        "spark.app.name": "faultline",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.driver.extraJavaOptions": _JVM_OPTIONS.format(log4j=log4j.resolve()),
+        "spark.sql.warehouse.dir": str((work / "warehouse").resolve()),
+        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.session.timeZone": "UTC",
+    }
+    if master.startswith("local"):
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    return settings
+
+
+@contextmanager
+def _running(master: str, work: Path) -> Iterator[SparkSession]:
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    _silence_driver_loggers()
+    log_path = work / "spark.log"
+    settings = SparkConf(loadDefaults=False).setAll(list(_settings(master, work).items()))
+    launch: Any = launch_gateway
+    gateway: Any = None
+    with log_path.open("ab") as log:
+        try:
+            gateway = launch(settings, popen_kwargs={"stdout": log, "stderr": log})
+            with _own_interrupt_handler():
+                context = SparkContext(conf=settings, gateway=gateway)
+        except Exception as error:
+            _end(gateway)
+            raise _did_not_start(master, log_path, error) from error
+        try:
+            yield SparkSession(context)
+        finally:
+            context.stop()
+            SparkContext._gateway = SparkContext._jvm = None
+            SparkSession._instantiatedSession = None
+            _end(gateway)
+
+
+def _silence_driver_loggers() -> None:
+    """PySpark writes every error it raises to standard error as well, as a line of JSON; the exception is enough."""
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
+def _did_not_start(master: str, log_path: Path, error: Exception) -> HarnessError:
+    lines = [line.strip() for line in log_path.read_text("utf-8", "replace").splitlines() if "ERROR" in line]
+    cause = lines[-1] if lines else f"{type(error).__name__}: {error}".splitlines()[0]
+    return HarnessError(
+        f"Spark did not start on master {master}: {cause[:300]}",
+        f"Its log is {log_path}; `faultline doctor` tries Java and Spark one by one.",
+    )
+
+
+def _end(gateway: Any) -> None:
+    """Close the sockets to the Java process and wait for it, so that nothing is left behind."""
+    if gateway is None:
+        return
+    gateway.shutdown()
+    process = gateway.proc
+    process.stdin.close()
+    try:
+        process.wait(_STOP_DEADLINE_S)
+    except Exception:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def _environment(values: dict[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+@contextmanager
+def _own_interrupt_handler() -> Iterator[None]:
+    """PySpark installs a handler for Ctrl-C and never takes it away; the one that was there before comes back."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

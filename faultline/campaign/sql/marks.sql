@@ -1,0 +1,16 @@
+-- Every known `sometimes` mark in every cell: how often it was reached, and in how many runs. A mark is known when
+-- any run of the campaign reached it, or when the system or the plan names it; one with no runs was never reached.
+WITH reached AS (
+  SELECT cell, mark, times
+  FROM runs LATERAL VIEW explode(marks) AS mark, times
+),
+known AS (
+  SELECT DISTINCT cells.cell, all_marks.mark
+  FROM (SELECT DISTINCT cell FROM runs) AS cells
+  CROSS JOIN (SELECT mark FROM reached UNION SELECT explode(:declared) AS mark) AS all_marks
+  WHERE all_marks.mark <> ''
+)
+SELECT known.cell, known.mark, count(times) AS runs, coalesce(sum(times), 0) AS times
+FROM known LEFT JOIN reached ON known.cell = reached.cell AND known.mark = reached.mark
+GROUP BY known.cell, known.mark
+ORDER BY known.cell, known.mark

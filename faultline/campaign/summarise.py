@@ -1,0 +1,188 @@
+"""From result tables to the summary: sentences, intervals and expectations around the numbers that Spark counted."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import faultline
+from faultline.campaign.layout import CampaignFolder
+from faultline.campaign.matrix import CampaignPlan, Cell
+from faultline.campaign.outcome import RunCounts, campaign_exit_code, campaign_verdict, remaining, standing
+from faultline.campaign.sentences import campaign_sentence, cell_sentence, marks_sentences, plural, signature_sentence
+from faultline.campaign.statistics import wilson_interval
+from faultline.campaign.summary import CampaignSummary, CellSummary, LatencySummary, SignatureSummary
+
+__all__ = ["Ending", "summarise"]
+
+_VERDICT_COLUMNS = {
+    "pass": "passed",
+    "violation": "violations",
+    "unknown": "unknown",
+    "vacuous": "vacuous",
+    "harness-error": "harness_errors",
+}
+
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How the campaign came to its end: stopped by the user, or by `failure`, one sentence, empty when it was not."""
+
+    interrupted: bool = False
+    failure: str = ""
+
+
+def summarise(
+    plan: CampaignPlan, folder: CampaignFolder, tables: Mapping[str, pa.Table], ending: Ending, master: str
+) -> CampaignSummary:
+    """The summary of a campaign whose result tables are `tables`."""
+    rows: dict[str, Rows] = {
+        name: table.to_pylist() for name, table in tables.items() if name not in ("runs", "findings")
+    }
+    counted = {row["cell"]: row for row in rows["cells"]}
+    counts = {cell.name: _counts(counted.get(cell.name, {})) for cell in plan.cells()}
+    signatures = tuple(_signature(row, counts[row["cell"]].judged, folder) for row in rows["signatures"])
+    cells = tuple(_cell(plan, cell, counts[cell.name], counted.get(cell.name, {}), signatures) for cell in plan.cells())
+    scheduled, finished = len(cells) * len(plan.seed_range()), tables["runs"].num_rows
+    remains = [remaining(cell.expected, counts[cell.name], strict=plan.strict) for cell in plan.cells()]
+    complete = ending.interrupted or (finished == scheduled and not ending.failure)
+    verdict = campaign_verdict(remains, all_runs_finished=complete)
+    first = campaign_sentence(plan.name, verdict, cells, finished, scheduled, ending.interrupted)
+    reached, never = marks_sentences(rows["marks"], {row["cell"]: row["runs"] for row in rows["cells"]})
+    marks = _marks(rows["marks"])
+    return CampaignSummary(
+        id=folder.root.name,
+        name=plan.name,
+        plan=plan,
+        plan_sha256=plan.digest(),
+        verdict=verdict,
+        exit_code=campaign_exit_code(verdict, interrupted=ending.interrupted),
+        interrupted=ending.interrupted,
+        scheduled=scheduled,
+        finished=finished,
+        sentence=first,
+        sentences=(first, *_told(cells, signatures), *reached),
+        warnings=tuple(never + _doubts(rows, signatures, ending)),
+        cells=cells,
+        signatures=signatures,
+        latency=tuple(LatencySummary(**row) for row in rows["latency"]),
+        marks={mark: runs for mark, runs in marks.items() if runs},
+        marks_missing=tuple(mark for mark, runs in marks.items() if not runs),
+        overlap=_overlap(rows["faults"]),
+        environment={"master": master, "world": plan.world},
+        versions=_versions(),
+    )
+
+
+def _counts(row: Mapping[str, Any]) -> RunCounts:
+    return RunCounts(**{column: row.get(column, 0) for column in _VERDICT_COLUMNS.values()})
+
+
+def _cell(
+    plan: CampaignPlan, cell: Cell, counts: RunCounts, row: Mapping[str, Any], signatures: Sequence[SignatureSummary]
+) -> CellSummary:
+    low, high = wilson_interval(counts.violations, counts.judged)
+    first_error = row.get("first_error") or ""
+    return CellSummary(
+        cell=cell.name,
+        system=cell.system,
+        workload=cell.workload,
+        fault_set=cell.faults,
+        mutants=cell.mutants,
+        options=plan.options,
+        expected=cell.expected,
+        verdict=counts.verdict,
+        standing=standing(cell.expected, counts),
+        sentence=cell_sentence(
+            cell.name, cell.expected, counts, row.get("broken_promises", ()), _smallest(cell, signatures), first_error
+        ),
+        runs=len(plan.seed_range()),
+        counts={verdict: getattr(counts, column) for verdict, column in _VERDICT_COLUMNS.items()},
+        violation_rate=counts.violations / counts.judged if counts.judged else 0.0,
+        wilson_low=low,
+        wilson_high=high,
+        operations={outcome: row.get(f"operations_{outcome}", 0) for outcome in ("ok", "fail", "info")},
+        first_error=first_error,
+    )
+
+
+def _smallest(cell: Cell, signatures: Sequence[SignatureSummary]) -> tuple[int, int, Sequence[str]] | None:
+    own = [each for each in signatures if each.cell == cell.name]
+    if not own:
+        return None
+    best = min(own, key=lambda each: (each.operations == 0, each.operations, each.seed))
+    return best.seed, best.operations, best.fault_kinds
+
+
+def _signature(row: Mapping[str, Any], judged: int, folder: CampaignFolder) -> SignatureSummary:
+    low, high = wilson_interval(row["count"], judged)
+    report = Path("runs") / row["run_id"] / "report.html"
+    return SignatureSummary(
+        **{**row, "fault_kinds": tuple(row["fault_kinds"])},
+        judged=judged,
+        rate=row["count"] / judged,
+        wilson_low=low,
+        wilson_high=high,
+        sentence=signature_sentence(row, judged),
+        report=str(report) if (folder.root / report).is_file() else "",
+    )
+
+
+def _told(cells: Sequence[CellSummary], signatures: Sequence[SignatureSummary]) -> list[str]:
+    """Each cell's sentence, and below it each kind of violation with its replay line."""
+    lines: list[str] = []
+    for cell in cells:
+        lines.append(cell.sentence)
+        for each in (each for each in signatures if each.cell == cell.cell):
+            lines += [f"  {each.sentence}", f"  {each.replay}"]
+    return lines
+
+
+def _doubts(rows: Mapping[str, Rows], signatures: Sequence[SignatureSummary], ending: Ending) -> list[str]:
+    """What a careful reader should know before trusting the result."""
+    doubts = [ending.failure] if ending.failure else []
+    for row in rows["faults"]:
+        if row["not_applied"]:
+            doubts.append(
+                f"{row['cell']}: {row['not_applied']} of {row['injections']} {row['kind']} faults did not bite."
+            )
+        if row["operations_in_flight"] == 0:
+            doubts.append(f"{row['cell']}: no operation was ever in flight during {row['kind']}.")
+    for each in signatures:
+        if each.folders_kept < each.count:
+            shown = f"{each.folders_kept} of {plural(each.count, 'run')}"
+            doubts.append(
+                f"{each.cell}: {shown} with {each.signature} kept their whole folder, the others their verdict."
+            )
+    return doubts
+
+
+def _marks(rows: Rows) -> dict[str, int]:
+    marks: dict[str, int] = {}
+    for row in rows:
+        marks[row["mark"]] = marks.get(row["mark"], 0) + row["runs"]
+    return dict(sorted(marks.items()))
+
+
+def _overlap(rows: Rows) -> dict[str, int]:
+    overlap: dict[str, int] = {}
+    for row in rows:
+        overlap[row["kind"]] = overlap.get(row["kind"], 0) + row["operations_in_flight"]
+    return dict(sorted(overlap.items()))
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "faultline": faultline.__version__,
+        "python": platform.python_version(),
+        "pyspark": metadata.version("pyspark"),
+        "pyarrow": metadata.version("pyarrow"),
+    }
