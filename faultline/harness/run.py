@@ -45,7 +45,7 @@ class _SimulatedRun:
             plan, parts, self.world.fault_port, self.history, lambda: self.scheduler.now_us, self.errors
         )
         self.interpreter = Interpreter(
-            scheduled(plan.operations),
+            scheduled(plan.operations, workers=plan.workers),
             workers=plan.workers,
             seed=plan.seed,
             history=self.history,

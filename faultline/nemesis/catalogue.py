@@ -33,7 +33,8 @@ def _cut(shape: str, targets: tuple[str, ...] = ("one",), *, long_share: float =
 
 
 _STEPS_US = (-5_000_000, -1_000_000, -300_000, -100_000, 100_000, 300_000, 1_000_000, 5_000_000)
-_RATES_PPM = (-400_000, -100_000, -20_000, 20_000, 100_000, 400_000)
+# Leases are safe only while rates differ by less than their margin (a fifth by default), so drift stays within a tenth.
+_RATES_PPM = (-100_000, -50_000, -20_000, 20_000, 50_000, 100_000)
 
 _PARTITION = Package(
     "partition",

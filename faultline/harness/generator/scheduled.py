@@ -48,14 +48,17 @@ class Scheduled(Generator, frozen=True, gc=False):
         return draft, after
 
 
-def scheduled(operations: Sequence[PlannedOperation]) -> Generator:
-    """The planned `operations` as a generator; those of one worker in order of time, equal times in the order given."""
-    workers = 1 + max((operation.worker for operation in operations), default=-1)
-    queues: list[list[Draft]] = [[] for _ in range(workers)]
+def scheduled(operations: Sequence[PlannedOperation], *, workers: int = 0) -> Generator:
+    """The planned `operations` as a generator; those of one worker in order of time, equal times in the order given.
+
+    `workers` is how many there are, when some of them may have nothing planned.
+    """
+    busy = 1 + max((operation.worker for operation in operations), default=-1)
+    queues: list[list[Draft]] = [[] for _ in range(max(busy, workers))]
     for row in sorted(operations, key=_at_us):
         queues[row.worker].append(Draft(row.f, row.key, row.value, row.worker, row.at_us))
     due_us = tuple(queue[0].at_us if queue else FOREVER for queue in queues)
-    return Scheduled(tuple(map(tuple, queues)), (0,) * workers, due_us, len(operations))
+    return Scheduled(tuple(map(tuple, queues)), (0,) * len(queues), due_us, len(operations))
 
 
 def _at_us(operation: PlannedOperation) -> int:
