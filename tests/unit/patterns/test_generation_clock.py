@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from memory_storage import Crash, MemoryStorage, keep_all, keep_nothing
+from memory_storage import Crash, MemoryStorage, keep_all, keep_names_only, keep_nothing
 
 from faultline.systems_under_test.patterns.data_replication.generation_clock import (
     COMPACT_BYTES,
@@ -101,6 +101,9 @@ def test_a_torn_promise_is_dropped_at_every_byte_and_the_next_one_is_kept() -> N
     for size in range(first, len(data)):
         storage = MemoryStorage()
         storage.put("generation.log", data[:size])
+        _clock(storage)
+        storage.crash(keep_nothing)
+        assert storage.read("generation.log") == data[:first]
         clock = _clock(storage)
         assert _promise(clock) == (1, None)
         clock.vote(3, "cyrene")
@@ -134,8 +137,10 @@ def test_a_promise_that_could_not_be_written_is_not_made_and_no_other_is(operati
 
 
 @pytest.mark.parametrize("steps", range(5))
-@pytest.mark.parametrize("keep", [keep_nothing, keep_all])
-def test_the_file_stays_small_over_restarts_and_a_crash_while_it_is_replaced_does_no_harm(steps: int, keep) -> None:
+@pytest.mark.parametrize("keep", ["nothing", "all", "names only"])
+def test_the_file_stays_small_over_restarts_and_a_crash_while_it_is_replaced_does_no_harm(
+    steps: int, keep: str
+) -> None:
     storage = MemoryStorage()
     clock = _clock(storage)
     while len(storage.read("generation.log")) <= COMPACT_BYTES:
@@ -146,7 +151,7 @@ def test_the_file_stays_small_over_restarts_and_a_crash_while_it_is_replaced_doe
         assert _promise(_clock(storage)) == expected
     except Crash:
         assert steps < 4
-    storage.crash(keep)
+    storage.crash({"nothing": keep_nothing, "all": keep_all, "names only": keep_names_only()}[keep])
     recovered = _clock(storage)
     assert _promise(recovered) == expected
     assert len(storage.read("generation.log")) < 100

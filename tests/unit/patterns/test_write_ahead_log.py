@@ -78,6 +78,9 @@ def test_a_torn_tail_is_dropped_at_every_byte_and_the_next_append_works() -> Non
     for size in range(end_of_second, len(data)):
         storage = MemoryStorage()
         storage.put("wal_1.log", data[:size])
+        _log(storage)
+        storage.crash(keep_nothing)
+        assert storage.read("wal_1.log") == data[:end_of_second], "the torn tail is gone for good before a new append"
         log = _log(storage)
         assert log.last_index == 2
         log.append(_entry(3, generation=2))
