@@ -239,10 +239,8 @@ def _extremes(points: Sequence[_Point]) -> set[int]:
 def _frame(record: RunRecord, points: Sequence[_Point], prefix: str) -> _Frame:
     known = [point.latency_us for point in points if point.latency_us is not None] or [1_000]
     marks = _marks_around(max(1, min(known)), max(1, max(known)))
-    longest = sorted(settled_faults(record), key=lambda fault: (fault.start_us - fault.stop_us, fault.start_us))[
-        :MOST_FAULTS
-    ]
-    faults = tuple(sorted(longest, key=lambda fault: (fault.start_us, fault.kind)))
+    longest_first = sorted(settled_faults(record), key=lambda fault: (fault.start_us - fault.stop_us, fault.start_us))
+    faults = tuple(sorted(longest_first[:MOST_FAULTS], key=lambda fault: (fault.start_us, fault.kind)))
     end_us = max([record.history.end_us(), *(fault.stop_us for fault in faults)])
     rows = max(_fault_row_numbers(faults, end_us), default=-1) + 1
     return _Frame(end_us, marks, 6 + rows * _FAULT_ROW, faults, prefix)

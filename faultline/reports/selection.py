@@ -115,9 +115,8 @@ def messages_during(
 def settled_faults(record: RunRecord) -> list[FaultInterval]:
     """The faults of the run; one that never ended (the run was interrupted) is taken to last until its end."""
     end_us = record.history.end_us()
-    return [
-        fault
-        if fault.stop_us >= fault.start_us
-        else msgspec.structs.replace(fault, stop_us=max(end_us, fault.start_us))
-        for fault in record.faults
-    ]
+    return [fault if fault.stop_us >= fault.start_us else _lasting_until(fault, end_us) for fault in record.faults]
+
+
+def _lasting_until(fault: FaultInterval, end_us: int) -> FaultInterval:
+    return msgspec.structs.replace(fault, stop_us=max(end_us, fault.start_us))

@@ -83,7 +83,7 @@ def _answer(row: Row, limit: int) -> str:
 def operation_sentence(row: Row, decimals: int = 3) -> str:
     """The operation as a sentence: who, what, through which node, when, and what came of it."""
     node = f" through {visible(row.node)}" if row.node else ""
-    return f"{client_name(row.process)} {_deed(row)}{node}, {_when(row, decimals)}."
+    return f"{client_name(row.process).capitalize()} {_deed(row)}{node}, {_when(row, decimals)}."
 
 
 def _deed(row: Row) -> str:
@@ -127,7 +127,7 @@ def _when(row: Row, decimals: int) -> str:
     began = time_point(row.invoke_us, decimals)
     error = f" ({value_text(row.error, 80)})" if row.error else ""
     if row.complete_index == OPEN:
-        return f"began at {began} and was never answered: it may have happened, or may still happen{error}"
+        return f"from {began} on, and was never answered: it may have happened, or may still happen{error}"
     span = f"from {began} to {time_point(row.complete_us, decimals)}"
     if row.outcome == "info":
         return f"{span}, without learning whether it happened{error}"

@@ -8,6 +8,7 @@ facts stand beside the figure as a numbered list, with the numbers of the figure
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from markupsafe import Markup
@@ -94,7 +95,7 @@ def _lanes(scene: Scene) -> list[Markup]:
 
 def _ticks(scene: Scene) -> list[Markup]:
     drawn = [tag("line", x1=GUTTER, x2=scene.axis.right, y1=scene.bottom, y2=scene.bottom, class_="axis")]
-    for time_us in scene.axis.ticks(96):
+    for time_us in scene.axis.ticks(96, [row.invoke_us for row in scene.rows if row.row == scene.telling]):
         x = scene.axis.place(time_us)
         if x > scene.axis.right - 8:
             continue
@@ -172,8 +173,8 @@ def _label_box(scene: Scene, row: Row) -> _Box:
 
 
 def _lane(scene: Scene, name: str) -> float:
-    """The height of a message's end: a node's lane, or for `client-3` that of the client."""
-    return scene.lanes[name] if name in scene.lanes else scene.lanes[name.replace("-", " ")]
+    """The height of a message's end: a node's lane, or for `client-3` the lower edge of that client's bars."""
+    return scene.lanes[name] if name in scene.lanes else scene.lanes[name.replace("-", " ")] + _BAR / 2
 
 
 def _message(scene: Scene, message: MessageRecord, taken: list[_Box]) -> Markup:
@@ -189,17 +190,20 @@ def _message(scene: Scene, message: MessageRecord, taken: list[_Box]) -> Markup:
 
 
 def _message_name(name: str, start: tuple[float, float], stop: tuple[float, float], taken: list[_Box]) -> list[Markup]:
-    """The name beside the arrow, where it covers no other text; without such a place it is left to the table."""
+    """The name beside the arrow where it covers no other text, else left to the table.
+
+    Left of an arrow that goes down, right of one that goes up: a request and its reply then have theirs outside.
+    """
     width = display_width(name) * 6.2
     for share in (0.5, 0.3, 0.7):
         x = start[0] + share * (stop[0] - start[0])
         y = start[1] + share * (stop[1] - start[1])
-        for left, anchor in ((x + 6, "start"), (x - 6 - width, "end")):
+        sides = (x - 6 - width, x + 6)
+        for left in sides if stop[1] > start[1] else sides[::-1]:
             box = (left, left + width, y - 8, y + 4)
             if left > GUTTER and not any(_overlap(box, other) for other in taken):
                 taken.append(box)
-                at = left if anchor == "start" else left + width
-                return [tag("text", name, x=at, y=y + 3, class_="message-name", text_anchor=anchor)]
+                return [tag("text", name, x=left, y=y + 3, class_="message-name")]
     return []
 
 
@@ -289,13 +293,9 @@ def _bands_of(scene: Scene, fault: FaultInterval) -> list[Markup]:
 
 def _cut_between(scene: Scene, fault: FaultInterval) -> list[tuple[float, float]]:
     cut = set(fault.links)
-    pairs = zip(scene.nodes, scene.nodes[1:], strict=False)
-    borders = [
-        (scene.lanes[upper] + scene.lanes[lower]) / 2
-        for upper, lower in pairs
-        if {(upper, lower), (lower, upper)} & cut
-    ]
-    return [(y - 8, y + 8) for y in borders]
+    pairs = [pair for pair in itertools.pairwise(scene.nodes) if {pair, pair[::-1]} & cut]
+    middles = [(scene.lanes[upper] + scene.lanes[lower]) / 2 for upper, lower in pairs]
+    return [(y - 8, y + 8) for y in middles]
 
 
 def _on_nodes(scene: Scene, fault: FaultInterval) -> list[tuple[float, float]]:

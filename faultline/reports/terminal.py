@@ -99,10 +99,10 @@ def _cell_line(cell: Cell, colour: bool) -> str:
 
 def _signature_lines(number: int, signature: Signature) -> list[str]:
     of_judged = f" of {signature.judged:,}" if signature.judged else ""
-    seen = f"seen in {count(signature.count, 'run')}{of_judged} ({percent(signature.rate)}, 95 % interval {signature.interval})"
+    seen = f"     Seen in {count(signature.count, 'run')}{of_judged} ({percent(signature.rate)}"
     lines = [
         f"  {number}. {_line(signature.sentence or signature.signature)}",
-        f"     {seen}; first with seed {signature.first_seed}",
+        f"{seen}, 95 % interval {signature.interval}); first with seed {signature.first_seed}",
     ]
     if signature.replay:
         lines.append(f"     Replay: {_line(signature.replay)}")

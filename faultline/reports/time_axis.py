@@ -75,13 +75,13 @@ class TimeAxis:
         """Does `time_us` lie strictly inside a stretch that is cut?"""
         return any(stretch.left < self.place(time_us) < stretch.right for stretch in self.breaks)
 
-    def ticks(self, distance: float) -> list[int]:
-        """Moments to be written below the axis, at least `distance` pixels from each other."""
+    def ticks(self, distance: float, first: Iterable[int] = ()) -> list[int]:
+        """Moments to be written below the axis, at least `distance` pixels apart; those in `first` go first."""
         chosen: list[int] = []
-        for time_us, place in zip(self.times, self.places, strict=True):
-            if not chosen or place - self.place(chosen[-1]) >= distance:
+        for time_us in (*first, *self.times):
+            if all(abs(self.place(time_us) - self.place(other)) >= distance for other in chosen):
                 chosen.append(time_us)
-        return chosen
+        return sorted(chosen)
 
 
 def bent_axis(
