@@ -61,9 +61,7 @@ def test_what_was_acknowledged_after_fsync_survives_a_kill(world: str, tmp_path:
 def test_what_was_acknowledged_without_fsync_is_lost_in_a_kill(world: str, tmp_path: Path) -> None:
     operations = [operation(0, "append", 0), operation(50, "append-unsafe", 1), operation(100, "log")]
     kill = fault("kill", 200, 250, "athens")
-    record = run(
-        world, plan(*operations, operation(900, "log"), faults=(kill,), heal_ms=600, end_ms=2_000), tmp_path
-    )
+    record = run(world, plan(*operations, operation(900, "log"), faults=(kill,), heal_ms=600, end_ms=2_000), tmp_path)
     assert acknowledged(clean(record), "append-unsafe") == [1]
     assert answers(record, "log") == [[0, 1], [0]], "read back before the kill, gone after it"
 

@@ -142,11 +142,11 @@ class _NoWorkload:
         return ()
 
 
-def parts() -> Parts:
-    """The toy system with the nemeses above."""
+def parts(system: str = "ToySystem") -> Parts:
+    """The toy system, or another of its module, with the nemeses above."""
     return Parts(
-        system=toy_system.ToySystem(),
-        system_path="toy_system:ToySystem",
+        system=getattr(toy_system, system)(),
+        system_path=f"toy_system:{system}",
         workload=_NoWorkload(),
         checkers=(),
         nemeses={nemesis.kind: nemesis for nemesis in (Kill(), Pause(), Cut(), Slow(), Skew())},

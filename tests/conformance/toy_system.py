@@ -180,3 +180,23 @@ class ToySystem:
 
     def invariants(self) -> list[Invariant]:
         return [NumbersGrow()]
+
+
+class BrokenSystem(ToySystem):
+    """A system whose nodes cannot be built."""
+
+    name = "broken"
+
+    def node(self, ports: Ports, members: tuple[NodeId, ...], options: object, mutants: object) -> ToyNode:
+        raise ValueError("the data folder is from another planet")
+
+
+class LeaderlessSystem(ToySystem):
+    """A system whose nodes come up but never agree on a leader."""
+
+    name = "leaderless"
+
+    def node(self, ports: Ports, members: tuple[NodeId, ...], options: object, mutants: object) -> ToyNode:
+        node = ToyNode(ports, members)
+        node.status = lambda: NodeStatus(role="follower")  # type: ignore[method-assign]
+        return node

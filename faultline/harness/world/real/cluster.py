@@ -35,7 +35,7 @@ class LocalCluster:
         self.nodes = tuple(map(NodeId, plan.nodes))
         self.processes = {node: NodeProcess(node, folder / "nodes" / node) for node in self.nodes}
         self.clocks = {node: ClockSetting() for node in self.nodes}
-        self.last_roles: dict[NodeId, str] = {}
+        self._last_status: dict[NodeId, NodeStatus] = {}
         self.mesh = ProxyMesh(self.nodes, self.address, plan.seed)
 
     async def start(self) -> None:
@@ -91,15 +91,17 @@ class LocalCluster:
         return (HOST, port) if port is not None else None
 
     def status(self, node: NodeId) -> NodeStatus | None:
-        """What `node` says of itself; None when it is dead, stopped or silent."""
+        """What `node` says of itself, or last said when it is stopped: then it still believes so. None when dead."""
         process = self.processes[node]
-        if not process.is_alive() or process.is_paused():
+        if not process.is_alive():
             return None
+        if process.is_paused():
+            return self._last_status.get(node)
         try:
             status = process.control.status(STATUS_TIMEOUT_S)
         except (TimeoutError, OSError):
             return None
-        self.last_roles[node] = status.role
+        self._last_status[node] = status
         return status
 
     def leader(self) -> NodeId | None:

@@ -34,16 +34,15 @@ class LocalFaultPort:
     # -- roles --------------------------------------------------------------------------------------------------
 
     def leader(self) -> NodeId | None:
-        """The live, unpaused node that says it leads in the highest generation."""
+        """The live node that says it leads in the highest generation, or said so before it was paused."""
         return self._cluster.leader()
 
     def role(self, node: NodeId) -> str:
-        """The role the node says it has, or last said when it does not answer; `dead` without a process."""
+        """The role the node says it has, or last said before it was paused; `dead`, or `unknown` when it is silent."""
         if not self.is_alive(node):
             return "dead"
-        # A stopped node still believes what it last said.
-        self._cluster.status(node)
-        return self._cluster.last_roles.get(node, "unknown")
+        status = self._cluster.status(node)
+        return status.role if status is not None else "unknown"
 
     # -- links --------------------------------------------------------------------------------------------------
 
@@ -93,6 +92,8 @@ class LocalFaultPort:
 
     def pause(self, node: NodeId) -> None:
         """SIGSTOP; returns when the kernel says the process is stopped."""
+        # Ask for its role while it can still answer.
+        self._cluster.status(node)
         self._cluster.processes[node].pause()
 
     def resume(self, node: NodeId) -> None:
