@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 from faultline.harness.history import OPEN, History
@@ -106,7 +106,7 @@ def _recovery_of(kind: str, start_us: int, stop_us: int, answers: _Answers) -> d
 def _windows_without_answer(history: History, completions: Sequence[int]) -> list[dict[str, int]]:
     """The longest times during which somebody waited and nobody was answered, longest first."""
     edges = [history.invoke_us[0] if len(history) else 0, *completions, history.end_us()]
-    gaps = sorted(zip(edges, edges[1:], strict=False), key=lambda gap: (gap[0] - gap[1], gap[0]))
+    gaps = sorted(pairwise(edges), key=lambda gap: (gap[0] - gap[1], gap[0]))
     windows = [_waited(history, start_us, stop_us) for start_us, stop_us in gaps[: 2 * _WINDOWS_SHOWN]]
     windows.sort(key=lambda window: (window["start_us"] - window["stop_us"], window["start_us"]))
     return [window for window in windows if window["stop_us"] > window["start_us"]][:_WINDOWS_SHOWN]

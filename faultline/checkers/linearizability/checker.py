@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from faultline.checkers.linearizability.explain import Clock
 from faultline.checkers.linearizability.judgement import KeyJudgement, judge_register
+from faultline.checkers.linearizability.kv import judge_kv, kv_operations
 from faultline.checkers.linearizability.models import model_named
 from faultline.checkers.linearizability.operations import FailedCas, register_operations
+from faultline.checkers.porcupine import Budget
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult, Verdict, merge
@@ -30,27 +33,42 @@ class LinearizabilityChecker:
     """Judges whether each key of a history is linearizable under `model`.
 
     `steps_max` is the budget of each key; `failed_cas` says whether a compare-and-set that was refused is an
-    observation (`observe`) or nothing at all (`ignore`).
+    observation (`observe`) or nothing at all (`ignore`). `timeout_s`, for interactive use, ends the search of all keys
+    together after so many seconds; `clock` says whether sentences tell seconds or, for histories without times, events.
     """
 
     name = "linearizability"
 
     def __init__(
-        self, model: str = "cas-register", *, steps_max: int = STEPS_MAX, failed_cas: FailedCas = "observe"
+        self,
+        model: str = "cas-register",
+        *,
+        steps_max: int = STEPS_MAX,
+        failed_cas: FailedCas = "observe",
+        timeout_s: float | None = None,
+        clock: Clock = "seconds",
     ) -> None:
         self.model = model_named(model)
         self.steps_max = steps_max
+        self.timeout_s = timeout_s
+        self.clock = clock
         self.failed_cas = failed_cas
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
         """The verdict on `history`. Of `run` nothing is needed."""
-        judgements = [self.judge_key(history, key, rows) for key, rows in history.rows_by_key().items()]
+        budget = Budget.of(self.steps_max, self.timeout_s)
+        judgements = [self.judge_key(history, key, rows, budget) for key, rows in history.rows_by_key().items()]
         return self._result(history, judgements)
 
-    def judge_key(self, history: History, key: str | None, rows: Sequence[int]) -> KeyJudgement:
+    def judge_key(
+        self, history: History, key: str | None, rows: Sequence[int], budget: Budget | None = None
+    ) -> KeyJudgement:
         """The verdict on one key, whose operations are in `rows`."""
+        budget = budget or Budget.of(self.steps_max, self.timeout_s)
+        if self.model.name == "kv":
+            return judge_kv(history, key, kv_operations(history, rows), budget, self.clock)
         operations = register_operations(history, rows, self.failed_cas, self.model.functions)
-        return judge_register(history, key, rows, operations, self.steps_max)
+        return judge_register(history, key, rows, operations, budget, self.clock)
 
     def _result(self, history: History, judgements: Sequence[KeyJudgement]) -> CheckResult:
         findings = tuple(judgement.finding for judgement in judgements if judgement.finding is not None)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from faultline.checkers.linearizability.minimise import minimise
+from faultline.checkers.linearizability.minimise import ShrinkBudget, minimise
 from faultline.checkers.linearizability.models import referee_operations, register_model
 from faultline.checkers.linearizability.operations import (
     AVOID,
@@ -21,7 +21,7 @@ from faultline.checkers.linearizability.operations import (
     RegisterOperation,
 )
 from faultline.checkers.linearizability.search import SearchResult, search
-from faultline.checkers.porcupine import CheckResult, check_operations_timeout
+from faultline.checkers.porcupine import Budget, CheckResult, check_single
 from faultline.harness.errors import HarnessError
 
 __all__ = ["RegisterEvidence", "illegal_prefix", "register_evidence", "relaxations"]
@@ -45,15 +45,17 @@ class RegisterEvidence:
 
 
 def register_evidence(
-    operations: Sequence[RegisterOperation], found: SearchResult, initial: Hashable, steps_max: int
+    operations: Sequence[RegisterOperation], found: SearchResult, initial: Hashable, budget: Budget
 ) -> RegisterEvidence | None:
-    """The evidence for what `search` `found` illegal; None when the referee could not confirm it within `steps_max`."""
+    """The evidence for what `search` `found` illegal; None when the referee could not confirm it within `budget`."""
+    shrinking = ShrinkBudget(budget)
 
     def is_illegal(candidate: Sequence[RegisterOperation]) -> bool:
-        return search(candidate, initial, steps_max).result is CheckResult.ILLEGAL
+        checked = search(candidate, initial, shrinking.next())
+        return shrinking.proves_illegal(checked.result, checked.steps)
 
     core, is_minimal = minimise(illegal_prefix(operations, found.furthest), is_illegal, relaxations)
-    verdict = check_operations_timeout(register_model(initial), referee_operations(core), steps_max=steps_max)
+    verdict = check_single(register_model(initial), referee_operations(core), budget).result
     if verdict is CheckResult.OK:
         raise HarnessError(
             "The two linearizability searches disagree about the same few operations, so one of them is wrong.",
@@ -61,9 +63,10 @@ def register_evidence(
         )
     if verdict is CheckResult.UNKNOWN:
         return None
-    final = search(core, initial, steps_max)
+    is_complete = is_minimal and not shrinking.is_spent
+    final = search(core, initial, budget)
     refused = sorted((operation for operation in core if operation.return_ != INFINITY), key=_by_return)[final.furthest]
-    return RegisterEvidence(tuple(core), refused, tuple(final.order), final.state, found.furthest, is_minimal)
+    return RegisterEvidence(tuple(core), refused, tuple(final.order), final.state, found.furthest, is_complete)
 
 
 def _by_return(operation: RegisterOperation) -> int:

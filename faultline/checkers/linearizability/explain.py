@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Literal
 
 from faultline.checkers.linearizability.classify import Anomaly
 from faultline.harness.history import OPEN, History
 
-__all__ = ["describe_value", "explain", "seconds"]
+__all__ = ["Clock", "describe_value", "explain", "seconds"]
 
 _LONGEST_VALUE = 60
 
 
-def explain(history: History, key: str | None, anomaly: Anomaly, core_size: int) -> str:
+Clock = Literal["seconds", "events"]
+"""How moments are told: in seconds, or by the number of the event when a foreign history has no times."""
+
+
+def explain(history: History, key: str | None, anomaly: Anomaly, core_size: int, clock: Clock = "seconds") -> str:
     """The anomaly as a sentence: who saw what when, what it contradicts, how few operations show it."""
-    accused = f"At {_ended(history, anomaly.accused)} {_client(history, anomaly.accused)} {_did(history, anomaly, key)}"
-    reason = _reason(history, anomaly)
-    total = len(history)
-    enough = f"{core_size} of {total} operations {'suffice' if core_size > 1 else 'suffices'} to show it"
-    return f"{accused} {reason}; {enough}."
+    speaker = _Speaker(history, clock)
+    enough = f"{core_size} of {len(history)} operations {'suffice' if core_size > 1 else 'suffices'} to show it"
+    return f"{speaker.accusation(anomaly, key)} {speaker.reason(anomaly)}; {enough}."
 
 
 def seconds(time_us: int) -> str:
@@ -35,55 +37,71 @@ def describe_value(value: Any) -> str:
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
 
 
-def _ended(history: History, row: int) -> str:
-    time_us = history.complete_us[row]
-    return seconds(time_us if time_us != OPEN else history.invoke_us[row])
+_MUTATIONS = {"cas": "compare-and-set"}
+_UNEXPLAINED = "which no order of the operations that respects real time can explain"
 
 
-def _client(history: History, row: int) -> str:
-    return f"client {history.process[row]}"
+class _Speaker:
+    """Puts rows of one history into words."""
 
+    def __init__(self, history: History, clock: Clock) -> None:
+        self.history = history
+        self.clock = clock
 
-def _did(history: History, anomaly: Anomaly, key: str | None) -> str:
-    row, place = anomaly.accused, key if key is not None else "the register"
-    if history.f[row] != "cas":
-        return f"read {describe_value(history.result[row])} from {place}"
-    expected, new = map(describe_value, history.value[row])
-    if anomaly.name == "refused-cas":
-        return f"was refused to replace {expected} by {new} in {place}"
-    return f"replaced {expected} by {new} in {place}"
+    def accusation(self, anomaly: Anomaly, key: str | None) -> str:
+        """When, who, what: the operation that shows the anomaly."""
+        row, place = anomaly.accused, key if key is not None else "the register"
+        did = f"read {describe_value(self.history.result[row])} from {place}"
+        if self.history.f[row] == "cas":
+            did = f"{self._replacement(row, was_refused=anomaly.name == 'refused-cas')} in {place}"
+        return f"{self._at(self.ended(row))} {self.client(row)} {did}"
 
+    def reason(self, anomaly: Anomaly) -> str:
+        """What the operation contradicts."""
+        other = anomaly.against
+        if anomaly.name == "phantom-read":
+            return "although nobody ever wrote that value"
+        if other is None:
+            return "although nothing else can have been there" if anomaly.name == "refused-cas" else _UNEXPLAINED
+        if anomaly.name == "dirty-read":
+            return f"although {self.whose(other)} of it had definitely failed ({self.history.error[other]})"
+        if anomaly.name == "future-read":
+            return f"although {self.whose(other)} of it began only {self._at(self.began(other), '')}"
+        known = f"although {self.fact(other)} {self._at(self.ended(other), '')}"
+        return f"{known}, and nobody has seen it since" if anomaly.name in ("lost-update", "lost-cas") else known
 
-def _reason(history: History, anomaly: Anomaly) -> str:
-    other = anomaly.against
-    if anomaly.name == "phantom-read":
-        return "although nobody ever wrote that value"
-    if other is None:
-        return _REASONS_ALONE.get(anomaly.name, "which no order of the operations that respects real time can explain")
-    if anomaly.name == "dirty-read":
-        return f"although {_whose(history, other)} of it had definitely failed ({history.error[other]})"
-    if anomaly.name == "future-read":
-        return f"although {_whose(history, other)} of it began only at {seconds(history.invoke_us[other])}"
-    if anomaly.name == "double-cas":
-        _, new = map(describe_value, history.value[other])
-        return f"although {_client(history, other)} replaced the same value by {new} at {_ended(history, other)}"
-    known = f"although {_fact(history, other)} at {_ended(history, other)}"
-    return f"{known}, and nobody has seen it since" if anomaly.name in ("lost-update", "lost-cas") else known
+    def fact(self, row: int) -> str:
+        """What the contradicting operation had established, up to the time at which it had."""
+        f = self.history.f[row]
+        if f in ("read", "get"):
+            return f"{self.client(row)} had already read {describe_value(self.history.result[row])}"
+        if f == "cas":
+            return f"{self.client(row)} had {self._replacement(row)}"
+        return f"{self.whose(row)} of {describe_value(self.history.value[row])} had completed"
 
+    def client(self, row: int) -> str:
+        """The process that performed the operation."""
+        return f"client {self.history.process[row]}"
 
-_REASONS_ALONE = {"refused-cas": "although nothing else can have been there"}
+    def whose(self, row: int) -> str:
+        """`client 2's write`."""
+        f = self.history.f[row]
+        return f"{self.client(row)}'s {_MUTATIONS.get(f, f)}"
 
+    def began(self, row: int) -> int:
+        """The moment of the invocation, by the clock of this speaker."""
+        return self.history.invoke_index[row] if self.clock == "events" else self.history.invoke_us[row]
 
-def _whose(history: History, row: int) -> str:
-    return f"{_client(history, row)}'s {'compare-and-set' if history.f[row] == 'cas' else 'write'}"
+    def ended(self, row: int) -> int:
+        """The moment of the completion, or of the invocation when there was none."""
+        if self.history.complete_index[row] == OPEN:
+            return self.began(row)
+        return self.history.complete_index[row] if self.clock == "events" else self.history.complete_us[row]
 
+    def _at(self, moment: int, first: str = "At") -> str:
+        told = f"event {moment + 1}" if self.clock == "events" else seconds(moment)
+        return f"{first or 'at'} {told}"
 
-def _fact(history: History, row: int) -> str:
-    """What the contradicting operation had established, up to the time at which it had."""
-    f = history.f[row]
-    if f == "read":
-        return f"{_client(history, row)} had already read {describe_value(history.result[row])}"
-    if f == "cas":
-        expected, new = map(describe_value, history.value[row])
-        return f"{_client(history, row)}'s compare-and-set from {expected} to {new} had completed"
-    return f"{_whose(history, row)} of {describe_value(history.value[row])} had completed"
+    def _replacement(self, row: int, was_refused: bool = False) -> str:
+        expected, new = map(describe_value, self.history.value[row])
+        return f"was refused to replace {expected} by {new}" if was_refused else f"replaced {expected} by {new}"

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import msgspec
 
 from faultline.checkers.linearizability.classify import classify
 from faultline.checkers.linearizability.evidence import RegisterEvidence, register_evidence
-from faultline.checkers.linearizability.explain import explain
+from faultline.checkers.linearizability.explain import Clock, explain
 from faultline.checkers.linearizability.operations import INFINITY, RegisterOperation
 from faultline.checkers.linearizability.search import search
 from faultline.checkers.linearizability.witness import is_linearization
-from faultline.checkers.porcupine import CheckResult
+from faultline.checkers.porcupine import Budget, CheckResult
 from faultline.harness.errors import HarnessError
 from faultline.harness.history import History
 from faultline.harness.verdict import Finding, Verdict
 
-__all__ = ["KeyJudgement", "core_rows", "judge_register"]
+__all__ = ["KeyJudgement", "core_rows", "judge_register", "key_judgement"]
 
 CHECKER = "linearizability"
 
@@ -39,36 +39,34 @@ def judge_register(
     key: str | None,
     rows: Sequence[int],
     operations: Sequence[RegisterOperation],
-    steps_max: int,
+    budget: Budget,
+    clock: Clock = "seconds",
     initial: Hashable = None,
 ) -> KeyJudgement:
     """Judge the register `key`, whose `operations` come from `rows`. Every answer has been verified independently."""
-    found = search(operations, initial, steps_max)
+    returns = [operation[4] for operation in operations]
+    found = search(operations, initial, budget)
     if found.result is CheckResult.OK:
         if not is_linearization(found.order, operations, initial):
             raise HarnessError(
                 f"The linearization found for key {key!r} does not hold when it is replayed.",
                 "Report this as a bug of Faultline, with the run's folder.",
             )
-        return _judgement(key, Verdict.PASS, operations, found.furthest, found.steps)
+        return key_judgement(key, Verdict.PASS, returns, found.furthest, found.steps)
     evidence = None
     if found.result is CheckResult.ILLEGAL:
-        evidence = register_evidence(operations, found, initial, steps_max)
+        evidence = register_evidence(operations, found, initial, budget)
     if evidence is None:
-        return _judgement(key, Verdict.UNKNOWN, operations, found.furthest, found.steps)
-    finding = _finding(history, key, rows, operations, evidence)
-    return _judgement(key, Verdict.VIOLATION, operations, found.furthest, found.steps, finding)
+        return key_judgement(key, Verdict.UNKNOWN, returns, found.furthest, found.steps)
+    finding = _finding(history, key, rows, operations, evidence, clock)
+    return key_judgement(key, Verdict.VIOLATION, returns, found.furthest, found.steps, finding)
 
 
-def _judgement(
-    key: str | None,
-    verdict: Verdict,
-    operations: Sequence[RegisterOperation],
-    placed: int,
-    steps: int,
-    finding: Finding | None = None,
+def key_judgement(
+    key: str | None, verdict: Verdict, returns: Iterable[int], placed: int, steps: int, finding: Finding | None = None
 ) -> KeyJudgement:
-    completed = sum(operation[4] != INFINITY for operation in operations)
+    """A judgement of the key whose operations return at `returns`."""
+    completed = sum(return_ != INFINITY for return_ in returns)
     return KeyJudgement(key=key, verdict=verdict, completed=completed, placed=placed, steps=steps, finding=finding)
 
 
@@ -78,6 +76,7 @@ def _finding(
     rows: Sequence[int],
     operations: Sequence[RegisterOperation],
     evidence: RegisterEvidence,
+    clock: Clock,
 ) -> Finding:
     anomaly = classify(history, rows, operations, evidence)
     shown = {operation.row for operation in evidence.core} | {anomaly.accused}
@@ -86,7 +85,7 @@ def _finding(
     return Finding(
         checker=CHECKER,
         anomaly=anomaly.name,
-        sentence=explain(history, key, anomaly, len(shown)),
+        sentence=explain(history, key, anomaly, len(shown), clock),
         key=key,
         operations=tuple(sorted(shown)),
         time_us=history.complete_us[anomaly.accused],

@@ -18,12 +18,36 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-__all__ = ["minimise"]
+from faultline.checkers.porcupine import Budget, CheckResult
+
+__all__ = ["ShrinkBudget", "minimise"]
 
 Item = TypeVar("Item")
 
+SHRINK_STEPS_MAX = 400_000
+"""Steps of search that making one history small may cost: a second or two at the worst, a millisecond as a rule."""
+
 Relax = Callable[[Item, Sequence[Item]], Sequence[Item | None]]
 """The relaxations of an item among others, strongest first; None leaves it out."""
+
+
+class ShrinkBudget:
+    """The steps left for a whole minimisation; `is_spent` once a check had to be given up."""
+
+    def __init__(self, budget: Budget, steps_max: int = SHRINK_STEPS_MAX) -> None:
+        self._deadline_s = budget.deadline_s
+        self._steps_left = steps_max
+        self.is_spent = False
+
+    def next(self) -> Budget:
+        """The budget of the next check: a tenth of all at most, so that one hard check cannot take everything."""
+        return Budget(min(self._steps_left, SHRINK_STEPS_MAX // 10), self._deadline_s)
+
+    def proves_illegal(self, result: CheckResult, steps: int) -> bool:
+        """Whether a check that took `steps` steps was decided, and how."""
+        self._steps_left = max(0, self._steps_left - steps)
+        self.is_spent = self.is_spent or result is CheckResult.UNKNOWN
+        return result is CheckResult.ILLEGAL
 
 
 def minimise(

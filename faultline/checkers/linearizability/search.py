@@ -32,7 +32,7 @@ from faultline.checkers.linearizability.operations import (
     WRITE,
     RegisterOperation,
 )
-from faultline.checkers.porcupine import CheckResult
+from faultline.checkers.porcupine import UNLIMITED, Budget, CheckResult
 
 __all__ = ["SearchResult", "search"]
 
@@ -85,6 +85,10 @@ class _Problem:
         return self._last_observer.get(state, -1) >= rank
 
 
+def _rank_of(partial: tuple[int, list[int], Hashable]) -> int:
+    return partial[0]
+
+
 def _by_return(operation: RegisterOperation) -> int:
     return operation[4]
 
@@ -109,7 +113,9 @@ def _windows(completed: list[RegisterOperation]) -> list[list[int]]:
     return windows
 
 
-def search(operations: Sequence[RegisterOperation], initial: Hashable = None, steps_max: int = 1 << 62) -> SearchResult:
+def search(
+    operations: Sequence[RegisterOperation], initial: Hashable = None, budget: Budget = UNLIMITED
+) -> SearchResult:
     """Look for a linearization of `operations` (one register) that starts from `initial`."""
     problem = _Problem(operations)
     completed, windows, pending = problem.completed, problem.windows, problem.pending
@@ -125,9 +131,8 @@ def search(operations: Sequence[RegisterOperation], initial: Hashable = None, st
             ahead >>= 1
         if rank == size:
             return SearchResult(CheckResult.OK, [problem.operation(choice) for choice in path], size, state, steps)
-        if steps >= steps_max:
-            if rank > longest[0]:
-                longest = (rank, path, state)
+        if budget.is_spent(steps):
+            longest = max(longest, (rank, path, state), key=_rank_of)
             return _stopped(problem, CheckResult.UNKNOWN, longest, steps)
         steps += 1
         kind, demand, produce, _, return_, _ = completed[rank]

@@ -31,10 +31,13 @@ from faultline.checkers.porcupine.model import (
     no_partition,
     no_partition_event,
 )
+from faultline.checkers.porcupine.search import UNLIMITED, Budget, PartResult, check_single
 
 __all__ = [
     "PENDING",
+    "UNLIMITED",
     "Annotation",
+    "Budget",
     "CheckResult",
     "Event",
     "EventKind",
@@ -42,12 +45,14 @@ __all__ = [
     "Model",
     "NondeterministicModel",
     "Operation",
+    "PartResult",
     "check_events",
     "check_events_timeout",
     "check_events_verbose",
     "check_operations",
     "check_operations_timeout",
     "check_operations_verbose",
+    "check_single",
     "no_partition",
     "no_partition_event",
 ]

@@ -8,14 +8,13 @@ some part and no other part is illegal, the result is UNKNOWN.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import TypeVar
 
 from faultline.checkers.porcupine.entries import operations_of_events
 from faultline.checkers.porcupine.information import LinearizationInfo
 from faultline.checkers.porcupine.model import CheckResult, Event, Model, Operation
-from faultline.checkers.porcupine.search import Budget, PartResult, check_single
+from faultline.checkers.porcupine.search import UNLIMITED, Budget, PartResult, check_single
 
 __all__ = [
     "check_events",
@@ -33,7 +32,7 @@ Output = TypeVar("Output")
 
 def check_operations(model: Model[State, Input, Output], history: Sequence[Operation[Input, Output]]) -> bool:
     """Whether `history` is linearizable, however long it takes to know."""
-    return _check(model, model.partition(history), Budget(), False)[0] is CheckResult.OK
+    return _check(model, model.partition(history), UNLIMITED, False)[0] is CheckResult.OK
 
 
 def check_operations_timeout(
@@ -44,7 +43,7 @@ def check_operations_timeout(
     steps_max: int | None = None,
 ) -> CheckResult:
     """Whether `history` is linearizable, or UNKNOWN when the budget ends first. None means no limit."""
-    return _check(model, model.partition(history), _budget(timeout_s, steps_max), False)[0]
+    return _check(model, model.partition(history), Budget.of(steps_max, timeout_s), False)[0]
 
 
 def check_operations_verbose(
@@ -55,12 +54,12 @@ def check_operations_verbose(
     steps_max: int | None = None,
 ) -> tuple[CheckResult, LinearizationInfo[Input, Output]]:
     """Like `check_operations_timeout`, with the longest partial linearizations. Looks at every part, illegal or not."""
-    return _check(model, model.partition(history), _budget(timeout_s, steps_max), True)
+    return _check(model, model.partition(history), Budget.of(steps_max, timeout_s), True)
 
 
 def check_events(model: Model[State, Input, Output], history: Sequence[Event[Input, Output]]) -> bool:
     """Whether the event history is linearizable, however long it takes to know."""
-    return _check(model, _parts(model, history), Budget(), False)[0] is CheckResult.OK
+    return _check(model, _parts(model, history), UNLIMITED, False)[0] is CheckResult.OK
 
 
 def check_events_timeout(
@@ -71,7 +70,7 @@ def check_events_timeout(
     steps_max: int | None = None,
 ) -> CheckResult:
     """Whether the event history is linearizable, or UNKNOWN when the budget ends first."""
-    return _check(model, _parts(model, history), _budget(timeout_s, steps_max), False)[0]
+    return _check(model, _parts(model, history), Budget.of(steps_max, timeout_s), False)[0]
 
 
 def check_events_verbose(
@@ -82,17 +81,13 @@ def check_events_verbose(
     steps_max: int | None = None,
 ) -> tuple[CheckResult, LinearizationInfo[Input, Output]]:
     """Like `check_events_timeout`, with the longest partial linearizations."""
-    return _check(model, _parts(model, history), _budget(timeout_s, steps_max), True)
+    return _check(model, _parts(model, history), Budget.of(steps_max, timeout_s), True)
 
 
 def _parts(
     model: Model[State, Input, Output], history: Sequence[Event[Input, Output]]
 ) -> list[Sequence[Operation[Input, Output]]]:
     return [operations_of_events(part) for part in model.partition_event(history)]
-
-
-def _budget(timeout_s: float | None, steps_max: int | None) -> Budget:
-    return Budget(steps_max, None if timeout_s is None else time.monotonic() + timeout_s)
 
 
 def _check(

@@ -19,7 +19,7 @@ from typing import Generic, TypeVar
 from faultline.checkers.porcupine.entries import Entry, lift, link, unlift
 from faultline.checkers.porcupine.model import PENDING, CheckResult, Model, Operation
 
-__all__ = ["Budget", "PartResult", "check_single"]
+__all__ = ["UNLIMITED", "Budget", "PartResult", "check_single"]
 
 State = TypeVar("State")
 Input = TypeVar("Input")
@@ -35,6 +35,11 @@ class Budget:
     steps_max: int | None = None
     deadline_s: float | None = None
 
+    @classmethod
+    def of(cls, steps_max: int | None = None, timeout_s: float | None = None) -> Budget:
+        """A budget that begins now; None means no limit."""
+        return cls(steps_max, None if timeout_s is None else time.monotonic() + timeout_s)
+
     def is_spent(self, steps: int) -> bool:
         """Whether a search that made `steps` steps must stop."""
         if self.steps_max is not None and steps >= self.steps_max:
@@ -42,6 +47,10 @@ class Budget:
         if self.deadline_s is None or steps % STEPS_BETWEEN_DEADLINE_CHECKS:
             return False
         return time.monotonic() >= self.deadline_s
+
+
+UNLIMITED = Budget()
+"""As long as it takes."""
 
 
 @dataclass(frozen=True, slots=True)
