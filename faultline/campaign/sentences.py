@@ -57,7 +57,7 @@ def cell_sentence(
         parts.append(f"smallest: seed {seed}, {shown}, {faults_of(kinds)}")
     if counts.harness_errors:
         parts.append(
-            f"{plural(counts.harness_errors, 'run')} failed in the harness, the first so: {first_error.rstrip('.')}"
+            f"{plural(counts.harness_errors, 'run')} failed in the harness, the first with: {first_error.rstrip('.')}"
         )
     if counts.unknown:
         parts.append(f"{plural(counts.unknown, 'run')} could not be decided")
@@ -96,7 +96,7 @@ def campaign_sentence(
 ) -> str:
     """The first line of a campaign's result."""
     standings = [cell.standing for cell in cells]
-    counted = ", ".join(f"{standings.count(each)} {each}" for each in dict.fromkeys(standings))
+    counted = ", ".join(f"{standings.count(each)} × {each}" for each in dict.fromkeys(standings))
     scope = plural(runs, "run") if runs == planned else f"{runs} of {plural(planned, 'run')}"
     stopped = " (interrupted)" if interrupted else ""
     return f"Campaign {name}{stopped}: {verdict.value}. {scope} in {plural(len(cells), 'cell')}: {counted or 'none'}."

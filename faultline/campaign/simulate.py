@@ -102,8 +102,7 @@ def _run_seed(job: SimulationJob, cell: Cell, parts: Parts, seed: int) -> tuple[
 
 def broken_run(plan: CampaignPlan, cell: Cell, seed: int, run_id: str, error: Exception) -> Judgement:
     """The judgement of a run in which the harness itself failed with `error`."""
-    said = str(error) if isinstance(error, FaultlineError) else f"{type(error).__name__}: {error}"
-    sentence = f"The harness broke in this run: {said}"
+    said = str(error) if isinstance(error, FaultlineError) else f"{type(error).__name__}: {error} ({_place(error)})"
     return Judgement(
         run_id=run_id,
         cell=cell.name,
@@ -115,8 +114,8 @@ def broken_run(plan: CampaignPlan, cell: Cell, seed: int, run_id: str, error: Ex
         seed=seed,
         world=plan.world,
         verdict=Verdict.HARNESS_ERROR,
-        sentence=sentence,
-        errors=[f"{sentence} [{_place(error)}]"],
+        sentence=said,
+        errors=[said],
     )
 
 

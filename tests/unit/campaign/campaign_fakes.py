@@ -47,7 +47,7 @@ class FakeChecker:
         return CheckResult(checker=self.name, verdict=Verdict.VIOLATION, sentence=finding.sentence, findings=(finding,))
 
 
-def resolve(request: RunRequest) -> Parts:
+def resolve(_request: RunRequest) -> Parts:
     system: Any = FakeSystem()
     nothing: Any = None
     return Parts(
@@ -57,15 +57,15 @@ def resolve(request: RunRequest) -> Parts:
         checkers=(FakeChecker(),),
         nemeses={},
         packages=(),
-        heal=lambda port: [],
+        heal=lambda _port: [],
     )
 
 
-def refuse(plan: Plan, parts: Parts) -> None:
-    return None
+def refuse(_plan: Plan, _parts: Parts) -> None:
+    """This world can carry out anything."""
 
 
-def make_plan(request: RunRequest, parts: Parts) -> Plan:
+def make_plan(request: RunRequest, _parts: Parts) -> Plan:
     return Plan(
         system=request.system,
         workload=request.workload,
@@ -80,7 +80,7 @@ def make_plan(request: RunRequest, parts: Parts) -> Plan:
     )
 
 
-def simulate(plan: Plan, parts: Parts, record_messages: bool) -> RunRecord:
+def simulate(plan: Plan, _parts: Parts, _record_messages: bool) -> RunRecord:
     if plan.seed == BROKEN_SEED:
         raise ZeroDivisionError("seed seven")
     history = History()

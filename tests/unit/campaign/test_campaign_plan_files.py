@@ -1,0 +1,97 @@
+"""Plans as people write them: shipped ones, TOML files, flags; and what is said of a plan that cannot be used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from faultline.campaign.planfile import load_plan, parse_plan, plan_from_flags, shipped_plans
+from faultline.harness.errors import UsageError
+
+
+def test_the_campaigns_that_planted_bugs_name_are_shipped() -> None:
+    assert set(shipped_plans()) >= {"leadership", "durability", "clocks", "retries", "default", "demo"}
+
+
+@pytest.mark.parametrize("name", shipped_plans())
+def test_every_shipped_plan_can_be_used_and_bears_the_name_of_its_file(name: str) -> None:
+    plan = load_plan(name)
+    assert plan.name == name
+    assert plan.summary
+    assert plan.cells()
+
+
+def test_the_clocks_campaign_reads_under_a_lease() -> None:
+    assert load_plan("clocks").options == {"read_mode": "leader-lease"}
+
+
+def test_the_demo_expects_violations_of_planted_bugs_only() -> None:
+    cells = load_plan("demo").cells()
+    assert {cell.expected for cell in cells if cell.mutants} == {"violation"}
+    assert {cell.expected for cell in cells if not cell.mutants} == {"pass"}
+    assert len({cell.mutants for cell in cells if cell.mutants}) >= 3
+
+
+def test_a_plan_file_is_read_with_all_its_values(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        'name = "mine"\nfault_sets = [["kill", "pause"], []]\nseeds = "5..9"\n[options]\nread_mode = "log"\n'
+    )
+    plan = load_plan(str(file))
+    assert (plan.name, plan.fault_sets, plan.seed_range()) == ("mine", (("kill", "pause"), ()), range(5, 10))
+    assert plan.options == {"read_mode": "log"}
+
+
+def test_an_unknown_key_is_refused_with_the_nearest_one() -> None:
+    with pytest.raises(UsageError, match=r"mine.toml: unknown key operatons\. Did you mean operations\?"):
+        parse_plan("operatons = 5", "mine.toml")
+
+
+def test_a_value_of_the_wrong_type_is_refused_with_its_key_and_the_cause() -> None:
+    with pytest.raises(UsageError, match=r"mine.toml: key nodes: Expected `int`, got `str`"):
+        parse_plan('nodes = "three"', "mine.toml")
+
+
+def test_a_wrong_value_deep_inside_is_named_by_its_path() -> None:
+    with pytest.raises(UsageError, match=r"key expected\[...\]: Invalid enum value 'fine'"):
+        parse_plan('[expected]\n"*" = "fine"', "mine.toml")
+
+
+def test_a_file_that_is_not_toml_is_refused_with_its_line() -> None:
+    with pytest.raises(UsageError, match=r"mine.toml: not TOML: .*line 2"):
+        parse_plan('name = "x"\nseeds = = 3', "mine.toml")
+
+
+@pytest.mark.parametrize("line", ["systems = []", "nodes = 0", "seeds_per_task = 0", "keep_per_signature = -1"])
+def test_a_plan_of_nothing_is_refused_with_its_key(line: str) -> None:
+    with pytest.raises(UsageError, match=f"key {line.split()[0]}"):
+        parse_plan(line, "mine.toml")
+
+
+def test_a_name_that_is_neither_shipped_nor_a_file_is_refused_with_the_nearest_plan() -> None:
+    with pytest.raises(UsageError, match=r"Did you mean leadership\?"):
+        load_plan("leadrship")
+
+
+def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "noise.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UsageError, match="cannot be read"):
+        load_plan(str(tmp_path / "noise.toml"))
+
+
+def test_flags_replace_the_values_of_the_plan_and_leave_the_rest() -> None:
+    plan = plan_from_flags(plan="leadership", seeds="1..2", nodes=5, workers=None, options={"read_mode": "log"})
+    assert (plan.fault_sets, plan.seeds, plan.nodes, plan.workers) == ((("leadership",),), "1..2", 5, 5)
+    assert plan.options == {"read_mode": "log"}
+
+
+def test_a_bug_switched_on_by_a_flag_is_not_expected() -> None:
+    plan = plan_from_flags(systems=["consistent-core"], mutants=[("stale-read",)], seeds="0..499")
+    assert {cell.mutants for cell in plan.cells()} == {("stale-read",)}
+    assert {cell.expected for cell in plan.cells()} == {"pass"}
+
+
+def test_wrong_seeds_in_flags_are_refused_before_anything_runs() -> None:
+    with pytest.raises(UsageError, match="not a range of seeds"):
+        plan_from_flags(seeds="a lot")
