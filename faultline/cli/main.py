@@ -68,14 +68,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         status = cli.main(args=arguments, prog_name="faultline", standalone_mode=False)
         sys.exit(status if isinstance(status, int) else 0)
     except click.exceptions.Abort:
-        _end(Interrupted("Interrupted."))
+        _end(Interrupted("Interrupted; what was recorded so far is kept."))
     except click.ClickException as error:
         error.show()
         sys.exit(2)
     except FaultlineError as error:
         _end(error)
-    except KeyboardInterrupt:
-        _end(Interrupted("Interrupted; what was recorded so far is kept."))
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)

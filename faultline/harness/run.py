@@ -27,6 +27,7 @@ def run_simulated(
 ) -> RunRecord:
     """Carry out `plan`; the record is a pure function of it.
 
+    Ctrl-C ends the run where it is; the record then says so and holds what happened until then.
     `sink` receives the history's lines as they happen; `record_messages` keeps every message for diagrams, which
     costs time but changes nothing else.
     """
@@ -59,10 +60,14 @@ class _SimulatedRun:
         for worker in range(self.plan.workers):
             self.clients[worker] = self.world.open_client(worker, self._node_of(worker))
         self._agree_on_faults()
-        self._pump()
-        self.scheduler.run(self.plan.end_us, self._is_finished)
+        interrupted = False
+        try:
+            self._pump()
+            self.scheduler.run(self.plan.end_us, self._is_finished)
+        except KeyboardInterrupt:
+            interrupted = True
         self.interpreter.abandon(self.scheduler.now_us)
-        return self._record()
+        return self._record(interrupted)
 
     def _node_of(self, worker: int) -> str:
         return self.plan.nodes[worker % len(self.plan.nodes)]
@@ -118,7 +123,7 @@ class _SimulatedRun:
 
     # -- the record ---------------------------------------------------------------------------------------------
 
-    def _record(self) -> RunRecord:
+    def _record(self, interrupted: bool) -> RunRecord:
         world = self.world
         return RunRecord(
             plan=self.plan,
@@ -135,4 +140,5 @@ class _SimulatedRun:
                 "messages_delivered": world.network.delivered,
                 "virtual_us": self.scheduler.now_us,
             },
+            interrupted=interrupted,
         )

@@ -1,0 +1,170 @@
+"""The command line is a contract: every exit code of the design, and one clear sentence for every bad input."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from faultline.cli.main import main
+
+CALM = ("--system", "consistent-core", "--faults", "none", "--operations", "40")
+
+
+class Ended:
+    """How a command ended: exit code, standard output and standard error."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+
+@pytest.fixture
+def faultline(tmp_path, capsys, monkeypatch):
+    """Runs the command in an empty folder, in this process."""
+    monkeypatch.chdir(tmp_path)
+
+    def command(*arguments: str) -> Ended:
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        captured = capsys.readouterr()
+        return Ended(int(ended.value.code or 0), captured.out, captured.err)
+
+    return command
+
+
+def test_a_clean_run_ends_with_0_and_says_what_held(faultline):
+    ended = faultline("run", *CALM, "--seed", "1")
+    assert ended.code == 0
+    assert "No violation" in ended.out
+    assert Path("store/runs/consistent-core.register.calm.1/verdict.json").is_file()
+
+
+def test_a_violation_ends_with_1_and_prints_how_to_see_it_again(faultline, violating_seed):
+    ended = faultline("run", "--system", "consistent-core", "--mutant", "stale-read", "--seed", str(violating_seed))
+    assert ended.code == 1
+    replay = next(line for line in ended.out.splitlines() if "faultline replay " in line)
+    folder = replay.split("faultline replay ")[1].strip()
+    again = faultline("replay", folder)
+    assert again.code == 1
+    assert "the same history byte for byte" in again.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("run", "--system", "consistent-cor"), "Did you mean consistent-core?"),
+        (("run", "--workload", "registr"), "Did you mean register?"),
+        (("run", "--faults", "leadershp"), "Did you mean leadership?"),
+        (("run", "--mutant", "stale-raed"), "Did you mean stale-read?"),
+        (("run", "--option", "read_mode=psychic"), "Choose one of"),
+        (("run", "--option", "read_mode"), "--option name=value"),
+        (("run", "--option", "reed_mode=log"), "Did you mean read_mode?"),
+        (("run", "--mutant", "wall-clock-lease", "--option", "read_mode=log"), "Leave read_mode out"),
+        (("run", "--nodes", "0"), "Use --nodes 3 or 5"),
+        (("run", "--duration", "-3"), "Give --duration in seconds"),
+        (("run", "--seed", "-1"), "whole numbers from 0"),
+        (("campaign", "--seeds", "9..3"), "3..9"),
+        (("campaign", "--plan", "no-such-plan"), "no campaign plan"),
+        (("check", "no-such-file.log", "--format", "jepsen-log"), "no-such-file.log"),
+        (("replay", "nowhere"), "no run.json"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_bad_input_ends_with_2_one_sentence_and_a_next_step(faultline, arguments, sentence):
+    ended = faultline(*arguments)
+    assert ended.code == 2
+    assert sentence in ended.err
+    assert "Traceback" not in ended.err
+    assert ended.out == ""
+
+
+@pytest.mark.parametrize(
+    "arguments", [("run", "--no-such-flag"), ("run", "--seed", "seven"), ("list", "gremlins"), ("fly",)]
+)
+def test_unusable_flags_end_with_2(faultline, arguments):
+    assert faultline(*arguments).code == 2
+
+
+def test_a_run_whose_faults_met_no_operation_is_vacuous_and_ends_with_3(faultline):
+    ended = faultline("run", "--faults", "kill", "--duration", "3", "--operations", "1", "--workers", "2")
+    assert ended.code == 3, ended.out
+
+
+def test_a_store_that_cannot_be_written_ends_with_4(faultline):
+    Path("in-the-way").write_text("a file")
+    ended = faultline("run", *CALM, "--store", "in-the-way/below")
+    assert ended.code == 4
+    assert "--store" in ended.err
+    assert "Traceback" not in ended.err
+
+
+def test_an_interrupted_run_is_checked_reported_and_ends_with_130(faultline, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("faultline.harness.fault_schedule.FaultSchedule.heal", interrupt)
+    ended = faultline("run", *CALM)
+    assert ended.code == 130
+    folder = Path("store/runs/consistent-core.register.calm.0")
+    assert (folder / "verdict.json").is_file() and (folder / "report.html").is_file()
+    assert (folder / "history.jsonl").read_bytes().count(b"\n") > 10
+
+
+def test_an_interrupt_anywhere_else_ends_with_130_and_one_sentence(faultline, monkeypatch):
+    def interrupt(*_positional, **_named):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("faultline.cli.single_run.run_simulated", interrupt)
+    ended = faultline("run", *CALM)
+    assert ended.code == 130
+    assert "kept" in ended.err
+
+
+def test_a_replay_that_does_not_come_out_the_same_ends_with_4_and_says_so(faultline):
+    faultline("run", *CALM, "--seed", "2")
+    history = Path("store/runs/consistent-core.register.calm.2/history.jsonl")
+    history.write_bytes(history.read_bytes().replace(b'"ok"', b'"info"', 1))
+    ended = faultline("replay", str(history.parent))
+    assert ended.code == 4
+    assert "NOT reproduced" in ended.out
+
+
+def test_json_is_one_document_on_standard_output(faultline):
+    ended = faultline("run", *CALM, "--seed", "3", "--json")
+    document = json.loads(ended.out)
+    assert document["verdict"] == "pass"
+    assert document["seed"] == 3
+
+
+@pytest.mark.parametrize("what", ["systems", "workloads", "faults", "checkers", "mutants", "patterns"])
+def test_every_listing_is_readable_and_machine_readable(faultline, what):
+    plain = faultline("list", what)
+    entries = json.loads(faultline("list", what, "--json").out)
+    assert plain.code == 0
+    assert len(entries) == len(plain.out.splitlines()) > 0
+    assert all(entry["name"] and entry["summary"] for entry in entries)
+
+
+def test_all_thirty_patterns_are_listed(faultline):
+    assert len(json.loads(faultline("list", "patterns", "--json").out)) == 30
+
+
+def test_help_imports_nothing_heavy():
+    script = (
+        "import sys\n"
+        "from faultline.cli.main import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "heavy = {'pyspark', 'paramiko', 'pyarrow', 'numpy', 'jinja2', 'hypothesis', 'pytest', 'rich'} & set(sys.modules)\n"
+        "sys.exit(f'imported {sorted(heavy)}' if heavy else 0)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_the_module_is_the_same_command():
+    ended = subprocess.run(
+        [sys.executable, "-m", "faultline.cli", "--version"], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert ended.stdout.startswith("faultline, version ")
