@@ -200,7 +200,7 @@ def test_a_missing_segment_is_noticed(missing: str) -> None:
     storage = MemoryStorage()
     _filled(storage, 7)
     storage.delete(missing)
-    with pytest.raises(CorruptLog, match="entries are missing"):
+    with pytest.raises(CorruptLog, match="does not join"):
         _log(storage)
 
 
@@ -209,6 +209,14 @@ def test_a_segment_that_lost_its_end_is_noticed_when_later_ones_have_entries() -
     _filled(storage, 7)
     storage.put("wal_3.log", storage.read("wal_3.log")[:-1])
     with pytest.raises(CorruptLog, match=r"wal_5\.log"):
+        _log(storage)
+
+
+def test_bytes_that_are_no_record_between_two_segments_are_noticed() -> None:
+    storage = MemoryStorage()
+    _filled(storage, 7)
+    storage.put("wal_3.log", storage.read("wal_3.log") + b"?")
+    with pytest.raises(CorruptLog, match="does not join"):
         _log(storage)
 
 
@@ -228,6 +236,15 @@ def test_bytes_that_change_while_the_log_is_open_are_noticed_when_read() -> None
     storage.damage("wal_1.log", 9)
     with pytest.raises(CorruptLog, match="byte 0"):
         log.read_from(1)
+
+
+def test_what_a_killed_process_left_unflushed_is_flushed_before_it_counts() -> None:
+    storage = MemoryStorage()
+    log = _log(storage)
+    log.append(_payload(1))
+    assert _log(storage).last_index == 1
+    storage.crash(keep_nothing)
+    assert _log(storage).last_index == 1
 
 
 def test_a_log_takes_no_entries_before_it_is_recovered() -> None:

@@ -93,6 +93,8 @@ class GenerationClock:
             if has_record_after(data, _SALT, self._size):
                 raise CorruptLog(f"{self._file}: the record at byte {self._size} changed after it was written.")
             self._storage.truncate(self._file, self._size)
+        if data:
+            # What a killed process had written but not flushed counts from now on, so it is flushed.
             self._storage.fsync(self._file)
         if positions:
             last = msgspec.msgpack.decode(read_record(data, _SALT, positions[-1]) or b"", type=_Promise)

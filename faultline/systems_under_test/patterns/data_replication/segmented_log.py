@@ -121,16 +121,19 @@ class SegmentedLog:
         """Find the segments on disk, drop what a crash left torn, and open the last one. Raises `CorruptLog`.
 
         Nothing is changed on disk before everything has been read, so a log that is refused can still be examined, and
-        a crash during recovery does no harm. What is dropped is dropped durably: a later append must not follow it.
+        a crash during recovery does no harm. What is dropped is dropped durably, as a later append must not follow it;
+        what is kept is made durable.
         """
-        kept, leftover, torn = self._sort_out([self._load(base, file) for base, file in self._files_in_order()])
+        loaded = [self._load(base, file) for base, file in self._files_in_order()]
+        kept, leftover, torn = self._sort_out(loaded)
         for segment in leftover:
             self._storage.delete(segment.file)
         self._segments = kept or [Segment(FIRST_INDEX, file_name(self._name, FIRST_INDEX))]
         open_segment = self._segments[-1]
         if torn:
             self._storage.truncate(open_segment.file, open_segment.size)
-        if torn or leftover:
+        if loaded:
+            # Bytes that a killed process had written but not flushed are read like any others; they count from now on.
             self._storage.fsync(open_segment.file)
         self._dirty = self._truncated = False
         self._refusal = ""
@@ -259,7 +262,9 @@ class SegmentedLog:
                 kept.append(segment)
                 torn = damaged
             elif segment.positions or not kept:
-                raise CorruptLog(f"{segment.file}: the log before it ends at {expected - 1}; entries are missing.")
+                raise CorruptLog(
+                    f"{segment.file} does not join the log before it, which is readable to {expected - 1}."
+                )
             else:
                 leftover.append(segment)
         return kept, leftover, torn
