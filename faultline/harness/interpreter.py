@@ -105,9 +105,12 @@ class Interpreter:
 
     def _invoke(self, draft: Draft, now_us: int) -> Dispatch:
         worker = draft.worker
-        bit = 2 << worker
+        bit = 1 << (worker + 1)
         if not self._free & bit:
-            raise HarnessError(f"The generator gave worker {worker} an operation while it is busy or does not exist.")
+            raise HarnessError(
+                f"The generator gave worker {worker} an operation at {now_us} us while it is busy or no client.",
+                "A draft that names its worker must name a free one of its context.",
+            )
         self._free ^= bit
         self._count += 1
         self._chance = chance_of(self._seed, self._count)
@@ -132,7 +135,7 @@ class Interpreter:
             )
         self._history.complete(open_row, outcome, now_us)
         self._rows[worker] = _IDLE
-        self._free |= 2 << worker
+        self._free |= 1 << (worker + 1)
         if self._listens:
             self._tell(worker, open_row, outcome, now_us)
         if outcome.kind != "info":

@@ -33,7 +33,7 @@ from faultline.harness.generator.chance import below, chance_of_text
 from faultline.harness.generator.core import EMPTY, PENDING, Offer
 from faultline.harness.workload import Checker
 
-__all__ = ["Register", "RegisterShape"]
+__all__ = ["OneRegister", "Register", "RegisterShape"]
 
 INTERVAL_US = 18_500
 """The usual distance of operations: 200 of them take the 4 s of a simulated run, and a second has some 50."""

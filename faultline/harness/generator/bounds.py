@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from faultline.harness.generator.core import EMPTY, Context, Draft, Event, Generator, Offer, Pending
 
-__all__ = ["limit", "once", "time_limit", "until_ok"]
+__all__ = ["Limit", "TimeLimit", "UntilOk", "limit", "once", "time_limit", "until_ok"]
 
 
 class Limit(Generator, frozen=True, gc=False):

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 
 from faultline.harness.generator.core import EMPTY, PENDING, Context, Draft, Event, Generator, Offer, Pending
 
-__all__ = ["any_of", "choose", "flip_flop", "mix", "updated"]
+__all__ = ["AnyOf", "Children", "FlipFlop", "Mix", "any_of", "choose", "flip_flop", "mix", "replaced", "updated"]
 
 _MIX_SALT = 0xA076_1D64_78BD_642F
 _ANY_SALT = 0xE703_7ED1_A0B4_28DB

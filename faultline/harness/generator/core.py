@@ -34,6 +34,7 @@ __all__ = [
     "PENDING",
     "Context",
     "Draft",
+    "Empty",
     "Event",
     "Generator",
     "Offer",

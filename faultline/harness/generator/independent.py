@@ -24,7 +24,7 @@ from faultline.harness.generator.core import (
     worker_mask,
 )
 
-__all__ = ["independent"]
+__all__ = ["Independent", "independent"]
 
 _GROUP_SALT = 0x1D8E_4E27_C47D_124F
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from faultline.harness.generator.core import EMPTY, PENDING, Context, Draft, Event, Generator, Offer, Pending, assigned
 
-__all__ = ["emit", "fault", "function", "sleep", "unfold"]
+__all__ = ["Emit", "Function", "Sleep", "Unfold", "emit", "fault", "function", "sleep", "unfold"]
 
 State = TypeVar("State")
 
@@ -96,7 +96,7 @@ def unfold(step: Callable[[Context, State], tuple[Draft, State] | None], state: 
 
 
 class Sleep(Generator, frozen=True, gc=False):
-    """Waits `duration_us` from the moment it is first asked, then is exhausted."""
+    """Waits `duration_us` from the moment it is first asked while a worker is free, then is exhausted."""
 
     duration_us: int
     until_us: int | None = None
@@ -104,11 +104,16 @@ class Sleep(Generator, frozen=True, gc=False):
     def op(self, context: Context) -> Offer:
         """Pending until the time has come."""
         if self.until_us is None:
+            if not context.free:
+                return PENDING, self
             until_us = context.time_us + self.duration_us
             return Pending(until_us), Sleep(self.duration_us, until_us)
         return (None, EMPTY) if context.time_us >= self.until_us else (Pending(self.until_us), self)
 
 
 def sleep(duration_us: int) -> Generator:
-    """No operation for `duration_us`: a rest between the generators of a sequence."""
+    """No operation for `duration_us`: a rest between the generators of a sequence.
+
+    It begins when a worker has nothing to do, so a rest after a fault begins when the fault has ended.
+    """
     return Sleep(duration_us)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from faultline.harness.generator.core import EMPTY, PENDING, Context, Event, Generator, Offer
 
-__all__ = ["cycle", "phases", "sequence", "synchronize"]
+__all__ = ["Cycle", "Sequence", "Synchronize", "cycle", "phases", "sequence", "synchronize"]
 
 
 class Sequence(Generator, frozen=True, gc=False):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from faultline.harness.generator.core import EMPTY, Context, Draft, Event, Generator, Offer
 
-__all__ = ["stagger"]
+__all__ = ["Stagger", "stagger"]
 
 _STAGGER_SALT = 0x8EBC_6AF0_9C88_C6E3
 

@@ -9,14 +9,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from faultline.harness.generator.core import EMPTY, FOREVER, PENDING, Context, Draft, Generator, Offer, members
+from faultline.harness.generator.core import (
+    EMPTY,
+    FOREVER,
+    PENDING,
+    Context,
+    Draft,
+    Generator,
+    Offer,
+    members,
+    worker_mask,
+)
 from faultline.harness.plan import PlannedOperation
 
 __all__ = ["Scheduled", "scheduled"]
 
 
 class Scheduled(Generator, frozen=True, gc=False):
-    """`queues[w]` are worker w's drafts, `cursors[w]` the next one, `due_us[w]` its time (`FOREVER`: none left)."""
+    """`queues[w]` are worker w's drafts, `cursors[w]` the next one, `due_us[w]` its time (`FOREVER`: none left).
+
+    `mask` are the workers that have a queue: a run may have more of them than its plan uses.
+    """
 
     listens: ClassVar[bool] = False
 
@@ -24,12 +37,13 @@ class Scheduled(Generator, frozen=True, gc=False):
     cursors: tuple[int, ...]
     due_us: tuple[int, ...]
     left: int
+    mask: int
 
     def op(self, context: Context) -> Offer:
         """The earliest draft of a free worker; the lowest worker of those due together."""
         due_us = self.due_us
         best, best_us = -1, FOREVER
-        for worker in members(context.free):
+        for worker in members(context.free & self.mask):
             at_us = due_us[worker]
             if at_us < best_us:
                 best, best_us = worker, at_us
@@ -44,6 +58,7 @@ class Scheduled(Generator, frozen=True, gc=False):
             (*self.cursors[:best], following, *self.cursors[best + 1 :]),
             (*due_us[:best], next_us, *due_us[best + 1 :]),
             self.left - 1,
+            self.mask,
         )
         return draft, after
 
@@ -58,7 +73,8 @@ def scheduled(operations: Sequence[PlannedOperation], *, workers: int = 0) -> Ge
     for row in sorted(operations, key=_at_us):
         queues[row.worker].append(Draft(row.f, row.key, row.value, row.worker, row.at_us))
     due_us = tuple(queue[0].at_us if queue else FOREVER for queue in queues)
-    return Scheduled(tuple(map(tuple, queues)), (0,) * len(queues), due_us, len(operations))
+    mask = worker_mask(range(len(queues)))
+    return Scheduled(tuple(map(tuple, queues)), (0,) * len(queues), due_us, len(operations), mask)
 
 
 def _at_us(operation: PlannedOperation) -> int:

@@ -70,14 +70,14 @@ def _drive(
     while True:
         offer, following = generator.op(Context(now_us, chance, free, mask))
         next_us = flying[0][0] if flying else FOREVER
-        if offer is None or (offer.at_us >= end_us and next_us >= end_us):
+        if offer is None or min(offer.at_us, next_us) >= min(end_us, FOREVER - 1):
             break
         if type(offer) is Draft:
             if offer.at_us < next_us:
                 generator, now_us = following, max(now_us, offer.at_us)
                 steps.append(("invoke", now_us, offer))
                 heappush(flying, (now_us + duration(offer), count, complete(offer, count), offer))
-                free &= ~(2 << offer.worker)
+                free &= ~(1 << (offer.worker + 1))
                 count += 1
                 chance = chance_of(seed, count)
                 continue
@@ -86,13 +86,13 @@ def _drive(
             if offer.at_us < next_us:
                 now_us = offer.at_us
                 continue
-        if next_us == FOREVER:
-            raise _stuck(now_us)
         now_us, _, kind, draft = heappop(flying)
-        free |= 2 << draft.worker
+        free |= 1 << (draft.worker + 1)
         steps.append((kind, now_us, draft))
         event = Event(kind, draft.worker, draft.f, draft.key, draft.value, None, now_us)
         generator = generator.update(Context(now_us, chance, free, mask), event)
+    if offer is not None and offer.at_us == FOREVER and not flying:
+        raise _stuck(now_us)
     steps += [(kind, at_us, draft) for at_us, _, kind, draft in sorted(flying, key=lambda flight: flight[:2])]
     return steps
 

@@ -12,7 +12,7 @@ from faultline.harness.generator.choice import any_of, choose
 from faultline.harness.generator.core import EMPTY, Context, Event, Generator, Offer, members, worker_mask
 from faultline.harness.operation import NEMESIS
 
-__all__ = ["clients", "each_thread", "nemesis", "on_workers", "reserve", "split"]
+__all__ = ["EachThread", "OnWorkers", "Reserve", "clients", "each_thread", "nemesis", "on_workers", "reserve", "split"]
 
 _NEMESIS_MASK = worker_mask([NEMESIS])
 _RESERVE_SALT = 0x5895_65D9_5C1B_7F45

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from faultline.harness.generator.core import Context, Draft, Event, Generator, Offer
 
-__all__ = ["map_operations"]
+__all__ = ["Map", "map_operations"]
 
 
 class Map(Generator, frozen=True, gc=False):
