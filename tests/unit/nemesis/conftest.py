@@ -1,0 +1,113 @@
+"""A fault port that remembers, so that nemeses can be tried without a world."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from faultline.harness.world.faults import CAPABILITIES, LinkQuality
+from faultline.harness.world.ports import Link, NodeId
+
+
+class FakePort:
+    """Implements `FaultPort` on plain sets. `deaf` names actions that do nothing, as a broken world's would."""
+
+    def __init__(self, nodes: tuple[str, ...] = ("athens", "byzantium", "cyrene", "delphi", "ephesus")) -> None:
+        self.nodes = tuple(map(NodeId, nodes))
+        self.capabilities = frozenset(CAPABILITIES)
+        self.leads: NodeId | None = NodeId(nodes[1]) if len(nodes) > 1 else NodeId(nodes[0])
+        self.deaf: set[str] = set()
+        self.cuts: set[Link] = set()
+        self.qualities: dict[Link, LinkQuality] = {}
+        self.dead: set[NodeId] = set()
+        self.paused: set[NodeId] = set()
+        self.offsets_us: dict[NodeId, int] = {}
+        self.rates_ppm: dict[NodeId, int] = {}
+
+    def is_healthy(self) -> bool:
+        """Is nothing broken?"""
+        broken = (self.cuts, self.qualities, self.dead, self.paused, self.offsets_us, self.rates_ppm)
+        return not any(broken)
+
+    def leader(self) -> NodeId | None:
+        return self.leads
+
+    def role(self, node: NodeId) -> str:
+        return "leader" if node == self.leads else "follower"
+
+    def cut(self, links: Iterable[Link]) -> None:
+        if "cut" not in self.deaf:
+            self.cuts |= set(links)
+
+    def restore(self, links: Iterable[Link]) -> None:
+        if "restore" not in self.deaf:
+            self.cuts -= set(links)
+
+    def is_cut(self, link: Link) -> bool:
+        return link in self.cuts
+
+    def degrade(self, links: Iterable[Link], quality: LinkQuality) -> None:
+        if "degrade" in self.deaf:
+            return
+        for link in links:
+            self.qualities.pop(link, None)
+            if quality != LinkQuality():
+                self.qualities[link] = quality
+
+    def quality(self, link: Link) -> LinkQuality:
+        return self.qualities.get(link, LinkQuality())
+
+    def kill(self, node: NodeId) -> None:
+        if "kill" not in self.deaf:
+            self.dead.add(node)
+
+    def restart(self, node: NodeId) -> None:
+        if "restart" not in self.deaf:
+            self.dead.discard(node)
+
+    def is_alive(self, node: NodeId) -> bool:
+        return node not in self.dead
+
+    def pause(self, node: NodeId) -> None:
+        if "pause" not in self.deaf:
+            self.paused.add(node)
+
+    def resume(self, node: NodeId) -> None:
+        assert node not in self.dead, "a dead node cannot be resumed"
+        if "resume" not in self.deaf:
+            self.paused.discard(node)
+
+    def is_paused(self, node: NodeId) -> bool:
+        return node in self.paused
+
+    def step_clock(self, node: NodeId, delta_us: int) -> None:
+        if "step_clock" not in self.deaf:
+            self.offsets_us[node] = self.offsets_us.get(node, 0) + delta_us
+
+    def drift_clock(self, node: NodeId, rate_ppm: int) -> None:
+        if "drift_clock" not in self.deaf:
+            self.rates_ppm[node] = rate_ppm
+
+    def reset_clock(self, node: NodeId) -> None:
+        if "reset_clock" not in self.deaf:
+            self.offsets_us.pop(node, None)
+            self.rates_ppm.pop(node, None)
+
+    def clock_offset_us(self, node: NodeId) -> int:
+        return self.offsets_us.get(node, 0)
+
+    def clock_rate_ppm(self, node: NodeId) -> int:
+        return self.rates_ppm.get(node, 0)
+
+
+@pytest.fixture
+def port() -> FakePort:
+    """Five healthy nodes, led by `byzantium`."""
+    return FakePort()
+
+
+@pytest.fixture
+def lone_port() -> FakePort:
+    """A cluster of one."""
+    return FakePort(("athens",))

@@ -1,0 +1,201 @@
+"""Processes, clocks, packets, and the final heal: they bite, they prove it, they end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from faultline.harness.plan import PlannedFault
+from faultline.harness.world.faults import CAPABILITIES, LinkQuality
+from faultline.nemesis import NEMESES, heal_everything
+
+ACTIONS = {
+    "partition": "cut",
+    "kill": "kill",
+    "pause": "pause",
+    "clock-step": "step_clock",
+    "clock-strobe": "step_clock",
+    "clock-drift": "drift_clock",
+    "packet-loss": "degrade",
+    "packet-delay": "degrade",
+    "packet-duplicate": "degrade",
+}
+TARGETS = ("leader", "follower", "one", "minority", "majority", "all", "ephesus")
+
+
+def start(port: Any, kind: str, target: str = "one", at_us: int = 0, **argument: Any) -> Any:
+    return NEMESES[kind].start(port, PlannedFault(kind, at_us, 1, target, argument), 3)
+
+
+def test_every_kind_is_tried_here() -> None:
+    assert set(NEMESES) == set(ACTIONS)
+
+
+@pytest.mark.parametrize("kind", NEMESES)
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_fault_bites_proves_it_and_ends_without_a_trace(port: Any, kind: str, target: str) -> None:
+    nemesis = NEMESES[kind]
+    injection = start(port, kind, target)
+    assert nemesis.verify(port, injection) is None
+    assert not port.is_healthy()
+    assert injection.nodes
+    assert injection.description
+    for count in range(3):
+        nemesis.tick(port, injection, count)
+    nemesis.stop(port, injection)
+    assert port.is_healthy()
+    nemesis.stop(port, injection)
+    assert port.is_healthy()
+
+
+@pytest.mark.parametrize("kind", NEMESES)
+def test_a_fault_that_does_not_bite_is_told(port: Any, kind: str) -> None:
+    port.deaf.add(ACTIONS[kind])
+    assert NEMESES[kind].verify(port, start(port, kind)) is not None
+
+
+@pytest.mark.parametrize("kind", NEMESES)
+def test_a_kind_needs_only_capabilities_that_exist(kind: str) -> None:
+    assert NEMESES[kind].needs <= set(CAPABILITIES)
+    assert NEMESES[kind].kind == kind
+    assert NEMESES[kind].summary
+
+
+def test_the_leader_is_killed_and_restarted(port: Any) -> None:
+    injection = start(port, "kill", "leader")
+    assert port.dead == {"byzantium"}
+    assert "killed byzantium" in injection.description
+    NEMESES["kill"].stop(port, injection)
+    assert not port.dead
+
+
+def test_a_kill_within_a_kill_brings_back_only_its_own(port: Any) -> None:
+    first = start(port, "kill", "minority")
+    down = set(port.dead)
+    second = start(port, "kill", "all", at_us=5)
+    assert len(port.dead) == 5
+    NEMESES["kill"].stop(port, second)
+    assert port.dead == down
+    NEMESES["kill"].stop(port, first)
+    assert not port.dead
+
+
+def test_a_node_that_is_down_is_not_paused_but_another_one(port: Any) -> None:
+    port.dead = {"byzantium"}
+    injection = start(port, "pause", "leader")
+    assert len(port.paused) == 1
+    assert port.paused.isdisjoint(port.dead)
+    assert "no leader was up" in injection.description
+
+
+def test_when_nobody_is_up_nobody_is_hit_and_that_is_said(port: Any) -> None:
+    port.dead = set(port.nodes)
+    injection = start(port, "pause", "one")
+    assert injection.nodes == ()
+    assert "no node was up" in injection.description
+    assert NEMESES["pause"].verify(port, injection) is None
+    NEMESES["pause"].stop(port, injection)
+    assert port.dead == set(port.nodes)
+
+
+def test_a_named_node_that_is_down_is_not_replaced(port: Any) -> None:
+    port.dead = {"athens"}
+    injection = start(port, "kill", "athens")
+    assert injection.nodes == ()
+    assert "athens was not up" in injection.description
+
+
+def test_a_paused_node_that_was_killed_meanwhile_is_left_dead(port: Any) -> None:
+    injection = start(port, "pause", "athens")
+    port.dead, port.paused = {"athens"}, set()
+    NEMESES["pause"].stop(port, injection)
+    assert port.dead == {"athens"}
+
+
+def test_a_strobe_goes_back_and_forth(port: Any) -> None:
+    injection = start(port, "clock-strobe", "athens", delta_us=-300_000)
+    offsets = [port.clock_offset_us("athens")]
+    for count in range(4):
+        NEMESES["clock-strobe"].tick(port, injection, count)
+        offsets.append(port.clock_offset_us("athens"))
+    assert offsets == [-300_000, 0, -300_000, 0, -300_000]
+    assert NEMESES["clock-strobe"].tick_us > 0
+
+
+def test_a_step_is_proved_by_its_distance_not_by_the_clock_being_wrong(port: Any) -> None:
+    port.offsets_us = {"athens": 900_000}
+    port.deaf.add("step_clock")
+    problem = NEMESES["clock-step"].verify(port, start(port, "clock-step", "athens", delta_us=900_000))
+    assert problem is not None
+    assert "moved by 0 us" in problem
+
+
+@pytest.mark.parametrize(
+    ("kind", "argument", "quality"),
+    [
+        ("packet-loss", {"loss": 0.4}, LinkQuality(loss=0.4)),
+        ("packet-delay", {"delay_us": 7_000, "jitter_us": 30}, LinkQuality(delay_us=7_000, jitter_us=30)),
+        ("packet-duplicate", {"duplicate": 0.9}, LinkQuality(duplicate=0.9)),
+    ],
+)
+def test_packets_fare_as_the_arguments_say(
+    port: Any, kind: str, argument: dict[str, Any], quality: LinkQuality
+) -> None:
+    start(port, kind, "athens", **argument)
+    assert set(port.qualities.values()) == {quality}
+    assert set(port.qualities) == {link for link in links(port) if "athens" in link}
+
+
+def links(port: Any) -> list[tuple[str, str]]:
+    return [(one, other) for one in port.nodes for other in port.nodes if one != other]
+
+
+def test_a_packet_fault_within_another_leaves_it_as_it_was(port: Any) -> None:
+    first = start(port, "packet-loss", "athens")
+    before = dict(port.qualities)
+    second = start(port, "packet-delay", "all", at_us=5)
+    assert NEMESES["packet-delay"].verify(port, second) is None
+    NEMESES["packet-delay"].stop(port, second)
+    assert port.qualities == before
+    NEMESES["packet-loss"].stop(port, first)
+    assert port.is_healthy()
+
+
+def wreck(port: Any) -> None:
+    port.cuts = {("athens", "byzantium"), ("cyrene", "delphi")}
+    port.qualities = {("athens", "cyrene"): LinkQuality(loss=0.5)}
+    port.dead, port.paused = {"athens"}, {"cyrene", "delphi"}
+    port.offsets_us, port.rates_ppm = {"byzantium": 5_000_000}, {"athens": 100_000}
+
+
+def test_the_final_heal_undoes_whatever_was_done(port: Any) -> None:
+    wreck(port)
+    assert heal_everything(port) == []
+    assert port.is_healthy()
+    assert heal_everything(port) == []
+
+
+@pytest.mark.parametrize(
+    ("action", "problem"),
+    [
+        ("restore", "athens->byzantium is still cut"),
+        ("degrade", "athens->cyrene is still degraded"),
+        ("restart", "athens does not run"),
+        ("resume", "cyrene is still paused"),
+        ("reset_clock", "wall clock of byzantium is 5000000 us off"),
+    ],
+)
+def test_the_final_heal_tells_what_would_not_heal(port: Any, action: str, problem: str) -> None:
+    wreck(port)
+    port.deaf.add(action)
+    assert any(problem in told for told in heal_everything(port))
+
+
+def test_the_final_heal_leaves_alone_what_the_world_cannot_break(port: Any) -> None:
+    port.capabilities = frozenset({"kill"})
+    port.cuts = {("athens", "byzantium")}
+    port.dead = {"athens"}
+    assert heal_everything(port) == []
+    assert port.cuts
+    assert not port.dead
