@@ -1,4 +1,4 @@
-"""However a local run ends, its processes, sockets and threads are gone, and a cluster that fails says where to look."""
+"""However a local run ends, its processes, sockets and threads are gone; a cluster that fails says where to look."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The clock port: steps and drift as asked for, a monotonic clock that never goes back, settings that outlive a restart."""
+"""The clock port: steps and drift as asked for, a monotonic clock that never goes back, settings that survive."""
 
 from __future__ import annotations
 

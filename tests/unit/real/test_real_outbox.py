@@ -100,7 +100,7 @@ def test_only_what_the_finished_round_covers_leaves() -> None:
 
 def test_a_disk_that_refuses_is_reported_and_nothing_leaves() -> None:
     async def scenario(bench: Bench) -> None:
-        def refuse(commits: Sequence[Commit]) -> None:
+        def refuse(_commits: Sequence[Commit]) -> None:
             raise OSError("no space left on device")
 
         bench.outbox._carry_out = refuse
@@ -109,4 +109,5 @@ def test_a_disk_that_refuses_is_reported_and_nothing_leaves() -> None:
         await settled(lambda: bool(bench.failures))
 
     bench = on_bench(scenario)
-    assert bench.left == [] and isinstance(bench.failures[0], OSError)
+    assert bench.left == []
+    assert isinstance(bench.failures[0], OSError)

@@ -46,7 +46,7 @@ class Bench:
             self.server = None
 
     def accept(self) -> InboundConnection:
-        connection = InboundConnection(self.hello, lambda name, payload: self.arrived.append(payload), self.gone)
+        connection = InboundConnection(self.hello, lambda _name, payload: self.arrived.append(payload), self.gone)
         self.inbound.append(connection)
         return connection
 
@@ -198,7 +198,7 @@ def test_messages_to_a_dead_target_are_lost_and_do_not_come_back_from_the_past()
 
 def test_a_mesh_has_one_proxy_per_directed_link_with_an_address_of_its_own() -> None:
     async def addresses() -> list[Address]:
-        mesh = ProxyMesh(map(NodeId, "abc"), lambda node: None, seed=0)
+        mesh = ProxyMesh(map(NodeId, "abc"), lambda _node: None, seed=0)
         await mesh.listen()
         found = [address for node in "abc" for address in mesh.addresses(NodeId(node)).values()]
         await mesh.close()

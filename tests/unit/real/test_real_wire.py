@@ -39,7 +39,7 @@ def test_a_payload_that_is_no_message_of_the_system_is_refused() -> None:
 
 
 def test_a_system_whose_messages_cannot_be_told_apart_is_refused_with_advice() -> None:
-    with pytest.raises(HarnessError, match="told apart.*tag"):
+    with pytest.raises(HarnessError, match="told apart"):
         MessageCodec((Untagged, AlsoUntagged))
 
 

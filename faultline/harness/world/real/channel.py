@@ -14,7 +14,7 @@ from collections.abc import Callable
 from faultline.harness.world.framing import FrameDecoder, FrameError
 from faultline.harness.world.real.wire import WireError, decode_hello, encode_hello
 
-__all__ = ["HOST", "WRITE_BUFFER_BYTES_MAX", "Address", "InboundConnection", "OutgoingChannel"]
+__all__ = ["HOST", "WRITE_BUFFER_BYTES_MAX", "Address", "InboundConnection", "OutgoingChannel", "takes_more"]
 
 HOST = "127.0.0.1"
 """The address everything in the local world listens on; only the ports differ."""
@@ -27,6 +27,11 @@ WRITE_BUFFER_BYTES_MAX = 16 * 1024 * 1024
 
 _BACKOFF_S_MIN = 0.01
 _BACKOFF_S_MAX = 0.16
+
+
+def takes_more(transport: asyncio.Transport) -> bool:
+    """Is the connection up, and does its other end read?"""
+    return not transport.is_closing() and transport.get_write_buffer_size() <= WRITE_BUFFER_BYTES_MAX
 
 
 class _ChannelProtocol(asyncio.Protocol):
@@ -69,7 +74,7 @@ class OutgoingChannel:
     def send(self, frame: bytes) -> None:
         """Send `frame`, or lose it when the peer cannot be reached."""
         if self._transport is not None:
-            if self._transport.get_write_buffer_size() <= WRITE_BUFFER_BYTES_MAX:
+            if takes_more(self._transport):
                 self._transport.write(frame)
                 return
         elif self._connecting:
@@ -155,7 +160,7 @@ class InboundConnection(asyncio.Protocol):
 
     def send(self, frame: bytes) -> None:
         """Send `frame` back to the caller; lost when the caller does not read."""
-        if self.transport is not None and self.transport.get_write_buffer_size() <= WRITE_BUFFER_BYTES_MAX:
+        if self.transport is not None and takes_more(self.transport):
             self.transport.write(frame)
 
     def close(self) -> None:

@@ -18,7 +18,7 @@ from functools import partial
 from faultline.harness.world.faults import LinkQuality
 from faultline.harness.world.framing import FrameDecoder, FrameError, encode_frame
 from faultline.harness.world.ports import Link, NodeId
-from faultline.harness.world.real.channel import HOST, WRITE_BUFFER_BYTES_MAX, Address
+from faultline.harness.world.real.channel import HOST, Address, takes_more
 from faultline.harness.world.weather import DRAW_RANGE, draw, salt, uniform
 
 __all__ = ["LinkCounters", "LinkProxy", "ProxyMesh"]
@@ -202,7 +202,7 @@ class _Passage(asyncio.Protocol):
         if self._proxy.cut:
             # The link was cut while the message was held back.
             counters.swallowed += copies
-        elif self._target.get_write_buffer_size() > WRITE_BUFFER_BYTES_MAX:
+        elif not takes_more(self._target):
             counters.overflowed += copies
         else:
             self._target.write(frame * copies)

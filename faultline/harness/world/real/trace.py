@@ -106,7 +106,7 @@ def observe(
         if line.sometimes:
             marks[line.sometimes] = marks.get(line.sometimes, 0) + 1
         elif line.always:
-            sentence = f"{line.always} did not hold: {line.detail}" if line.detail else f"{line.always} did not hold"
+            sentence = f"{line.always} did not hold at {line.node}{': ' + line.detail if line.detail else ''}."
             report(Breach(invariant=line.always, sentence=sentence, time_us=time_us, node=line.node))
         for event_type, invariant in observers.get(line.event, ()):
             invariant.observe(time_us, line.node, msgspec.convert(line.data, event_type), report)
