@@ -20,7 +20,7 @@ from faultline.harness.run_record import FaultInterval, RunRecord
 from faultline.reports.legend import fault_family
 from faultline.reports.selection import MOST_FAULTS, settled_faults
 from faultline.reports.svg import group, hatch_definitions, number, tag
-from faultline.reports.text import count, display_width, duration, shorten, time_point
+from faultline.reports.text import count, display_width, duration, shorten, time_point, value_text
 
 __all__ = ["MOST_POINTS", "LatencyRow", "latency_finding", "latency_svg", "latency_table", "quantile"]
 
@@ -142,7 +142,7 @@ def _slowest_words(points: list[_Point]) -> str:
         return ""
     slowest = max(known, key=lambda point: (point.latency_us or 0, -point.row))
     where = f"at {time_point(slowest.invoke_us)} {'during a fault' if slowest.inside else 'outside faults'}"
-    return f"The slowest answer, to a {slowest.f} {where}, took {duration(slowest.latency_us or 0)}."
+    return f"The slowest answer, to a {value_text(slowest.f, 24)} {where}, took {duration(slowest.latency_us or 0)}."
 
 
 def _unanswered_words(points: list[_Point]) -> str:
@@ -213,10 +213,9 @@ def sampled(points: Sequence[_Point], limit: int = MOST_POINTS) -> list[_Point]:
     if len(points) <= limit:
         return list(points)
     kept = _extremes(points)
-    spare = limit - len(kept)
+    spare = max(0, limit - len(kept))
     rest = [point for point in points if point.row not in kept]
-    step = max(1, math.ceil(len(rest) / max(1, spare)))
-    chosen = kept | {point.row for point in rest[::step]} if spare > 0 else kept
+    chosen = kept | {rest[place * len(rest) // spare].row for place in range(spare)}
     return [point for point in points if point.row in chosen]
 
 
@@ -339,8 +338,8 @@ def _clouds(frame: _Frame, points: Sequence[_Point], shapes: dict[str, str]) -> 
     for f, outcome in sorted(clouds):
         members = clouds[f, outcome]
         path = "".join(_shape(shapes[f], frame.x(p.invoke_us), frame.y(p.latency_us)) for p in members)
-        name = f"{count(len(members), 'point')}: {f}, {outcome}"
-        drawn.append(group(name, tag("path", d=path), class_=f"cloud {outcome}"))
+        name = f"{count(len(members), 'point')}: {value_text(f, 24)}, {outcome}"
+        drawn.append(group(name, tag("path", d=Markup(path)), class_=f"cloud {outcome}"))
     return drawn
 
 

@@ -69,7 +69,9 @@ def operation_label(row: Row, with_key: bool = False, limit: int = 22) -> str:
 def _call(row: Row, limit: int) -> str:
     if row.f == "cas" and isinstance(row.value, list | tuple) and len(row.value) == 2:
         return f"cas {value_text(row.value[0], limit // 2)}→{value_text(row.value[1], limit // 2)}"
-    return row.f if row.value is None else f"{row.f} {value_text(row.value, limit)}"
+    return (
+        value_text(row.f, limit) if row.value is None else f"{value_text(row.f, limit)} {value_text(row.value, limit)}"
+    )
 
 
 def _answer(row: Row, limit: int) -> str:
@@ -82,7 +84,7 @@ def _answer(row: Row, limit: int) -> str:
 
 def operation_sentence(row: Row, decimals: int = 3) -> str:
     """The operation as a sentence: who, what, through which node, when, and what came of it."""
-    node = f" through {visible(row.node)}" if row.node else ""
+    node = f" through {value_text(row.node, 40)}" if row.node else ""
     return f"{client_name(row.process).capitalize()} {_deed(row)}{node}, {_when(row, decimals)}."
 
 
@@ -116,7 +118,7 @@ def _infinitive(row: Row, key: str) -> str:
 
 def _generic(row: Row, key: str) -> str:
     argument = "" if row.value is None else f" {value_text(row.value)}"
-    return f"{visible(row.f)}{_of(' on ', key)}{argument}"
+    return f"{value_text(row.f, 40)}{_of(' on ', key)}{argument}"
 
 
 def _of(preposition: str, key: str) -> str:

@@ -212,9 +212,10 @@ def _overlap(one: _Box, other: _Box) -> bool:
 
 
 def _message_sentence(message: MessageRecord, decimals: int) -> str:
+    way = f"{value_text(message.source, 40)} → {value_text(message.target, 40)}"
     what = value_text(f"{message.name} {message.summary}".strip(), 160)
     end = "lost" if message.receive_us < 0 else f"received {time_point(message.receive_us, decimals)}"
-    return f"{message.source} → {message.target}: {what}, sent {time_point(message.send_us, decimals)}, {end}"
+    return f"{way}: {what}, sent {time_point(message.send_us, decimals)}, {end}"
 
 
 def _head(x1: float, y1: float, x2: float, y2: float, lost: bool) -> Markup:
@@ -308,7 +309,7 @@ def _on_nodes(scene: Scene, fault: FaultInterval) -> list[tuple[float, float]]:
 
 
 def _description(scene: Scene) -> str:
-    lanes = ", ".join(scene.lanes)
+    lanes = ", ".join(shorten(name, 40) for name in scene.lanes)
     faults = "; ".join(fault_sentence(fault, scene.decimals) for fault in scene.faults) or "none"
     return (
         f"{count(len(scene.rows), 'operation')} on the lanes {lanes}, time running rightward. "

@@ -9,9 +9,12 @@ from __future__ import annotations
 from markupsafe import Markup, escape
 
 from faultline.reports.legend import FAULT_FAMILIES
-from faultline.reports.text import visible
+from faultline.reports.text import shorten, visible
 
-__all__ = ["Child", "group", "hatch_definitions", "number", "tag"]
+__all__ = ["LONGEST_TEXT", "Child", "group", "hatch_definitions", "number", "tag"]
+
+LONGEST_TEXT = 1_000
+"""No text of a figure is longer than this many characters, and no attribute that is not `Markup`."""
 
 Child = Markup | str
 """An element (`Markup`), or plain text that still has to be escaped (`str`)."""
@@ -36,8 +39,15 @@ def group(title: str, *children: Child, **attributes: str | float) -> Markup:
     return tag("g", tag("title", title), *children, role="img", aria_label=title, **attributes)
 
 
+def _shown(text: str) -> str:
+    return visible(shorten(text, LONGEST_TEXT))
+
+
 def _attribute(key: str, value: str | float) -> str:
-    text = number(value) if isinstance(value, float | int) else escape(visible(value))
+    if isinstance(value, float | int):
+        text = number(value)
+    else:
+        text = value if isinstance(value, Markup) else escape(_shown(value))
     return f' {_ATTRIBUTE_NAMES.get(key) or key.replace("_", "-")}="{text}"'
 
 
@@ -51,7 +61,7 @@ _ATTRIBUTE_NAMES = {
 
 
 def _content(child: Child) -> str:
-    return str(child) if isinstance(child, Markup) else str(escape(visible(child)))
+    return str(child) if isinstance(child, Markup) else str(escape(_shown(child)))
 
 
 _HATCH_PATHS = {
