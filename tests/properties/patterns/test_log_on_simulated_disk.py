@@ -1,4 +1,4 @@
-"""The segmented log on the simulator's disk: fsyncs lag behind the node, share and overlap, and crashes fall anywhere."""
+"""The segmented log on the simulator's disk: fsyncs lag behind the node and share, and crashes fall anywhere."""
 
 from __future__ import annotations
 

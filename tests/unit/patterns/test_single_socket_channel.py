@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from faultline.systems_under_test.patterns.node_communication.single_socket_channel import (
+    MAX_FRAME_BYTES,
     READ_TIMEOUT_HEARTBEATS,
     ChannelClosed,
     ChannelState,
     FrameDecoder,
-    FrameTooLarge,
+    FrameError,
     OutOfSequence,
     encode_frame,
 )
@@ -41,17 +42,17 @@ def test_a_message_cut_by_a_reset_is_never_seen() -> None:
 
 
 def test_a_length_above_the_limit_breaks_the_connection_for_good() -> None:
-    decoder = FrameDecoder(limit_bytes=10)
-    assert decoder.feed(encode_frame(b"0123456789")) == [b"0123456789"]
-    with pytest.raises(FrameTooLarge, match="11"):
-        decoder.feed(encode_frame(b"0123456789!"))
-    with pytest.raises(FrameTooLarge, match="closed"):
+    decoder = FrameDecoder()
+    assert decoder.feed(encode_frame(b"fine")) == [b"fine"]
+    with pytest.raises(FrameError, match=str(MAX_FRAME_BYTES + 1)):
+        decoder.feed((MAX_FRAME_BYTES + 1).to_bytes(4, "big"))
+    with pytest.raises(FrameError):
         decoder.feed(encode_frame(b"fine"))
 
 
 def test_a_message_above_the_limit_is_not_sent() -> None:
-    with pytest.raises(FrameTooLarge, match="limit of 3"):
-        encode_frame(b"four", limit_bytes=3)
+    with pytest.raises(FrameError, match=str(MAX_FRAME_BYTES)):
+        encode_frame(bytes(MAX_FRAME_BYTES + 1))
 
 
 def _open_channel(now_us: int = 0) -> tuple[ChannelState, int]:

@@ -23,10 +23,10 @@ valid ones is `CorruptLog`.
 
 *Workloads.* `register` with pauses, partitions and kills that force elections.
 
-*Checkers.* The invariant "one leader per generation"; linearizability.
+*Checkers.* Invariants LDR-I1 (one leader per generation), LDR-I2 (one vote), GEN-I1, GEN-I2; linearizability.
 
-*Planted bugs.* Voting twice in a generation and a vote that is not persisted (GEN-M3): subclasses that override
-`_may_vote` or `_persist`.
+*Planted bugs.* `vote-twice`, a subclass that overrides `_may_vote`. A promise that is not written (GEN-M3) would
+override `_persist`.
 
 Sources: Patterns of Distributed Systems ch. 11; Ongaro and Ousterhout, "In Search of an Understandable Consensus
 Algorithm" (2014) §5.1-5.2; Lamport, "Time, Clocks, and the Ordering of Events" (1978). Zab calls it epoch, Kafka

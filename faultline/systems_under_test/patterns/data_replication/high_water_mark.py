@@ -18,9 +18,9 @@ still be replaced, so the replicated log also demands that the entry at the mark
 
 *Workloads.* `register` with partitions and kills of the leader.
 
-*Checkers.* Linearizability; the commit invariants of `consistent-core`.
+*Checkers.* Linearizability; invariants HWM-I1, HWM-I5, LOG-R14.
 
-*Planted bugs.* Committing an entry of an old generation by counting; HWM-M1 to HWM-M9, among them the printed formula,
+*Planted bugs.* `commit-old-generation`. HWM-M1 to HWM-M9 cannot be switched on; among them is the printed formula,
 which is right for odd cluster sizes only.
 
 Deviation from the printed code: it sorts ascending and takes position n/2, which for even n is on half of the members

@@ -18,10 +18,10 @@ nodes. Counting before the own write is durable. A quorum of stored copies alone
 
 *Workloads.* `register`, with partitions of every shape.
 
-*Checkers.* Linearizability; the quorum invariants of `consistent-core`.
+*Checkers.* Linearizability; invariants LDR-I1 and LDR-I3.
 
-*Planted bugs.* `ack-before-quorum`. QRM-M1 to QRM-M6: half instead of a majority, a majority of those alive, repeated
-or failed answers counted.
+*Planted bugs.* `ack-before-quorum`. QRM-M1 to QRM-M6 cannot be switched on: half instead of a majority, a majority of
+those alive, repeated or failed answers counted.
 
 Sources: Patterns of Distributed Systems ch. 10; Gifford, "Weighted Voting for Replicated Data" (SOSP 1979); Howard et
 al., "Flexible Paxos" (2016) for quorums of other sizes (`needed`).

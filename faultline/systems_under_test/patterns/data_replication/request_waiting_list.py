@@ -25,8 +25,9 @@ the monotonic one.
 
 *Checkers.* Linearizability with indefinite outcomes; availability after heal (a leaked wait never answers).
 
-*Planted bugs.* RWL-M1 to RWL-M8: reply after one answer, repeated answers counted, no expiry, mixed units, timeout
-reported as failure, two replies, ids that restart, registration after the send.
+*Planted bugs.* None that can be switched on. RWL-M1 to RWL-M8 name them: reply after one answer, repeated answers
+counted, no expiry, mixed units, timeout reported as failure, two replies, ids that restart, registration after the
+send.
 
 Deviations from the printed code: an error is reported as soon as success is impossible (the sample waits for a quorum
 of errors and never answers two of each out of four); an error for an unknown key is ignored (the sample fails); both

@@ -18,16 +18,17 @@ empty or torn is used again or removed. Files in the same folder that are not se
 
 *Does not tolerate.* A changed or missing record followed by valid ones, in the same file or a later one: `CorruptLog`.
 A changed *last* record looks like a torn write and is dropped (Alagappan et al., "Protocol-Aware Recovery", FAST 2018,
-tell the two apart; this log does not). A disk that makes a new file's name durable before an `fsync` that was asked
-for earlier. A failed write: what is on disk is then unknown, so the log refuses all further writes until it is
-recovered (WAL-R16).
+tell the two apart; this log does not), and a last file that vanished altogether looks like a log that ended before it.
+A disk that makes a new file's name durable before an `fsync` that was asked for earlier. A failed write: what is on
+disk is then unknown, so the log refuses all further writes until it is recovered (WAL-R16).
 
 *Workloads.* `register`, with kill and restart.
 
-*Checkers.* Linearizability (an entry lost at a boundary is a lost write); the log invariants of `consistent-core`.
+*Checkers.* Linearizability: an entry lost at a boundary is a lost write. Invariants LOG-I1 and LOG-I2.
 
-*Planted bugs.* SEG-M1 to SEG-M6 are the ways to get this wrong: reading without the open segment, a base off by one,
-file names sorted as text, no flush before a roll, an empty new segment taken for an empty log.
+*Planted bugs.* None that can be switched on. SEG-M1 to SEG-M6 name the ways to get this wrong: reading without the
+open segment, a base off by one, file names sorted as text, no flush before a roll, an empty new segment taken for an
+empty log.
 
 Deviations from the printed code: a base is the index of the first entry (the sample passes the last index), and
 reading includes the open segment (the sample leaves it out when its base is above the start). Cleaning needs the

@@ -24,10 +24,11 @@ requests waiting: they fail. A caller that lost interest: its request runs all t
 
 *Workloads.* All: every message and timer of `consistent-core` passes through such a queue.
 
-*Checkers.* Linearizability; the `always` mark of handlers that raised.
+*Checkers.* Linearizability. A handler that raises ends the node, and the run reports it.
 
-*Planted bugs.* SUQ-M1 to SUQ-M9: two consumers, a consumer that dies of an exception, a promise completed before the
-handler, silently dropped requests, promises abandoned at shutdown, another order.
+*Planted bugs.* None that can be switched on. SUQ-M1 to SUQ-M9 name them: two consumers, a consumer that dies of an
+exception, a promise completed before the handler, silently dropped requests, promises abandoned at shutdown, another
+order.
 
 Sources: Patterns of Distributed Systems ch. 13 and the article of 25 August 2020; the request queue of Kafka's broker,
 Akka's mailboxes, Zookeeper's request processors.

@@ -25,10 +25,11 @@ said was flushed. Duplicate commands are entries like any others; ignoring them 
 
 *Workloads.* `register` with kill and restart of one, a majority or all nodes.
 
-*Checkers.* Linearizability; the log invariants of `consistent-core`.
+*Checkers.* Linearizability; invariants LOG-I1, LOG-I2, GEN-I2.
 
-*Planted bugs.* `ack-before-fsync` (WAL-M2: the reply does not wait for the flush). WAL-M1 and WAL-M3 to WAL-M8 are its
-relatives: no checksum, replay that appends, a torn tail left in place, no duplicate detection.
+*Planted bugs.* `ack-before-fsync` (WAL-M2: the reply does not wait for the flush) and `no-truncate-on-conflict`.
+WAL-M1 and WAL-M3 to WAL-M8 cannot be switched on: no checksum, replay that appends, a torn tail left in place, no
+duplicate detection.
 
 Sources: Patterns of Distributed Systems ch. 3; Mohan et al., "ARIES" (TODS 1992); the logs of etcd and ZooKeeper. Not
 built: the undo variant (WAL-R14), loading from a snapshot (WAL-R8) and cleaning (WAL-R12), which need the low-water

@@ -23,10 +23,10 @@ fate: the receiver may have executed them, so they need an idempotent receiver w
 
 *Workloads.* `register` with loss and cuts.
 
-*Checkers.* Linearizability; the `always` mark of answers out of order.
+*Checkers.* Linearizability; invariants LOG-I1 and IDR-I1 (effects in order, at most once).
 
-*Planted bugs.* RP-M1 to RP-M11: no limit, no order check, only the failed request repeated, places not freed, answers
-matched by position, a single place.
+*Planted bugs.* None that can be switched on. RP-M1 to RP-M11 name them: no limit, no order check, only the failed
+request repeated, places not freed, answers matched by position, a single place.
 
 Deviation from the printed code: ids are compared by value, and a peer's queue is made in one step.
 

@@ -12,8 +12,10 @@ Order ends with the connection. After a reconnect, bytes of the old one may stil
 taken for the new one's. So each end numbers its connections, and whatever belongs to a number that is not current is
 dropped. Sending again what was not answered is the work of the layers above: log indexes, request numbers.
 
-This module is the channel without its socket: frames, and the state that decides what counts. The transport of the
-real world owns the socket; in the simulated world the network port keeps the same promise.
+This module is the channel without its socket: the framing, which the harness uses for its own connections too, and the
+state that decides what counts. The transport of the real world owns sockets and reads and writes the same frames; in
+the simulated world the network port keeps the same promise. No node of `consistent-core` needs more than that port, so
+`ChannelState` is for stores that manage connections themselves.
 
 *Invariants.* SC-I1 per connection, what is received is a prefix of what was sent. SC-I2 one open connection per pair
 and direction. SC-I3 a response goes to the caller of its own request: after a timeout the connection is closed, not
@@ -27,40 +29,32 @@ behind it; the request pipeline and `send_ahead` for heartbeats are the remedies
 
 *Workloads.* `register` with cuts, in both worlds.
 
-*Checkers.* Linearizability; the order of sequence numbers within a connection.
+*Checkers.* Linearizability; conformance tests of the network port in both worlds.
 
-*Planted bugs.* SC-M1 to SC-M8: several connections per peer, no read timeout or one as short as a heartbeat, reuse
-after a timeout, old and new connection handled together, a short read taken for a message.
+*Planted bugs.* None that can be switched on. SC-M1 to SC-M8 name them: several connections per peer, no read timeout
+or one as short as a heartbeat, reuse after a timeout, old and new connection handled together, a short read taken for
+a message.
 
 Sources: Patterns of Distributed Systems ch. 30; the leader-follower connections of Zookeeper and Kafka.
 """
 
 from __future__ import annotations
 
-import struct
+from faultline.harness.world.framing import MAX_FRAME_BYTES, FrameDecoder, FrameError, encode_frame
 
 __all__ = [
-    "FRAME_BYTES_MAX",
+    "MAX_FRAME_BYTES",
     "READ_TIMEOUT_HEARTBEATS",
     "ChannelClosed",
     "ChannelState",
     "FrameDecoder",
-    "FrameTooLarge",
+    "FrameError",
     "OutOfSequence",
     "encode_frame",
 ]
 
-FRAME_BYTES_MAX = 16 * 1024 * 1024
-"""The longest payload a frame may have by default."""
-
 READ_TIMEOUT_HEARTBEATS = 10
 """Heartbeat intervals without a byte after which a channel is given up."""
-
-_LENGTH = struct.Struct(">I")
-
-
-class FrameTooLarge(Exception):
-    """A frame is longer than the limit: the peer is not speaking this protocol, or the message should be split."""
 
 
 class ChannelClosed(Exception):
@@ -69,55 +63,6 @@ class ChannelClosed(Exception):
 
 class OutOfSequence(Exception):
     """A message was lost or repeated within one connection, which must then be closed."""
-
-
-def encode_frame(payload: bytes, limit_bytes: int = FRAME_BYTES_MAX) -> bytes:
-    """`payload` with its length in four big-endian bytes before it. Raises `FrameTooLarge`."""
-    if len(payload) > limit_bytes:
-        raise FrameTooLarge(f"a message of {len(payload)} bytes exceeds the limit of {limit_bytes}")
-    return _LENGTH.pack(len(payload)) + payload
-
-
-class FrameDecoder:
-    """Turns the bytes of one connection, however they were cut, into payloads. A new connection needs a new one."""
-
-    __slots__ = ("_broken", "_buffer", "_limit_bytes")
-
-    def __init__(self, limit_bytes: int = FRAME_BYTES_MAX) -> None:
-        self._limit_bytes = limit_bytes
-        self._buffer = bytearray()
-        self._broken = False
-
-    @property
-    def pending_bytes(self) -> int:
-        """Bytes of a frame that is not complete."""
-        return len(self._buffer)
-
-    def feed(self, data: bytes) -> list[bytes]:
-        """The payloads that `data` completes, in order.
-
-        Raises `FrameTooLarge` at the length that exceeds the limit, and from then on: where the next frame would begin
-        is unknown. Complete frames before it in the same `data` are not delivered either.
-        """
-        if self._broken:
-            raise FrameTooLarge("an earlier frame exceeded the limit; the connection must be closed")
-        buffer = self._buffer
-        buffer += data
-        payloads: list[bytes] = []
-        start = 0
-        while start + _LENGTH.size <= len(buffer):
-            (length,) = _LENGTH.unpack_from(buffer, start)
-            if length > self._limit_bytes:
-                self._broken = True
-                raise FrameTooLarge(f"a frame of {length} bytes exceeds the limit of {self._limit_bytes}")
-            end = start + _LENGTH.size + length
-            if end > len(buffer):
-                break
-            payloads.append(bytes(buffer[start + _LENGTH.size : end]))
-            start = end
-        if start:
-            del buffer[:start]
-        return payloads
 
 
 class ChannelState:
