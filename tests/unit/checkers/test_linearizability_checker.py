@@ -1,0 +1,173 @@
+"""The linearizability checker on hand-written histories: verdict, name of the anomaly, sentence and core."""
+
+from __future__ import annotations
+
+import pytest
+
+from faultline.checkers import LinearizabilityChecker
+from faultline.checkers.linearizability.rows import check_rows
+from faultline.harness.errors import UsageError
+from faultline.harness.history import History
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import CAS_MISMATCH, Outcome, fail, info, ok
+from faultline.harness.verdict import Verdict
+
+
+def history_of(*operations):
+    """A sequential history from (process, f, value, outcome), one operation every 10 ms on key k0."""
+    history = History()
+    for number, (process, f, value, outcome) in enumerate(operations):
+        row = history.invoke(Operation(process, f, "k0", value), 10_000 * number, process, f"n{process}")
+        if outcome is not None:
+            history.complete(row, outcome, 10_000 * number + 5_000)
+    return history
+
+
+def check(*operations, **options):
+    return LinearizabilityChecker(**options).check(history_of(*operations), None)
+
+
+MISMATCH = fail(CAS_MISMATCH)
+ANOMALIES = {
+    "stale-read": [(0, "write", 1, ok()), (1, "write", 2, ok()), (2, "read", None, ok(1)), (0, "read", None, ok(2))],
+    "phantom-read": [(0, "write", 1, ok()), (1, "read", None, ok(9))],
+    "dirty-read": [(0, "write", 1, ok()), (1, "write", 9, fail("not-leader")), (2, "read", None, ok(9))],
+    "future-read": [(0, "read", None, ok(5)), (1, "write", 5, ok())],
+    "double-cas": [(0, "write", 1, ok()), (1, "cas", [1, 2], ok()), (2, "cas", [1, 3], ok())],
+    "lost-update": [
+        (0, "write", 1, ok()),
+        (1, "write", 2, ok()),
+        (2, "read", None, ok(1)),
+        (0, "read", None, ok(1)),
+    ],
+    "lost-cas": [
+        (0, "write", 1, ok()),
+        (1, "cas", [1, 2], ok()),
+        (2, "read", None, ok(1)),
+        (0, "read", None, ok(1)),
+    ],
+    "stale-cas": [(0, "write", 1, ok()), (1, "write", 2, ok()), (2, "cas", [1, 3], ok()), (0, "read", None, ok(3))],
+    "refused-cas": [(0, "write", 1, ok()), (1, "cas", [1, 2], MISMATCH)],
+}
+
+
+@pytest.mark.parametrize("name", ANOMALIES)
+def test_each_anomaly_has_its_name(name):
+    result = check(*ANOMALIES[name])
+    assert result.verdict is Verdict.VIOLATION
+    assert [finding.anomaly for finding in result.findings] == [name]
+    assert result.sentence == result.findings[0].sentence
+
+
+def test_the_sentence_says_who_saw_what_when_and_what_it_contradicts():
+    assert check(*ANOMALIES["stale-read"]).sentence == (
+        "At 0.025 s client 2 read 1 from k0 although client 1's write of 2 had completed at 0.015 s; "
+        "3 of 4 operations suffice to show it."
+    )
+
+
+def test_the_finding_holds_the_core_and_the_dead_end():
+    (finding,) = check(*ANOMALIES["stale-read"]).findings
+    assert finding.operations == (0, 1, 2)
+    assert (finding.key, finding.time_us, finding.node) == ("k0", 25_000, "n2")
+    assert finding.detail["state"] == 2
+    assert finding.detail["refused"] == [2]
+    assert finding.detail["longest_prefix"] == 2
+    assert finding.detail["minimal"]
+    assert [row["role"] for row in finding.detail["core"]] == ["bound", "bound", "refused"]
+
+
+LEGAL = {
+    "an indeterminate write may show late": [
+        (0, "write", 1, ok()),
+        (1, "write", 2, info("timeout")),
+        (2, "read", None, ok(1)),
+        (2, "read", None, ok(2)),
+    ],
+    "an indeterminate write may never show": [(1, "write", 2, info("timeout")), (2, "read", None, ok(None))],
+    "an operation without completion is indeterminate": [(1, "write", 2, None), (2, "read", None, ok(2))],
+    "an indeterminate read says nothing": [(0, "read", None, info("timeout"))],
+    "a failed write did not happen": [(0, "write", 1, fail("not-leader")), (1, "read", None, ok(None))],
+    "a failed cas saw another value": [(0, "write", 1, ok()), (1, "cas", [2, 3], MISMATCH)],
+    "a cas of another failure saw nothing": [(0, "write", 1, ok()), (1, "cas", [1, 3], fail("not-leader"))],
+    "an indeterminate cas may have been refused": [
+        (0, "write", 1, ok()),
+        (1, "cas", [5, 6], info("timeout")),
+        (2, "read", None, ok(1)),
+    ],
+    "a cas to the same value is a read": [(0, "write", 1, ok()), (1, "cas", [1, 1], ok()), (2, "read", None, ok(1))],
+}
+
+
+@pytest.mark.parametrize("name", LEGAL)
+def test_what_may_be_is_not_condemned(name):
+    result = check(*LEGAL[name])
+    assert result.verdict is Verdict.PASS
+    assert result.findings == ()
+
+
+def test_a_failed_cas_that_may_be_ignored_is_ignored_on_request():
+    assert check(*ANOMALIES["refused-cas"], failed_cas="ignore").verdict is Verdict.PASS
+
+
+def test_a_spent_budget_is_unknown_and_says_how_far_it_came():
+    result = check(*[(0, "write", value, ok()) for value in range(30)], steps_max=10)
+    assert result.verdict is Verdict.UNKNOWN
+    assert "placed 10 of 30 completed operations" in result.sentence
+    assert result.detail["unknown_keys"] == {"k0": [10, 30]}
+
+
+def test_each_illegal_key_is_a_finding_up_to_five_and_the_rest_is_counted():
+    history = History()
+    for number in range(7):
+        row = history.invoke(Operation(0, "read", f"k{number}"), number, 0, "n0")
+        history.complete(row, ok(1), number)
+    result = LinearizabilityChecker().check(history)
+    assert [finding.key for finding in result.findings] == ["k0", "k1", "k2", "k3", "k4"]
+    assert result.detail["illegal_keys"] == 7
+    assert "6 more of 7 keys" in result.sentence
+
+
+@pytest.mark.parametrize(
+    ("operation", "model"),
+    [((0, "enqueue", 1, ok()), "cas-register"), ((0, "cas", 1, ok()), "cas-register"), ((0, "cas", [1, 2], ok()), "register")],
+)
+def test_operations_that_the_model_does_not_know_are_refused(operation, model):
+    with pytest.raises(UsageError, match="Row 0"):
+        check(operation, model=model)
+
+
+def test_an_unknown_model_is_refused_by_name():
+    with pytest.raises(UsageError, match=r"no model called `quueue`.*cas-register"):
+        LinearizabilityChecker("quueue")
+
+
+def test_one_key_checked_from_its_columns_gets_the_same_verdict():
+    history = history_of(*ANOMALIES["stale-read"])
+    columns = (
+        *("process", "node", "f", "value", "outcome", "result", "error"),
+        *("invoke_us", "complete_us", "invoke_index", "complete_index"),
+    )
+    judged = check_rows(key="k0", **{name: getattr(history, name) for name in columns})
+    assert judged.verdict is Verdict.VIOLATION
+    assert judged.finding == LinearizabilityChecker().check(history).findings[0]
+
+
+def test_checking_twice_gives_the_same_answer():
+    assert check(*ANOMALIES["lost-cas"]) == check(*ANOMALIES["lost-cas"])
+
+
+def test_the_string_store_tells_phantoms_from_stale_reads():
+    append = [(0, "append", "ab", ok("ab")), (0, "append", "cd", ok("cd"))]
+    assert check(*append, (1, "get", None, ok("abcd")), model="kv").verdict is Verdict.PASS
+    stale = check(*append, (1, "get", None, ok("ab")), model="kv")
+    assert [finding.anomaly for finding in stale.findings] == ["stale-read"]
+    corrupted = check(*append, (1, "get", None, ok("abcd!")), model="kv")
+    assert [finding.anomaly for finding in corrupted.findings] == ["phantom-read"]
+
+
+def test_a_pending_append_may_show_or_not():
+    pending = (0, "append", "x", Outcome("info", None, "timeout"))
+    assert check(pending, (1, "get", None, ok("")), (1, "get", None, ok("x")), model="kv").verdict is Verdict.PASS
+    seen_then_gone = check(pending, (1, "get", None, ok("x")), (1, "get", None, ok("")), model="kv")
+    assert seen_then_gone.verdict is Verdict.VIOLATION
