@@ -21,16 +21,19 @@ from faultline.harness.outcome import CAS_MISMATCH
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult, Finding, Verdict
 
-__all__ = ["NO_RECOVERY", "AvailabilityChecker"]
+__all__ = ["LATE_RECOVERY", "NO_RECOVERY", "AvailabilityChecker"]
 
 NO_RECOVERY = "no-recovery"
-"""The anomaly of a system that does not answer within the bound after everything was healed."""
+"""The anomaly of a system that answers nothing any more after everything was healed."""
+
+LATE_RECOVERY = "late-recovery"
+"""The anomaly of a system that answers again, but only after the bound."""
 
 _WINDOWS_SHOWN = 5
 
 
 class AvailabilityChecker:
-    """A violation when nothing is answered within `recovery_us_max` after the final heal.
+    """A violation when nothing is answered after the final heal, or nothing within `recovery_us_max` of it.
 
     The run must have kept asking for `patience_us` after the heal before silence counts; until then it is *unknown*.
     `detail` holds the recovery time after the heal and after each fault, and the longest windows without an answer.
@@ -55,7 +58,8 @@ class AvailabilityChecker:
             "faults": [_recovery_of(fault.kind, fault.start_us, fault.stop_us, answers) for fault in run.faults],
         }
         verdict, sentence = self._verdict(history, heal_us, asked, recovery_us)
-        finding = _finding(history, asked, sentence) if verdict is Verdict.VIOLATION else None
+        anomaly = NO_RECOVERY if recovery_us is None else LATE_RECOVERY
+        finding = _finding(history, anomaly, asked, sentence) if verdict is Verdict.VIOLATION else None
         findings = (finding,) if finding is not None else ()
         return CheckResult(checker=self.name, verdict=verdict, sentence=sentence, findings=findings, detail=detail)
 
@@ -124,10 +128,10 @@ def _waited(history: History, start_us: int, stop_us: int) -> dict[str, int]:
     return {"start_us": max(start_us, first_us), "stop_us": stop_us}
 
 
-def _finding(history: History, asked: Sequence[int], sentence: str) -> Finding:
+def _finding(history: History, anomaly: str, asked: Sequence[int], sentence: str) -> Finding:
     return Finding(
         checker=AvailabilityChecker.name,
-        anomaly=NO_RECOVERY,
+        anomaly=anomaly,
         sentence=sentence,
         operations=tuple(asked[:10]),
         time_us=history.end_us(),
