@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faultline.harness.nemesis import FaultPackage, Nemesis
+from faultline.harness.nemesis import Nemesis
 from faultline.nemesis.clock import ClockDrift, ClockStep, ClockStrobe
 from faultline.nemesis.packages import Package, Recipe, combined
 from faultline.nemesis.packet import PacketDelay, PacketDuplicate, PacketLoss
@@ -158,5 +158,5 @@ _COMPOUNDS = (_LEADERSHIP, _DURABILITY, _CLOCKS, _RETRIES)
 
 _ALL = Package("all", "every fault of every family", combined(_FAMILIES).recipes)
 
-PACKAGES: dict[str, FaultPackage] = {package.name: package for package in (*_FAMILIES, *_COMPOUNDS, _ALL)}
+PACKAGES: dict[str, Package] = {package.name: package for package in (*_FAMILIES, *_COMPOUNDS, _ALL)}
 """Every package by its name."""

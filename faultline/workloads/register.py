@@ -93,7 +93,7 @@ class OneRegister(Generator, frozen=True, gc=False):
             return PENDING, self
         worker = context.free_worker()
         reads, writes = _ROLES[self.roles[worker % len(self.roles)]]
-        drawn = context.below(100, _ACTION_SALT)
+        drawn = below(context.chance, 100, _ACTION_SALT)
         if self.recent and drawn < reads:
             return Draft("read", self.key, None, worker, context.time_us), self
         new = self.next_value

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from faultline.harness.generator.chance import below, reseeded
 from faultline.harness.generator.core import EMPTY, PENDING, Context, Draft, Event, Generator, Offer, Pending
 
 __all__ = ["AnyOf", "Children", "FlipFlop", "Mix", "any_of", "choose", "flip_flop", "mix", "replaced", "updated"]
@@ -63,12 +64,11 @@ def replaced(children: Children, position: int, child: Generator) -> Children:
 
 def updated(children: Children, context: Context, event: Event) -> Children:
     """`children` after each heard `event`; the same tuple when none cared."""
-    told = tuple(child.update(context, event) for child in children)
-    return children if all(map(_same, children, told)) else told
-
-
-def _same(one: Generator, other: Generator) -> bool:
-    return one is other
+    for position, child in enumerate(children):
+        told = child.update(context, event)
+        if told is not child:
+            return (*children[:position], told, *updated(children[position + 1 :], context, event))
+    return children
 
 
 class Mix(Generator, frozen=True, gc=False):
@@ -82,8 +82,8 @@ class Mix(Generator, frozen=True, gc=False):
         count = len(children)
         if not context.free:
             return PENDING, self
-        first = context.below(count, _MIX_SALT)
-        inner = context.reseeded(_MIX_SALT)
+        first = below(context.chance, count, _MIX_SALT)
+        inner = Context(context.time_us, reseeded(context.chance, _MIX_SALT), context.free, context.workers)
         offer, following = children[first].op(inner)
         if type(offer) is Draft and offer.at_us <= context.time_us:
             return offer, Mix(replaced(children, first, following))

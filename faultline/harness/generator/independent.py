@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from faultline.harness.generator.chance import reseeded
+from faultline.harness.generator.chance import below, reseeded
 from faultline.harness.generator.choice import replaced
 from faultline.harness.generator.core import (
     EMPTY,
+    FOREVER,
     PENDING,
     Context,
     Draft,
@@ -56,25 +57,26 @@ class Independent(Generator, frozen=True, gc=False):
         masks = _groups(context.workers, self.groups)
         count = len(masks)
         children = self.children or (EMPTY,) * count
-        first = context.below(count, _GROUP_SALT)
-        next_key, soonest = self.next_key, None
+        first = below(context.chance, count, _GROUP_SALT)
+        next_key, soonest, exhausted = self.next_key, FOREVER, True
         for step in range(first, first + count):
             position = step % count
-            free = context.free & masks[position]
-            inner = Context(context.time_us, reseeded(context.chance, position), free, masks[position])
+            mask = masks[position]
+            if not context.free & mask:
+                exhausted = False
+                continue
+            inner = Context(context.time_us, reseeded(context.chance, position), context.free & mask, mask)
             asked, offer, following, next_key = self._ask(children[position], next_key, inner)
             if type(offer) is Draft:
                 if offer.at_us <= context.time_us:
                     return offer, self._after(next_key, replaced(children, position, following))
                 following = asked
             if offer is not None:
-                soonest = offer.at_us if soonest is None else min(soonest, offer.at_us)
+                exhausted, soonest = False, min(soonest, offer.at_us)
             children = replaced(children, position, following)
-        return (None, EMPTY) if soonest is None else (Pending(soonest), self._after(next_key, children))
+        return (None, EMPTY) if exhausted else (Pending(soonest), self._after(next_key, children))
 
     def _ask(self, child: Generator, next_key: int, context: Context) -> Asked:
-        if not context.free:
-            return child, PENDING, child, next_key
         offer, following = child.op(context)
         while offer is None and (self.keys is None or next_key < self.keys):
             child = self.per_key(next_key)
@@ -87,12 +89,13 @@ class Independent(Generator, frozen=True, gc=False):
 
     def update(self, context: Context, event: Event) -> Generator:
         """Told to the group of the worker."""
+        if not self.children:
+            return self
         bit = 1 << (event.worker + 1)
-        for mask, (position, child) in zip(
-            _groups(context.workers, self.groups), enumerate(self.children), strict=False
-        ):
+        for position, mask in enumerate(_groups(context.workers, self.groups)):
             if mask & bit:
-                after = child.update(context.narrowed(mask), event)
+                child = self.children[position]
+                after = child.update(Context(context.time_us, context.chance, context.free & mask, mask), event)
                 return self if after is child else self._after(self.next_key, replaced(self.children, position, after))
         return self
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from faultline.harness.generator.chance import below
 from faultline.harness.generator.core import EMPTY, Context, Draft, Event, Generator, Offer
 
 __all__ = ["Stagger", "stagger"]
@@ -26,7 +27,7 @@ class Stagger(Generator, frozen=True, gc=False):
         next_us = self.next_us
         if next_us is not None and next_us > offer.at_us:
             offer = Draft(offer.f, offer.key, offer.value, offer.worker, next_us)
-        gap_us = context.below(2 * self.interval_us + 1, _STAGGER_SALT)
+        gap_us = below(context.chance, 2 * self.interval_us + 1, _STAGGER_SALT)
         return offer, Stagger(following, self.interval_us, offer.at_us + gap_us)
 
     def update(self, context: Context, event: Event) -> Generator:
