@@ -6,8 +6,10 @@ which stretches are cut), there are shapes.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from faultline.harness.history import OPEN, Row
 from faultline.harness.run_record import FaultInterval, MessageRecord, RunRecord
@@ -46,6 +48,7 @@ class Scene:
     bottom: float
     prefix: str
     many_keys: bool
+    moment_us: int
 
 
 def lay_out(record: RunRecord, rows: tuple[Row, ...], moment_us: int, telling: int | None, prefix: str) -> Scene:
@@ -55,11 +58,12 @@ def lay_out(record: RunRecord, rows: tuple[Row, ...], moment_us: int, telling: i
     many_keys = len({row.key for row in rows}) > 1
     ends = {*record.plan.nodes, *(message_end(row.process) for row in rows)}
     messages = messages_during(record.messages, ends, start_us, stop_us, moment_us)
-    axis, shown = _axis(rows, faults, messages, start_us, stop_us, many_keys)
+    axis, shown = _axis(rows, faults, messages, start_us, stop_us, moment_us, many_keys)
     nodes = _node_order(record.plan.nodes, faults) if shown else ()
     top = 8 + FAULT_ROW * len(faults) + (6 if faults else 0)
     lanes, bottom = _heights(rows, nodes, top)
     times = [time for row in rows for time in (row.invoke_us, row.complete_us) if time != OPEN]
+    times += [moment_us] if moment_us else []
     return Scene(
         rows=rows,
         telling=telling,
@@ -73,6 +77,7 @@ def lay_out(record: RunRecord, rows: tuple[Row, ...], moment_us: int, telling: i
         bottom=bottom,
         prefix=prefix,
         many_keys=many_keys,
+        moment_us=moment_us,
     )
 
 
@@ -87,14 +92,16 @@ def _axis(
     messages: Sequence[MessageRecord],
     start_us: int,
     stop_us: int,
+    moment_us: int,
     many_keys: bool,
 ) -> tuple[TimeAxis, tuple[MessageRecord, ...]]:
     """The axis, and the messages it has room for: in a stretch that is cut, heartbeats would share a few pixels."""
-    moments = {start_us, stop_us, stop_us + max(1, (stop_us - start_us) // 12)}
+    moments = {start_us, stop_us, *([moment_us] if moment_us else [])}
     for row in rows:
         moments |= {row.invoke_us} if row.complete_index == OPEN else {row.invoke_us, row.complete_us}
     for fault in faults:
         moments |= {time for time in (fault.start_us, fault.stop_us) if start_us < time < stop_us}
+    moments.add(stop_us + _usual_gap(moments))
     rooms = _label_rooms(rows, max(moments), many_keys)
     coarse = bent_axis(moments, rooms, GUTTER, _WIDTH - GUTTER - MARGIN)
     shown = tuple(message for message in messages if not coarse.in_break(message.send_us))
@@ -103,6 +110,12 @@ def _axis(
     times = [time for message in shown for time in (message.send_us, message.receive_us)]
     fine = [time for time in times if time > 0 and not coarse.in_break(time)]
     return bent_axis(moments, rooms, GUTTER, _WIDTH - GUTTER - MARGIN, fine), shown
+
+
+def _usual_gap(moments: set[int]) -> int:
+    """What is left free behind the last moment, for the last label and for what never ended."""
+    gaps = [later - earlier for earlier, later in itertools.pairwise(sorted(moments))]
+    return max(1, int(median(gaps))) if gaps else 1
 
 
 def _label_rooms(rows: Sequence[Row], end_us: int, many_keys: bool) -> list[Room]:

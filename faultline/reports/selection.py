@@ -30,7 +30,7 @@ __all__ = [
 MOST_OPERATIONS = 40
 MOST_MESSAGES = 120
 MOST_FAULTS = 12
-_AROUND_A_BREACH = 12
+_AROUND_A_BREACH = 8
 
 
 def anomaly_us(finding: Finding, history: History) -> int:

@@ -6,7 +6,6 @@ limit, and the numbered text twin of the counterexample, which pages, terminal a
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 
 from faultline.harness.history import OPEN, Row
@@ -46,10 +45,10 @@ def judgement_sentence(judgement: Judgement) -> str:
 
 
 def decimals_for(times_us: Iterable[int]) -> int:
-    """How many decimals of a second tell the given moments apart: 3 when milliseconds do, else 6."""
-    distinct = sorted(set(times_us))
-    apart = all(later // 1_000 != earlier // 1_000 for earlier, later in itertools.pairwise(distinct))
-    return 3 if apart else 6
+    """How many decimals of a second, from 3 to 6, it takes to write different moments differently."""
+    distinct = set(times_us)
+    written = (len({time_point(time_us, decimals) for time_us in distinct}) for decimals in (3, 4, 5))
+    return next((decimals for decimals, different in enumerate(written, start=3) if different == len(distinct)), 6)
 
 
 def client_name(process: int) -> str:

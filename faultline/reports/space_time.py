@@ -30,8 +30,12 @@ from faultline.reports.text import count, display_width, duration, shorten, time
 __all__ = ["space_time_svg"]
 
 _BAR = 14.0
-_AXIS = 46.0
+_AXIS = 60.0
+_APART = 1.5
+"""Pixels kept free behind a bar, so that operations without a pause between them stay apart."""
 _MOST_NAMED = 40
+_WIDEST_SHRUNK = 1_300.0
+"""A figure up to this many pixels wide may be shrunk to fit a page; a wider one scrolls, to stay legible."""
 
 
 def space_time_svg(
@@ -74,7 +78,7 @@ def space_time_svg(
         height=height,
         role="group",
         aria_labelledby=f"{prefix}-title {prefix}-desc",
-        class_="figure space-time",
+        class_="figure space-time" if width <= _WIDEST_SHRUNK else "figure space-time wide",
     )
 
 
@@ -95,7 +99,7 @@ def _lanes(scene: Scene) -> list[Markup]:
 
 def _ticks(scene: Scene) -> list[Markup]:
     drawn = [tag("line", x1=GUTTER, x2=scene.axis.right, y1=scene.bottom, y2=scene.bottom, class_="axis")]
-    for time_us in scene.axis.ticks(96, [row.invoke_us for row in scene.rows if row.row == scene.telling]):
+    for time_us in scene.axis.ticks(96, _telling_us(scene)):
         x = scene.axis.place(time_us)
         if x > scene.axis.right - 8:
             continue
@@ -106,23 +110,35 @@ def _ticks(scene: Scene) -> list[Markup]:
 
 
 def _breaks(scene: Scene) -> list[Markup]:
+    """The stretches that are cut, with their lengths in two rows, so that neighbours do not run into each other."""
     drawn = []
-    for stretch in scene.axis.breaks:
-        middle = (stretch.left + stretch.right) / 2
+    for position, stretch in enumerate(scene.axis.breaks):
+        middle, y = (stretch.left + stretch.right) / 2, scene.bottom + 36 + 14 * (position % 2)
         edges = (middle - 4, middle + 4)
         drawn += [tag("line", x1=x, x2=x, y1=scene.top, y2=scene.bottom, class_="break") for x in edges]
         words = f"// {duration(stretch.length_us)} cut"
-        drawn.append(tag("text", words, x=middle, y=scene.bottom + 36, class_="note", text_anchor="middle"))
+        drawn.append(tag("text", words, x=middle, y=y, class_="note", text_anchor="middle"))
     return drawn
 
 
 def _moment(scene: Scene) -> list[Markup]:
-    """A line where the telling operation began: whatever ends left of it was over before."""
-    telling = next((row for row in scene.rows if row.row == scene.telling), None)
-    if telling is None:
+    """A line where the telling operation began: whatever ends left of it was over before.
+
+    Without such an operation (something broke inside a node) it stands at that moment, and says so.
+    """
+    telling = _telling_us(scene)
+    if not telling:
         return []
-    x = scene.axis.place(telling.invoke_us)
-    return [tag("line", x1=x, x2=x, y1=scene.top, y2=scene.bottom, class_="moment")]
+    x = scene.axis.place(telling[0])
+    line = tag("line", x1=x, x2=x, y1=scene.top, y2=scene.bottom, class_="moment")
+    if scene.telling is not None:
+        return [line]
+    return [line, tag("text", "✖ here", x=x + 4, y=scene.bottom - 5, class_="label here")]
+
+
+def _telling_us(scene: Scene) -> list[int]:
+    begun = [row.invoke_us for row in scene.rows if row.row == scene.telling]
+    return begun or ([scene.moment_us] if scene.moment_us else [])
 
 
 # -- operations --------------------------------------------------------------------------------------------------
@@ -145,7 +161,7 @@ def _operation(scene: Scene, position: int, row: Row) -> Markup:
     y = scene.lanes[client_name(row.process)]
     left = scene.axis.place(row.invoke_us)
     is_open = row.outcome == "info"
-    right = scene.axis.right if is_open else scene.axis.place(row.complete_us)
+    right = scene.axis.right if is_open else scene.axis.place(row.complete_us) - _APART
     telling = row.row == scene.telling
     class_ = f"operation {row.outcome}" + (" telling" if telling else "")
     fill = {"fill": f"url(#{scene.prefix}-fading)"} if is_open else {}

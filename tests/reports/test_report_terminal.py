@@ -94,7 +94,9 @@ def test_a_verdict_sentence_is_one_line_and_never_empty() -> None:
 
 def test_decimals_tell_moments_apart() -> None:
     assert decimals_for([1_000_000, 1_002_000]) == 3
-    assert decimals_for([1_000_000, 1_000_400]) == 6
+    assert decimals_for([1_000_000, 1_000_400]) == 4
+    assert decimals_for([2_967_600, 2_968_400]) == 4, "both would be written 2.968"
+    assert decimals_for([1_000_000, 1_000_001]) == 6
     assert decimals_for([]) == 3
 
 
