@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from faultline.campaign.matrix import Expectation
 from faultline.campaign.outcome import RunCounts, standing
@@ -13,14 +14,14 @@ from faultline.harness.verdict import Verdict
 __all__ = [
     "campaign_sentence",
     "cell_sentence",
-    "faults_of",
-    "marks_sentences",
+    "faults_sentence",
+    "listed",
+    "marks_sentence",
+    "never_reached",
     "percent",
     "plural",
     "signature_sentence",
 ]
-
-_MOST_MARKS = 12
 
 
 def percent(rate: float) -> str:
@@ -36,9 +37,10 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def faults_of(kinds: Sequence[str]) -> str:
-    """Fault kinds in words."""
-    return " and ".join(kinds) if kinds else "no fault"
+def listed(names: Sequence[str], none: str) -> str:
+    """`a`, `a and b`, `a, b and c`; `none` when there is nothing to list."""
+    *first, last = names or [none]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def cell_sentence(
@@ -54,7 +56,7 @@ def cell_sentence(
     if smallest is not None:
         seed, operations, kinds = smallest
         shown = plural(operations, "operation") if operations else "seen inside the system"
-        parts.append(f"smallest: seed {seed}, {shown}, {faults_of(kinds)}")
+        parts.append(f"smallest: seed {seed}, {shown}, {listed(kinds, 'no fault')}")
     if counts.harness_errors:
         parts.append(
             f"{plural(counts.harness_errors, 'run')} failed in the harness, the first with: {first_error.rstrip('.')}"
@@ -79,7 +81,7 @@ def _counted(counts: RunCounts, broken: Sequence[str]) -> str:
     low, high = wilson_interval(counts.violations, judged)
     verb = "violates" if counts.violations == 1 else "violate"
     rate = f"{percent(counts.violations / judged)} %, 95 % interval {percent(low)}–{percent(high)} %"
-    return f"{counts.violations} of {plural(judged, 'run')} {verb} {' and '.join(broken) or 'a promise'} ({rate})"
+    return f"{counts.violations} of {plural(judged, 'run')} {verb} {listed(broken, 'a promise')} ({rate})"
 
 
 def signature_sentence(values: Mapping[str, object], judged: int) -> str:
@@ -102,21 +104,29 @@ def campaign_sentence(
     return f"Campaign {name}{stopped}: {verdict.value}. {scope} in {plural(len(cells), 'cell')}: {counted or 'none'}."
 
 
-def marks_sentences(marks: Iterable[Mapping[str, object]], runs_of: Mapping[str, int]) -> tuple[list[str], list[str]]:
-    """What the runs of each cell reached, and, apart, what they never reached."""
-    by_cell: dict[str, list[Mapping[str, object]]] = {}
+def marks_sentence(reached: Mapping[str, int], runs: int) -> str:
+    """Which rare situations the campaign's runs reached, most frequent first, with how many runs did."""
+    if not reached:
+        return "No run reached any mark."
+    ordered = sorted(reached.items(), key=lambda item: (-item[1], item[0]))
+    return f"Reached in {plural(runs, 'run')}: {', '.join(f'{mark} in {count}' for mark, count in ordered)}."
+
+
+def faults_sentence(rows: Iterable[Mapping[str, Any]]) -> str:
+    """How often each kind of fault took effect."""
+    applied: dict[str, int] = {}
+    for row in rows:
+        applied[row["kind"]] = applied.get(row["kind"], 0) + row["injections"] - row["not_applied"]
+    if not applied:
+        return "No fault was injected."
+    counted = ", ".join(f"{kind} {plural(count, 'time')}" for kind, count in sorted(applied.items()))
+    return f"Faults that took effect: {counted}."
+
+
+def never_reached(marks: Iterable[Mapping[str, Any]]) -> list[str]:
+    """For each cell, the marks that none of its runs reached."""
+    missed: dict[str, list[str]] = {}
     for mark in marks:
-        by_cell.setdefault(str(mark["cell"]), []).append(mark)
-    reached, never = [], []
-    for cell, group in by_cell.items():
-        seen = sorted(
-            (mark for mark in group if mark["runs"]), key=lambda mark: (-int(str(mark["runs"])), str(mark["mark"]))
-        )
-        missed = [str(mark["mark"]) for mark in group if not mark["runs"]]
-        listed = ", ".join(f"{mark['mark']} in {mark['runs']}" for mark in seen[:_MOST_MARKS])
-        more = f" and {len(seen) - _MOST_MARKS} more marks" if len(seen) > _MOST_MARKS else ""
-        if seen:
-            reached.append(f"{cell}: reached {listed}{more}, of {plural(runs_of.get(cell, 0), 'run')}.")
-        if missed:
-            never.append(f"{cell}: never reached {', '.join(missed)}.")
-    return reached, never
+        if not mark["runs"]:
+            missed.setdefault(mark["cell"], []).append(mark["mark"])
+    return [f"{cell}: never reached {', '.join(names)}." for cell, names in missed.items()]

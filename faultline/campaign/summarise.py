@@ -15,7 +15,15 @@ import faultline
 from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.matrix import CampaignPlan, Cell
 from faultline.campaign.outcome import RunCounts, campaign_exit_code, campaign_verdict, remaining, standing
-from faultline.campaign.sentences import campaign_sentence, cell_sentence, marks_sentences, plural, signature_sentence
+from faultline.campaign.sentences import (
+    campaign_sentence,
+    cell_sentence,
+    faults_sentence,
+    marks_sentence,
+    never_reached,
+    plural,
+    signature_sentence,
+)
 from faultline.campaign.statistics import wilson_interval
 from faultline.campaign.summary import CampaignSummary, CellSummary, LatencySummary, SignatureSummary
 
@@ -28,6 +36,8 @@ _VERDICT_COLUMNS = {
     "vacuous": "vacuous",
     "harness-error": "harness_errors",
 }
+
+_SIGNATURES_TOLD = 3
 
 Rows = list[dict[str, Any]]
 
@@ -56,8 +66,8 @@ def summarise(
     complete = ending.interrupted or (finished == scheduled and not ending.failure)
     verdict = campaign_verdict(remains, all_runs_finished=complete)
     first = campaign_sentence(plan.name, verdict, cells, finished, scheduled, ending.interrupted)
-    reached, never = marks_sentences(rows["marks"], {row["cell"]: row["runs"] for row in rows["cells"]})
     marks = _marks(rows["marks"])
+    reached = {mark: runs for mark, runs in marks.items() if runs}
     return CampaignSummary(
         id=folder.root.name,
         name=plan.name,
@@ -69,12 +79,17 @@ def summarise(
         scheduled=scheduled,
         finished=finished,
         sentence=first,
-        sentences=(first, *_told(cells, signatures), *reached),
-        warnings=tuple(never + _doubts(rows, signatures, ending)),
+        sentences=(
+            first,
+            *_told(cells, signatures),
+            faults_sentence(rows["faults"]),
+            marks_sentence(reached, finished),
+        ),
+        warnings=tuple(_doubts(rows, signatures, ending) + never_reached(rows["marks"])),
         cells=cells,
         signatures=signatures,
         latency=tuple(LatencySummary(**row) for row in rows["latency"]),
-        marks={mark: runs for mark, runs in marks.items() if runs},
+        marks=reached,
         marks_missing=tuple(mark for mark, runs in marks.items() if not runs),
         overlap=_overlap(rows["faults"]),
         environment={"master": master, "world": plan.world},
@@ -137,12 +152,15 @@ def _signature(row: Mapping[str, Any], judged: int, folder: CampaignFolder) -> S
 
 
 def _told(cells: Sequence[CellSummary], signatures: Sequence[SignatureSummary]) -> list[str]:
-    """Each cell's sentence, and below it each kind of violation with its replay line."""
+    """Each cell's sentence, and below it its most frequent kinds of violation, each with its replay line."""
     lines: list[str] = []
     for cell in cells:
         lines.append(cell.sentence)
-        for each in (each for each in signatures if each.cell == cell.cell):
+        own = [each for each in signatures if each.cell == cell.cell]
+        for each in own[:_SIGNATURES_TOLD]:
             lines += [f"  {each.sentence}", f"  {each.replay}"]
+        if len(own) > _SIGNATURES_TOLD:
+            lines.append(f"  … and {plural(len(own) - _SIGNATURES_TOLD, 'rarer kind')} of violation, in the report.")
     return lines
 
 

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from faultline.campaign.outcome import RunCounts
-from faultline.campaign.sentences import cell_sentence, marks_sentences, percent, signature_sentence
+from faultline.campaign.sentences import (
+    cell_sentence,
+    faults_sentence,
+    marks_sentence,
+    never_reached,
+    percent,
+    signature_sentence,
+)
 
 
 def test_a_violated_cell_says_how_often_with_its_interval_and_the_smallest_case() -> None:
@@ -43,7 +50,7 @@ def test_small_rates_keep_two_significant_digits() -> None:
 def test_a_signature_names_count_first_seed_and_the_smallest_example() -> None:
     row = {
         "cell": "c",
-        "signature": "l/stale-read",
+        "signature": "l/stale",
         "count": 3,
         "first_seed": 2,
         "seed": 17,
@@ -52,6 +59,18 @@ def test_a_signature_names_count_first_seed_and_the_smallest_example() -> None:
     assert signature_sentence(row, 40) == "c: l/stale in 3 of 40 runs, first at seed 2. Seed 17: It was stale."
 
 
-def test_marks_that_were_never_reached_are_told_apart_from_those_that_were() -> None:
+def test_marks_are_told_most_frequent_first_and_those_never_reached_by_cell() -> None:
+    assert marks_sentence({"cut": 2, "elected": 5}, 5) == "Reached in 5 runs: elected in 5, cut in 2."
+    assert marks_sentence({}, 5) == "No run reached any mark."
     marks = [{"cell": "c", "mark": "cut", "runs": 4}, {"cell": "c", "mark": "elected", "runs": 0}]
-    assert marks_sentences(marks, {"c": 5}) == (["c: reached cut in 4, of 5 runs."], ["c: never reached elected."])
+    assert never_reached(marks) == ["c: never reached elected."]
+
+
+def test_faults_are_counted_only_when_they_took_effect() -> None:
+    rows = [
+        {"kind": "kill", "injections": 3, "not_applied": 1},
+        {"kind": "cut", "injections": 1, "not_applied": 0},
+        {"kind": "kill", "injections": 2, "not_applied": 0},
+    ]
+    assert faults_sentence(rows) == "Faults that took effect: cut 1 time, kill 4 times."
+    assert faults_sentence([]) == "No fault was injected."

@@ -1,0 +1,52 @@
+"""Where a campaign is kept, and the commands that lead back to its runs."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+from campaign_fakes import fake_plan
+
+from faultline.campaign.commands import replay_command, run_command
+from faultline.campaign.layout import create_campaign_folder
+from faultline.harness.errors import UsageError
+from faultline.harness.planning import RunRequest
+
+
+def test_a_campaign_is_named_by_its_plan_and_counted(tmp_path: Path) -> None:
+    plan = fake_plan()
+    names = [create_campaign_folder(tmp_path, plan, None).root.name for _ in range(3)]
+    assert names == [f"fake-{plan.digest()[:8]}-{number}" for number in (1, 2, 3)]
+
+
+def test_a_given_name_is_used_once(tmp_path: Path) -> None:
+    assert create_campaign_folder(tmp_path, fake_plan(), "nightly").root == tmp_path / "campaigns" / "nightly"
+    with pytest.raises(UsageError, match="already a campaign"):
+        create_campaign_folder(tmp_path, fake_plan(), "nightly")
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../up", "a\0b"])
+def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="cannot be called"):
+        create_campaign_folder(tmp_path, fake_plan(), name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_that_cannot_be_written_is_refused_with_the_cause(tmp_path: Path) -> None:
+    (tmp_path / "store").write_text("a file, not a folder")
+    with pytest.raises(UsageError, match="Cannot write to the store"):
+        create_campaign_folder(tmp_path / "store", fake_plan(), None)
+
+
+def test_commands_survive_a_shell_whatever_the_folder_is_called() -> None:
+    folder = Path("my store/it's $HOME/runs/a+b.c.3")
+    assert shlex.split(replay_command(folder)) == ["faultline", "replay", str(folder)]
+
+
+def test_a_run_command_spells_out_what_is_not_a_default() -> None:
+    request = RunRequest(system="s", faults=(), seed=4, nodes=5, options={"read_mode": "log"}, mutants=("a", "b"))
+    assert run_command(request) == (
+        "faultline run --system s --workload register --faults none --mutant a,b"
+        " --option read_mode=log --nodes 5 --seed 4"
+    )

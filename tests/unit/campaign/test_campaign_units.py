@@ -1,0 +1,145 @@
+"""What a task does with its unit of work, without Spark: files, receipts, broken seeds, what is kept and salvaged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow.parquet as pq
+import pytest
+from campaign_fakes import BROKEN_SEED, fake_engine, fake_plan
+
+from faultline.campaign.explain import explain_run
+from faultline.campaign.layout import CampaignFolder
+from faultline.campaign.progress import read_progress
+from faultline.campaign.salvage import salvage
+from faultline.campaign.simulate import SimulationJob, run_unit
+from faultline.harness.judgement import Judgement
+from faultline.harness.store import read_run
+from faultline.harness.verdict import Verdict
+
+
+def job_in(root: Path, **changes: Any) -> SimulationJob:
+    folder = CampaignFolder(root)
+    folder.make()
+    return SimulationJob(fake_plan(**changes), folder, Path("store/campaigns/c"), fake_engine())
+
+
+def verdict(job: SimulationJob, seed: int) -> Judgement:
+    path = job.folder.run(f"fake+stale-read.register.partition.{seed}")
+    return msgspec.json.decode((path / "verdict.json").read_bytes(), type=Judgement)
+
+
+def mutant_unit(job: SimulationJob) -> int:
+    """The number of the unit that holds all seeds of the cell with the planted bug."""
+    return next(unit.number for unit in job.plan.units() if unit.cell == 1)
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> SimulationJob:
+    return job_in(tmp_path / "campaign", seeds_per_task=25)
+
+
+def run_mutants(job: SimulationJob) -> list[dict[str, Any]]:
+    number = mutant_unit(job)
+    assert run_unit(job, job.plan.units()[number]) == 12
+    return pq.read_table(job.folder.rows_part(number)).to_pylist()
+
+
+def test_every_run_leaves_a_verdict_and_a_row(job: SimulationJob) -> None:
+    rows = run_mutants(job)
+    assert [row["seed"] for row in rows] == list(range(12))
+    assert [row["verdict"] for row in rows] == [verdict(job, seed).verdict.value for seed in range(12)]
+
+
+def test_a_seed_that_breaks_is_a_harness_error_of_that_seed_alone(job: SimulationJob) -> None:
+    rows = run_mutants(job)
+    broken = [row["seed"] for row in rows if row["verdict"] == "harness-error"]
+    assert broken == [BROKEN_SEED]
+    assert rows[BROKEN_SEED]["sentence"].startswith("ZeroDivisionError: seed seven (campaign_fakes.py:")
+    assert "--seed 7" in rows[BROKEN_SEED]["replay"]
+
+
+def test_a_violating_run_keeps_its_whole_folder_and_is_told_how_to_be_replayed(job: SimulationJob) -> None:
+    run_mutants(job)
+    stored = read_run(job.folder.run("fake+stale-read.register.partition.5"))
+    assert stored.file.plan.seed == 5
+    assert stored.history().digest() == verdict(job, 5).history_sha256
+    assert verdict(job, 5).replay == "faultline replay store/campaigns/c/runs/fake+stale-read.register.partition.5"
+
+
+def test_a_passing_run_keeps_its_verdict_and_the_command_that_runs_it_anew(job: SimulationJob) -> None:
+    run_mutants(job)
+    path = job.folder.run("fake+stale-read.register.partition.1")
+    assert [file.name for file in path.iterdir()] == ["verdict.json"]
+    assert verdict(job, 1).replay == (
+        "faultline run --system fake --workload register --faults partition --mutant stale-read --seed 1"
+    )
+
+
+def test_all_histories_of_a_unit_are_in_one_parquet_file(job: SimulationJob) -> None:
+    run_mutants(job)
+    table = pq.read_table(job.folder.history_part(mutant_unit(job)))
+    assert len(set(table["run_id"].to_pylist())) == 11
+    assert table.num_rows == 11 * 6
+
+
+def test_only_the_first_runs_of_a_kind_keep_their_folder(tmp_path: Path) -> None:
+    job = job_in(tmp_path / "campaign", seeds_per_task=25, keep_per_signature=2)
+    rows = run_mutants(job)
+    assert [row["seed"] for row in rows if row["verdict"] == "violation"] == [0, 5, 10]
+    assert [row["seed"] for row in rows if row["folder_kept"]] == [0, 5]
+
+
+def test_a_unit_that_is_run_twice_leaves_the_same_bytes(job: SimulationJob) -> None:
+    run_mutants(job)
+    files = sorted(path for path in job.folder.root.rglob("*") if path.is_file())
+    before = [path.read_bytes() for path in files]
+    run_mutants(job)
+    assert [path.read_bytes() for path in files] == before
+    assert sorted(path for path in job.folder.root.rglob("*") if path.is_file()) == files
+
+
+def test_progress_counts_runs_violations_and_harness_errors(job: SimulationJob) -> None:
+    run_mutants(job)
+    progress = read_progress(job.folder.progress, 24, "running")
+    assert (progress.finished, progress.total, progress.violations, progress.harness_errors) == (12, 24, 3, 1)
+
+
+def test_the_verdicts_of_an_unfinished_unit_are_salvaged(job: SimulationJob) -> None:
+    run_mutants(job)
+    whole = pq.read_table(job.folder.rows_part(mutant_unit(job))).to_pylist()
+    job.folder.rows_part(mutant_unit(job)).unlink()
+    (job.folder.run("fake+stale-read.register.partition.11") / "verdict.json").write_bytes(b'{"torn')
+    assert salvage(job.plan, job.folder) == 11
+    saved = pq.read_table(job.folder.rows_part(mutant_unit(job))).to_pylist()
+    same = ("run_id", "verdict", "signature", "findings", "marks", "folder_kept", "replay", "run_again")
+    assert [[row[name] for name in same] for row in saved] == [[row[name] for name in same] for row in whole[:11]]
+
+
+def test_nothing_is_salvaged_from_units_that_finished(job: SimulationJob) -> None:
+    run_mutants(job)
+    assert salvage(job.plan, job.folder) == 0
+
+
+def test_explaining_a_run_writes_its_page(job: SimulationJob) -> None:
+    run_mutants(job)
+    assert explain_run(job, "fake+stale-read.register.partition.5") == ""
+    page = (job.folder.run("fake+stale-read.register.partition.5") / "report.html").read_text("utf-8")
+    assert "Seed 5 read a stale value" in page
+
+
+def test_a_run_that_does_not_repeat_is_reported(job: SimulationJob) -> None:
+    run_mutants(job)
+    path = job.folder.run("fake+stale-read.register.partition.5") / "verdict.json"
+    judgement = verdict(job, 5)
+    judgement.history_sha256 = "0" * 64
+    path.write_bytes(msgspec.json.encode(judgement))
+    assert "not deterministic" in explain_run(job, "fake+stale-read.register.partition.5")
+
+
+def test_a_verdict_says_what_the_row_says(job: SimulationJob) -> None:
+    rows = run_mutants(job)
+    assert verdict(job, 5).verdict is Verdict.VIOLATION
+    assert (rows[5]["anomaly"], rows[5]["checker"]) == ("stale-read", "linearizability")
