@@ -26,11 +26,17 @@ class Workload(Protocol):
     name: str
     promise: str
 
-    def generator(self, *, workers: int, operations: int, seed: int) -> Any:
-        """The client operations before the heal, as a generator (see `faultline.harness.generator`)."""
+    def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = 18_500) -> Any:
+        """The client operations before the heal, as a generator (see `faultline.harness.generator`).
 
-    def final_generator(self, *, workers: int, seed: int) -> Any:
-        """The operations after everything is healed, usually reads of every key."""
+        `operations` in all, on average `interval_us` apart over all workers together.
+        """
+
+    def final_generator(self, *, workers: int, seed: int, operations: int = 200) -> Any:
+        """The operations after everything is healed, usually reads of every key.
+
+        `operations` is what `generator` was asked for: it tells which keys were used last.
+        """
 
     def checkers(self) -> tuple[Checker, ...]:
         """The checkers that judge a run of this workload, most important first."""

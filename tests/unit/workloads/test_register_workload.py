@@ -38,6 +38,12 @@ def test_two_hundred_operations_fill_a_simulated_run_and_do_not_outlast_it() -> 
     assert all(3_000_000 < length < 4_200_000 for length in lengths)
 
 
+def test_a_longer_run_spreads_its_operations_when_asked_to() -> None:
+    generator = Register().generator(workers=5, operations=200, seed=1, interval_us=100_000)
+    planned = planned_operations(generator, workers=5, seed=1, latency_us=4_000)
+    assert 17_000_000 < planned[-1].at_us < 23_000_000
+
+
 def test_no_key_has_more_than_forty_operations() -> None:
     assert max(len(planned) for seed in SEEDS for planned in by_key(rows(seed)).values()) <= 40
 
@@ -123,6 +129,12 @@ def test_final_reads_reach_the_last_keys_from_every_worker() -> None:
         assert all(readers[key] == {0, 1, 2, 3, 4} for key in begun[-3:])
         assert len(readers) <= 6
         assert {row.f for row in final_rows(seed)} == {"read"}
+
+
+def test_final_reads_of_a_long_run_reach_its_last_keys() -> None:
+    for seed in range(5):
+        begun = list(by_key(rows(seed, operations=1_500)))
+        assert set(begun[-3:]) <= set(by_key(final_rows(seed, operations=1_500)))
 
 
 def test_final_reads_are_few_however_long_the_run() -> None:
