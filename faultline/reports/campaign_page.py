@@ -68,6 +68,7 @@ def write_campaign_report(folder: Path) -> Path:
 def campaign_values(summary: dict[str, Any], folder: Path | None = None) -> dict[str, Any]:
     """Everything the template of the campaign page prints. Links to run reports are kept when the file is there."""
     campaign = read_summary(summary)
+    shown = campaign.signatures[:_MOST_SIGNATURES]
     return {
         "title": campaign_sentence(campaign),
         "verdict": campaign.shown_status,
@@ -75,7 +76,8 @@ def campaign_values(summary: dict[str, Any], folder: Path | None = None) -> dict
         "reconciliation": reconciliation(campaign),
         "blocks": blocks(campaign.cells),
         "rate_bar": rate_bar,
-        "signatures": [(entry, _link(entry, folder)) for entry in campaign.signatures[:_MOST_SIGNATURES]],
+        "signatures": [(entry, _link(entry, folder)) for entry in shown],
+        "first_violation": {entry.cell: place for place, entry in reversed(list(enumerate(shown, start=1)))},
         "signatures_left_out": max(0, len(campaign.signatures) - _MOST_SIGNATURES),
         "latency": campaign.latency[:_MOST_LATENCY_ROWS],
         "latency_left_out": max(0, len(campaign.latency) - _MOST_LATENCY_ROWS),

@@ -201,6 +201,7 @@ def read_summary(summary: Mapping[str, Any]) -> Campaign:
     cells = tuple(map(_cell, _list(summary, "cells")))
     expecting = frozenset(cell.name for cell in cells if cell.expected == "violation")
     counts = _sums(cells) if cells else _counts(summary.get("counts"), _text(summary, "expected") == "violation")
+    signatures = [_signature(entry, expecting) for entry in _list(summary, "signatures")]
     scheduled = int(summary.get("scheduled", summary.get("runs")) or sum(counts.values()))
     return Campaign(
         id=_text(summary, "id"),
@@ -211,7 +212,7 @@ def read_summary(summary: Mapping[str, Any]) -> Campaign:
         scheduled=scheduled,
         counts=_with_not_run(counts, scheduled),
         cells=cells,
-        signatures=tuple(_signature(entry, expecting) for entry in _list(summary, "signatures")),
+        signatures=tuple(sorted(signatures, key=_by_urgency)),
         marks=tuple(sorted((str(name), int(reached)) for name, reached in (summary.get("marks") or {}).items())),
         marks_missing=tuple(sorted(map(str, summary.get("marks_missing") or ()))),
         latency=tuple(map(_latency, _list(summary, "latency"))),
@@ -272,6 +273,11 @@ def _latency(entry: Mapping[str, Any]) -> Latency:
     known = [None if value is None else int(value) for value in quantiles]
     words = [_text(entry, name) for name in ("cell", "f", "outcome", "window")]
     return Latency(words[0], words[1], words[2], words[3], int(entry.get("count") or 0), *known)
+
+
+def _by_urgency(signature: Signature) -> tuple[bool, int, str, str]:
+    """What nobody expected first, then what is seen most often."""
+    return signature.expected, -signature.count, signature.cell, signature.signature
 
 
 def _operations(value: Any) -> int:

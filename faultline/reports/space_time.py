@@ -30,7 +30,9 @@ from faultline.reports.text import count, display_width, duration, shorten, time
 __all__ = ["space_time_svg"]
 
 _BAR = 14.0
-_AXIS = 60.0
+_AXIS = 28.0
+_BREAK_ROW = 14.0
+_BREAK_ROWS = 3
 _APART = 1.5
 """Pixels kept free behind a bar, so that operations without a pause between them stay apart."""
 _MOST_NAMED = 40
@@ -56,7 +58,7 @@ def space_time_svg(
     if not chosen:
         return Markup("")
     scene = lay_out(record, chosen, moment_us, telling, prefix)
-    height = scene.bottom + _AXIS
+    height = scene.bottom + _AXIS + _BREAK_ROW * min(_BREAK_ROWS, len(scene.axis.breaks))
     width = scene.axis.right + MARGIN
     return tag(
         "svg",
@@ -110,10 +112,10 @@ def _ticks(scene: Scene) -> list[Markup]:
 
 
 def _breaks(scene: Scene) -> list[Markup]:
-    """The stretches that are cut, with their lengths in two rows, so that neighbours do not run into each other."""
+    """The stretches that are cut, with their lengths in three rows, so that neighbours do not run into each other."""
     drawn = []
     for position, stretch in enumerate(scene.axis.breaks):
-        middle, y = (stretch.left + stretch.right) / 2, scene.bottom + 36 + 14 * (position % 2)
+        middle, y = (stretch.left + stretch.right) / 2, scene.bottom + 36 + _BREAK_ROW * (position % _BREAK_ROWS)
         edges = (middle - 4, middle + 4)
         drawn += [tag("line", x1=x, x2=x, y1=scene.top, y2=scene.bottom, class_="break") for x in edges]
         words = f"// {duration(stretch.length_us)} cut"

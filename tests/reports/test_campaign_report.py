@@ -96,7 +96,7 @@ def test_each_distinct_violation_has_its_rate_its_replay_line_and_its_report(pag
     assert "95 % interval 17 % to 42 %" in section
     assert "first with seed 17" in section
     assert page.by_id["replay-1"] == REPLAY == page.by_id["replay-2"]
-    assert page.links == ["runs/r-8/report.html"]
+    assert page.links == ["#violation-1", "#violation-2", "runs/r-8/report.html"]
 
 
 @pytest.mark.parametrize("address", ["javascript:alert(1)", "https://example.org/", "../../etc/passwd", "/etc/passwd"])
@@ -104,7 +104,7 @@ def test_a_report_address_that_leaves_the_campaign_is_no_link(tmp_path: Path, ad
     summary = campaign_summary()
     for entry in summary["signatures"]:
         entry["report"] = address
-    assert page_of(tmp_path, summary).links == []
+    assert page_of(tmp_path, summary).links == ["#violation-1", "#violation-2"]
 
 
 def test_marks_never_reached_stand_out(page: Page) -> None:
@@ -165,3 +165,16 @@ def test_the_wilson_interval_agrees_with_the_published_example() -> None:
 def test_a_large_campaign_stays_small(tmp_path: Path) -> None:
     cells = [cell(f"bug-{number}", ("partition",), "pass", {"pass": 50}) for number in range(500)]
     assert len(page_of(tmp_path, {"cells": cells}).html.encode()) < 1_500_000
+
+
+def test_what_nobody_expected_comes_first_then_what_is_seen_most_often() -> None:
+    summary = campaign_summary()
+    rare, expected = summary["signatures"]
+    often = rare | {"signature": "linearizability:often", "count": 30}
+    summary["signatures"] = [expected, rare, often]
+    shown = [entry.signature for entry in read_summary(summary).signatures]
+    assert shown == [often["signature"], rare["signature"], expected["signature"]]
+
+
+def test_a_link_inside_the_page_leads_somewhere(page: Page) -> None:
+    assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
