@@ -1,4 +1,4 @@
-"""Stories about reads: LOG-S5 in every mode, the lease's numbers (LOG-S6), pauses and clocks, a new leader's first read."""
+"""Stories about reads: LOG-S5 in every mode, the lease's numbers (LOG-S6), pauses, clocks, new leaders."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_lease_lasts_as_long_as_it_says_from_the_sending_of_what_was_acknowled
 
 
 def test_a_late_answer_does_not_prolong_the_lease() -> None:
-    """LOG-S8: the answer to a heartbeat comes back after almost a lease, which counts from the sending all the same."""
+    """LOG-S8: a heartbeat is answered after almost a lease, which counts from the sending all the same."""
     cluster = Cluster(read_mode="leader-lease")
     cluster.elect("athens")
     bob = Client(cluster, "bob").register("athens")
@@ -134,7 +134,7 @@ def test_a_read_waits_for_heartbeats_sent_after_it_arrived() -> None:
 
 @pytest.mark.parametrize("read_mode", ["read-index", "leader-lease"])
 def test_a_new_leader_answers_no_read_before_its_no_op_is_committed(read_mode: str) -> None:
-    """LOG-S19: the write was answered by the old leader; the new one has it, but cannot know yet that it is committed."""
+    """LOG-S8: a heartbeat is answered after almost a lease; the lease counts from the sending all the same."""
     cluster = Cluster(read_mode=read_mode)
     cluster.elect("athens")
     alice = Client(cluster, "alice").register("athens")

@@ -48,7 +48,7 @@ DEFINITE_ERRORS = OutcomeRegistry((CAS_MISMATCH, NO_SESSION, UNSUPPORTED))
 """After these the operation certainly did not and will not happen. Every other error is indefinite."""
 
 _REGISTRATION = 0
-_PAUSE_US = 40_000
+_PAUSE_US = 80_000
 
 
 def command_of(operation: Operation) -> Command | None:

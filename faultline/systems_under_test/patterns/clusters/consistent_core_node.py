@@ -69,15 +69,11 @@ from faultline.systems_under_test.patterns.data_replication.write_ahead_log impo
     WriteAheadLog,
 )
 
-__all__ = ["ConsistentCoreNode", "NotLeading", "Parts"]
+__all__ = ["ConsistentCoreNode", "Parts"]
 
 _QUEUE_CAPACITY = 1_000
 _STEP_DOWN_AFTER_ELECTION_TIMEOUTS = 2
 _REGISTER = encode_command(RegisterClient())
-
-
-class NotLeading(Exception):
-    """This server lost its leadership while a request waited; whether the request takes effect is unknown."""
 
 
 class _ElectionTimeout(msgspec.Struct, frozen=True):
@@ -157,6 +153,7 @@ class ConsistentCoreNode:
             in_flight_max=settings.in_flight_max,
             retransmit_us=2 * settings.heartbeat_interval_us,
             silent_us=settings.election_timeout_us,
+            quiet_us=settings.heartbeat_interval_us // 2,
         )
         self.log = parts.replicated_log(ports, members, self._log, self._clock, self, timing)
         self.reads = self._leader_reads()
@@ -237,7 +234,7 @@ class ConsistentCoreNode:
         """Nobody who waits here will be answered with a result; they may ask the next leader."""
         self._heartbeats.stop()
         self.log.stop_leading()
-        self.waiting.fail_all(NotLeading())
+        self.waiting.fail_all(ConnectionAbortedError("this server leads no longer"))
         for read in self.reads.stop_leading():
             self._redirect(read.source, read.request_number)
 
@@ -248,7 +245,7 @@ class ConsistentCoreNode:
             self.ports.trace.sometimes("leader-stepped-down-without-quorum")
             self._step_down()
             return
-        self.log.send_heartbeats()
+        self.log.send_heartbeats_if_due()
         self.log.resend_what_was_lost()
         self.waiting.expire()
 

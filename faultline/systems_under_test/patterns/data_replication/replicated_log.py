@@ -48,6 +48,7 @@ from typing import Protocol
 import msgspec
 
 from faultline.harness.world.ports import NodeId, Ports
+from faultline.systems_under_test.patterns.data_replication.follower_handler import NO_CONTACT, FollowerHandler
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.high_water_mark import HighWaterMark, quorum_index
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import LogEntry, WriteAheadLog
@@ -58,7 +59,6 @@ from faultline.systems_under_test.patterns.node_communication.request_pipeline i
 
 __all__ = [
     "EntriesTruncated",
-    "FollowerHandler",
     "HighWaterMarkAdvanced",
     "LogListener",
     "ReplicatedLog",
@@ -116,12 +116,17 @@ class EntriesTruncated(msgspec.Struct, frozen=True):
 
 
 class ReplicationTiming(msgspec.Struct, frozen=True, kw_only=True):
-    """Sizes and times of replication: entries per request, requests in flight, and when to send again."""
+    """Sizes and times of replication.
+
+    Entries per request and requests in flight; after how long without answers to send again; after how long a follower
+    counts as silent, so that it gets heartbeats only; how soon after heartbeats no more are due.
+    """
 
     batch_entries_max: int
     in_flight_max: int
     retransmit_us: int
     silent_us: int
+    quiet_us: int
 
 
 class LogListener(Protocol):
@@ -129,29 +134,6 @@ class LogListener(Protocol):
 
     def apply(self, entry: LogEntry) -> None:
         """Execute a committed entry; called in the order of the log, once per entry and life of the server."""
-
-
-class FollowerHandler:
-    """What the leader knows of one follower (matchIndex, nextIndex, last success), for one leadership."""
-
-    __slots__ = (
-        "acknowledged_id",
-        "go_back_id",
-        "id",
-        "last_success_us",
-        "match_index",
-        "next_index",
-        "sent_index",
-    )
-
-    def __init__(self, follower: NodeId, last_index: int, next_id: int) -> None:
-        self.id = follower
-        self.match_index = 0
-        self.next_index = last_index + 1
-        self.sent_index = last_index
-        self.acknowledged_id = next_id - 1
-        self.go_back_id = next_id
-        self.last_success_us: int | None = None
 
 
 class ReplicatedLog:
@@ -178,6 +160,7 @@ class ReplicatedLog:
         self._timing = timing
         self._pipeline = RequestPipeline(timing.in_flight_max)
         self._next_id = 1
+        self._heartbeats_us = 0
 
     # -- leading ------------------------------------------------------------------------------------------------------
 
@@ -213,11 +196,17 @@ class ReplicatedLog:
         return index
 
     def send_heartbeats(self) -> None:
-        """Show every follower that the leader lives, ahead of disk writes; returns nothing, promises nothing new."""
+        """Show every follower that the leader lives, ahead of disk writes: a heartbeat promises nothing new."""
         sent_us = self.stamp_us()
+        self._heartbeats_us = self._ports.clock.monotonic_us()
         for follower in self.followers.values():
             prev = follower.match_index
             self._ports.network.send_ahead(follower.id, self._request(prev, [], sent_us))
+
+    def send_heartbeats_if_due(self) -> None:
+        """The same, unless a read has just had heartbeats sent: then the next interval is soon enough."""
+        if self._ports.clock.monotonic_us() - self._heartbeats_us >= self._timing.quiet_us:
+            self.send_heartbeats()
 
     def resend_what_was_lost(self) -> None:
         """Go back for every follower that has not acknowledged anything for too long."""
@@ -233,12 +222,12 @@ class ReplicatedLog:
         follower = self.followers.get(source)
         if follower is None:
             return
-        self._note_contact(follower, response)
+        follower.note_contact(response.correlation_id, response.sent_us)
         if not response.succeeded:
             self._handle_mismatch(follower, response)
             return
         if response.replicated_log_index > follower.match_index:
-            self._note_match(follower, response.replicated_log_index)
+            follower.note_match(response.replicated_log_index)
             self._advance_high_water_mark()
         self._free_place(follower, response.correlation_id)
         if follower.sent_index < self._log.last_index:
@@ -249,28 +238,14 @@ class ReplicatedLog:
 
         Counted from the *sending* of what they acknowledged; `own_us` counts for this server itself.
         """
-        contacts = [-1 if each.last_success_us is None else each.last_success_us for each in self.followers.values()]
-        contact_us = quorum_index([own_us, *contacts])
-        return None if contact_us < 0 else contact_us
+        contact_us = quorum_index([own_us, *[follower.contact_us for follower in self.followers.values()]])
+        return None if contact_us == NO_CONTACT else contact_us
 
     def quorum_acknowledged_id(self) -> int:
         """The highest request number such that a majority, this server included, answered it or a later one."""
         acknowledged = [follower.acknowledged_id for follower in self.followers.values()]
         acknowledged.append(self._next_id)
         return quorum_index(acknowledged)
-
-    def _note_contact(self, follower: FollowerHandler, response: ReplicationResponse) -> None:
-        if response.correlation_id > follower.acknowledged_id:
-            follower.acknowledged_id = response.correlation_id
-        if follower.last_success_us is None or response.sent_us > follower.last_success_us:
-            follower.last_success_us = response.sent_us
-
-    def _note_match(self, follower: FollowerHandler, index: int) -> None:
-        follower.match_index = index
-        if index >= follower.next_index:
-            follower.next_index = index + 1
-        if index > follower.sent_index:
-            follower.sent_index = index
 
     def _free_place(self, follower: FollowerHandler, correlation_id: int) -> None:
         try:
@@ -282,15 +257,14 @@ class ReplicatedLog:
     def _handle_mismatch(self, follower: FollowerHandler, response: ReplicationResponse) -> None:
         if response.correlation_id < follower.go_back_id:
             return
-        follower.next_index = max(follower.match_index, min(response.replicated_log_index, follower.next_index - 1)) + 1
+        follower.note_mismatch(response.replicated_log_index)
         self._go_back(follower)
         self._replicate(follower)
 
     def _go_back(self, follower: FollowerHandler) -> None:
         self._ports.trace.sometimes("in-flight-go-back")
         self._pipeline.reset(follower.id)
-        follower.sent_index = follower.next_index - 1
-        follower.go_back_id = self._next_id
+        follower.go_back(self._next_id)
 
     def _replicate(self, follower: FollowerHandler) -> None:
         """Send everything that is outstanding, in batches, while the pipeline has room."""
@@ -319,8 +293,8 @@ class ReplicatedLog:
         )
 
     def _is_heard(self, follower: FollowerHandler) -> bool:
-        heard_us = follower.last_success_us
-        return heard_us is not None and self.stamp_us() - heard_us < self._timing.silent_us
+        heard_us = follower.contact_us
+        return heard_us != NO_CONTACT and self.stamp_us() - heard_us < self._timing.silent_us
 
     def _advance_high_water_mark(self) -> None:
         """Commit what a majority stores, if its last entry is of this leader's own generation (LOG-R9, LOG-R14)."""

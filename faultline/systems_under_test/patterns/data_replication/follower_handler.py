@@ -1,0 +1,72 @@
+"""What a leader knows of one follower: how far it has come, what is under way to it, and when it was last heard.
+
+*Problem.* A leader must send each follower exactly what it lacks, over a network that loses messages, and may
+conclude only what the follower has really said.
+
+*Idea.* Two indexes per follower (Raft's matchIndex and nextIndex): what it is known to store, and what it needs next,
+which is a guess at first and is corrected by refusals. A third says how far requests in flight reach. Going back
+means to forget what is in flight and to send again from what is needed next.
+
+*Invariants.* match < next <= sent + 1. Within a leadership `match_index`, `acknowledged_id` and `contact_us` never
+decrease.
+
+*Tolerates.* Answers in any order, repeated or lost.
+
+*Does not tolerate.* Answers of another leadership: compare the generation first.
+
+*Workloads.* `register` with lossy links. *Checkers.* Linearizability. *Planted bugs.* See the replicated log.
+
+Sources: Patterns of Distributed Systems ch. 9, class FollowerHandler; Ongaro and Ousterhout (2014), figure 2.
+"""
+
+from __future__ import annotations
+
+from faultline.harness.world.ports import NodeId
+
+__all__ = ["NO_CONTACT", "FollowerHandler"]
+
+NO_CONTACT = -1
+"""The follower has not answered in this leadership."""
+
+
+class FollowerHandler:
+    """One follower, for one leadership.
+
+    `go_back_id` is the number of the first request since the leader last went back: refusals of earlier ones are old
+    news. `contact_us` is when the newest request that was answered was *sent*.
+    """
+
+    __slots__ = ("acknowledged_id", "contact_us", "go_back_id", "id", "match_index", "next_index", "sent_index")
+
+    def __init__(self, follower: NodeId, last_index: int, next_id: int) -> None:
+        self.id = follower
+        self.match_index = 0
+        self.next_index = last_index + 1
+        self.sent_index = last_index
+        self.acknowledged_id = next_id - 1
+        self.go_back_id = next_id
+        self.contact_us = NO_CONTACT
+
+    def note_contact(self, correlation_id: int, sent_us: int) -> None:
+        """Any answer shows that the follower still followed when it took the request."""
+        if correlation_id > self.acknowledged_id:
+            self.acknowledged_id = correlation_id
+        if sent_us > self.contact_us:
+            self.contact_us = sent_us
+
+    def note_match(self, index: int) -> None:
+        """The follower stores everything up to `index`, which is more than was known."""
+        self.match_index = index
+        if index >= self.next_index:
+            self.next_index = index + 1
+        if index > self.sent_index:
+            self.sent_index = index
+
+    def note_mismatch(self, try_after_index: int) -> None:
+        """The follower refused; it may match at `try_after_index`, and anyway further back than was tried."""
+        self.next_index = max(self.match_index, min(try_after_index, self.next_index - 1)) + 1
+
+    def go_back(self, next_id: int) -> None:
+        """Forget what is in flight; requests numbered from `next_id` on start at what is needed next."""
+        self.sent_index = self.next_index - 1
+        self.go_back_id = next_id
