@@ -122,23 +122,28 @@ def _conclude(
 def _finish(folder: CampaignFolder, shown: Path, summary: CampaignSummary) -> CampaignResult:
     write_atomically(folder.junit, junit_xml(summary))
     write_atomically(folder.summary, _pretty(summary))
+    report, problem = _report(folder, shown)
     return CampaignResult(
         folder=shown,
         verdict=summary.verdict,
         exit_code=summary.exit_code,
         sentences=summary.sentences,
-        warnings=summary.warnings,
+        warnings=(*summary.warnings, *problem),
         cells=summary.cells,
         signatures=summary.signatures,
-        report=_report(folder, shown),
+        report=report,
         interrupted=summary.interrupted,
     )
 
 
-def _report(folder: CampaignFolder, shown: Path) -> Path:
+def _report(folder: CampaignFolder, shown: Path) -> tuple[Path | None, list[str]]:
+    """Write the page; a verdict must not be lost because its page cannot be written."""
     from faultline.reports.campaign_page import write_campaign_report
 
-    return shown / write_campaign_report(folder.root).name
+    try:
+        return shown / write_campaign_report(folder.root).name, []
+    except Exception as error:
+        return None, [f"The campaign's page could not be written ({type(error).__name__}: {error})."]
 
 
 def _pretty(record: object) -> bytes:

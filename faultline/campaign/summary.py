@@ -129,7 +129,7 @@ class CampaignResult(msgspec.Struct, frozen=True, kw_only=True):
     """What `run_campaign` returns: where everything is, and what it came to.
 
     `verdict` is what is left after expectations: a violation that was expected and seen counts as a pass. `report` is
-    the HTML page, None when the reports are not installed.
+    the HTML page, None when it could not be written.
     """
 
     folder: Path

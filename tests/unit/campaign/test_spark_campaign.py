@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import campaign_fakes
+import msgspec
+import pyarrow.parquet as pq
 import pytest
 from campaign_fakes import fake_engine, fake_plan
 
+from faultline.campaign.aggregate import TABLES
 from faultline.campaign.pipeline import run_campaign
 from faultline.campaign.spark import spark_session
-from faultline.campaign.summary import CampaignResult, Progress
+from faultline.campaign.summary import CampaignResult, CampaignSummary, Progress
 from faultline.harness.verdict import Verdict
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
+CORRECT = "fake/register/partition"
+MUTANT = "fake+stale-read/register/partition"
+
 
 @pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     from pyspark import cloudpickle
 
     cloudpickle.register_pickle_by_value(campaign_fakes)
@@ -27,18 +37,153 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
 
 
 @pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("store")
+
+
+@pytest.fixture(scope="module")
 def seen() -> list[Progress]:
     return []
 
 
 @pytest.fixture(scope="module")
-def finished(session: object, tmp_path_factory: pytest.TempPathFactory, seen: list[Progress]) -> CampaignResult:
-    store = tmp_path_factory.mktemp("store")
+def finished(session: Any, store: Path, seen: list[Progress]) -> CampaignResult:
+    """One campaign that most tests look at: 24 runs, three of which violate and two of which break."""
+    plan = fake_plan(keep_per_signature=1)
     return run_campaign(
-        fake_plan(), store=store, master="local[2]", session=session, engine=fake_engine(), progress=seen.append
+        plan, store=store, master="local[2]", name="one", session=session, engine=fake_engine(), progress=seen.append
     )
 
 
-def test_a_campaign_counts_every_run_and_says_what_was_violated(finished: CampaignResult) -> None:
-    print(*finished.sentences, *finished.warnings, sep="\n")
+def summary_of(result: CampaignResult) -> CampaignSummary:
+    return msgspec.json.decode((result.folder / "campaign.json").read_bytes(), type=CampaignSummary)
+
+
+def table(result: CampaignResult, name: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = pq.read_table(result.folder / "tables" / f"{name}.parquet").to_pylist()
+    return rows
+
+
+def test_every_run_is_counted_once_in_its_cell(finished: CampaignResult) -> None:
+    counts = {cell.cell: {verdict: count for verdict, count in cell.counts.items() if count} for cell in finished.cells}
+    assert counts == {
+        CORRECT: {"pass": 11, "harness-error": 1},
+        MUTANT: {"pass": 8, "violation": 3, "harness-error": 1},
+    }
     assert finished.verdict is Verdict.VIOLATION
+    assert finished.exit_code == 1
+
+
+def test_the_violation_is_told_with_rate_smallest_example_and_replay_line(finished: CampaignResult) -> None:
+    sentences = "\n".join(finished.sentences)
+    assert f"{MUTANT}: 3 of 11 runs violate linearizability (27.3 %, 95 % interval 9.7–56.6 %)" in sentences
+    assert (
+        "linearizability/stale-read in 3 of 11 runs, first at seed 0. Seed 0: Seed 0 read a stale value." in sentences
+    )
+    assert f"  faultline replay {finished.folder}/runs/fake+stale-read.register.partition.0" in sentences
+    assert "Faults that took effect: partition 22 times." in sentences
+    assert "Reached in 24 runs: leader-changed in 22." in sentences
+
+
+def test_of_each_kind_only_as_many_folders_stay_as_asked_for(finished: CampaignResult) -> None:
+    kept = sorted(path.parent.name for path in finished.folder.glob("runs/*/history.jsonl"))
+    verdicts = list(finished.folder.glob("runs/*/verdict.json"))
+    assert kept == ["fake+stale-read.register.partition.0"]
+    assert len(verdicts) == 24
+    reduced = [row for row in table(finished, "runs") if row["cell"] == MUTANT and row["seed"] == 5]
+    assert [(row["verdict"], row["folder_kept"], row["replay"][:13]) for row in reduced] == [
+        ("violation", False, "faultline run")
+    ]
+    assert any("1 of 3 runs with linearizability/stale-read kept" in warning for warning in finished.warnings)
+
+
+def test_a_kept_violation_has_a_page_and_the_summary_points_at_it(finished: CampaignResult) -> None:
+    (signature,) = summary_of(finished).signatures
+    assert (finished.folder / signature.report).is_file()
+    assert (signature.count, signature.seed, signature.operations, signature.fault_kinds) == (3, 0, 2, ())
+
+
+def test_all_tables_are_written_and_agree_with_the_runs(finished: CampaignResult) -> None:
+    rows = {name: table(finished, name) for name in TABLES}
+    assert len(rows["runs"]) == 24
+    assert len(rows["findings"]) == 3
+    assert sum(row["runs"] for row in rows["cells"]) == 24
+    assert {row["operations_in_flight"] > 0 for row in rows["faults"]} == {True}
+    assert sum(row["count"] for row in rows["latency"]) == 22 * 6
+    assert [row["sentence"] for row in rows["cells"] if "sentence" in row] == []
+
+
+def test_latencies_are_quantiles_inside_and_outside_fault_windows(finished: CampaignResult) -> None:
+    rows = {row["window"]: row for row in table(finished, "latency") if row["cell"] == CORRECT}
+    assert {window: row["count"] for window, row in rows.items()} == {"inside": 22, "outside": 44}
+    # Seed S answers in 1000 + S microseconds, binned by ten; seed 7 broke.
+    assert (rows["inside"]["p50_us"], rows["inside"]["max_us"]) == (1_010, 1_011)
+
+
+def test_marks_that_were_declared_but_never_reached_are_reported(finished: CampaignResult) -> None:
+    marks = {(row["cell"], row["mark"]): (row["runs"], row["times"]) for row in table(finished, "marks")}
+    assert marks[CORRECT, "leader-changed"] == (11, 22)
+    assert marks[CORRECT, "log-truncated"] == (0, 0)
+    assert f"{CORRECT}: never reached log-truncated." in finished.warnings
+
+
+def test_all_histories_are_there_to_be_checked_again(finished: CampaignResult) -> None:
+    histories = pq.read_table(finished.folder / "histories")
+    assert histories.num_rows == 22 * 6
+    assert len(set(histories["run_id"].to_pylist())) == 22
+
+
+def test_progress_ends_with_all_runs_and_scratch_files_are_gone(finished: CampaignResult, seen: list[Progress]) -> None:
+    assert seen[0].phase == "starting Spark"
+    running = [progress for progress in seen if progress.phase == "running"]
+    assert (running[-1].finished, running[-1].violations, running[-1].harness_errors) == (24, 3, 2)
+    assert not (finished.folder / "work").exists()
+    assert {path.name for path in finished.folder.iterdir()} == {
+        *("plan.json", "campaign.json", "junit.xml", "index.html"),
+        *("runs", "histories", "tables"),
+    }
+
+
+def test_the_same_plan_gives_the_same_tables(finished: CampaignResult, session: Any, store: Path) -> None:
+    plan = fake_plan(keep_per_signature=1, seeds_per_task=12)
+    other = run_campaign(plan, store=store, master="local[2]", name="two", session=session, engine=fake_engine())
+    for name in TABLES:
+        first, second = table(finished, name), table(other, name)
+        for row in [*first, *second]:
+            row.pop("replay", None)
+        assert first == second, name
+
+
+def test_an_expected_violation_that_was_seen_is_as_good_as_a_pass(session: Any, store: Path) -> None:
+    plan = fake_plan(mutants=(("stale-read",),), expected={"*+stale-read/*": "violation"}, seeds="0..5")
+    result = run_campaign(plan, store=store, master="local[2]", session=session, engine=fake_engine())
+    assert (result.verdict, result.exit_code) == (Verdict.PASS, 0)
+    assert [cell.standing for cell in result.cells] == ["as expected"]
+
+
+def test_an_interrupted_campaign_keeps_and_counts_what_was_finished(session: Any, store: Path) -> None:
+    def interrupt(progress: Progress) -> None:
+        if progress.phase == "running" and progress.finished:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    plan = fake_plan(seeds="0..4999", mutants=((),), seeds_per_task=50)
+    result = run_campaign(
+        plan, store=store, master="local[2]", session=session, engine=fake_engine(), progress=interrupt
+    )
+    summary = summary_of(result)
+    assert (result.exit_code, result.interrupted) == (130, True)
+    assert 0 < summary.finished < summary.scheduled == 5_000
+    assert sum(result.cells[0].counts.values()) == summary.finished == len(table(result, "runs"))
+    assert result.report is not None
+    assert result.report.is_file()
+
+
+def test_real_runs_are_collected_on_the_driver_and_judged(session: Any, store: Path) -> None:
+    plan = fake_plan(world="local", seeds="5..7")
+    result = run_campaign(plan, store=store, master="local[2]", session=session, engine=fake_engine())
+    kept = {path.parent.name.rsplit(".", 1)[1] for path in result.folder.glob("runs/*/history.jsonl")}
+    assert kept == {"5", "6"}
+    assert {cell.cell: cell.counts["violation"] for cell in result.cells} == {CORRECT: 0, MUTANT: 1}
+    assert [cell.counts["harness-error"] for cell in result.cells] == [1, 1]
+    assert result.exit_code == 1
+    assert (result.folder / "runs" / "fake+stale-read.register.partition.5" / "report.html").is_file()
