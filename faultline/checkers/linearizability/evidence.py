@@ -8,7 +8,7 @@ relaxation, so what it refuses, it would refuse in full.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from faultline.checkers.linearizability.minimise import ShrinkBudget, minimise
@@ -18,6 +18,7 @@ from faultline.checkers.linearizability.operations import (
     BEGINNING,
     INFINITY,
     OBSERVE,
+    SWAP,
     WRITE,
     RegisterOperation,
 )
@@ -25,7 +26,7 @@ from faultline.checkers.linearizability.search import SearchResult, search
 from faultline.checkers.porcupine import Budget, CheckResult, check_single
 from faultline.harness.errors import HarnessError
 
-__all__ = ["RegisterEvidence", "illegal_prefix", "register_evidence", "relaxations"]
+__all__ = ["RegisterEvidence", "illegal_prefix", "likely_cores", "register_evidence", "relaxations"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +49,21 @@ class RegisterEvidence:
 def register_evidence(
     operations: Sequence[RegisterOperation], found: SearchResult, initial: Hashable, budget: Budget
 ) -> RegisterEvidence | None:
-    """The evidence for what `search` `found` illegal; None when the referee could not confirm it within `budget`."""
-    shrinking = ShrinkBudget(budget)
+    """The evidence for what `search` `found` illegal, confirmed by the referee; None when there is none.
 
-    def is_illegal(candidate: Sequence[RegisterOperation]) -> bool:
-        checked = search(candidate, initial, shrinking.next())
-        return shrinking.proves_illegal(checked.result, checked.steps)
+    What the search could not decide may still be shown illegal, if the trouble is close to where the search stopped.
+    """
+    shrinking, guessing = ShrinkBudget(budget), ShrinkBudget(budget)
+
+    def is_illegal(candidate: Sequence[RegisterOperation], within: ShrinkBudget = shrinking) -> bool:
+        checked = search(candidate, initial, within.next())
+        return within.proves_illegal(checked.result, checked.steps)
 
     prefix = illegal_prefix(operations, found.furthest)
-    core, is_minimal = minimise(prefix, is_illegal, relaxations)
+    likely = next((guess for guess in likely_cores(prefix) if is_illegal(guess, guessing)), None)
+    if likely is None and found.result is not CheckResult.ILLEGAL:
+        return None
+    core, is_minimal = minimise(likely or prefix, is_illegal, relaxations)
     if not (_is_confirmed(core, initial, _CORE_BUDGET) or _is_confirmed(prefix, initial, budget)):
         return None
     is_complete = is_minimal and not shrinking.is_spent
@@ -97,6 +104,45 @@ def illegal_prefix(operations: Sequence[RegisterOperation], furthest: int) -> li
         elif operation.call < cut and operation.kind >= WRITE:
             prefix.append(operation._replace(return_=INFINITY))
     return prefix
+
+
+def likely_cores(prefix: Sequence[RegisterOperation]) -> Iterator[list[RegisterOperation]]:
+    """Strong relaxations of an illegal prefix that may still be illegal, smallest first.
+
+    Trouble is mostly local: what the last operation saw contradicts what happened shortly before. So only a few of the
+    latest completions are kept as they are; others stay, free, only as far as they can supply a value that is demanded.
+    """
+    latest = sorted((operation for operation in prefix if operation.return_ != INFINITY), key=_by_return, reverse=True)
+    for size in _GUESS_SIZES:
+        if size < len(latest):
+            refused = latest[0]
+            near = [operation for operation in latest[:size] if operation.kind != AVOID or refused.kind == AVOID]
+            same = [operation for operation in latest[size:] if operation.produce == refused.demand]
+            yield _with_suppliers([*near, *same], prefix)
+
+
+_GUESS_SIZES = (4, 16, 64, 256)
+
+
+def _with_suppliers(kept: Sequence[RegisterOperation], prefix: Sequence[RegisterOperation]) -> list[RegisterOperation]:
+    """`kept`, and of the rest of `prefix`, freed, what may supply a demanded value, directly or through others.
+
+    A failed compare-and-set among `kept` demands any other value, so then every write stays.
+    """
+    rows = {operation.row for operation in kept}
+    by_produce: dict[Hashable, list[RegisterOperation]] = {}
+    for operation in prefix:
+        if operation.kind >= WRITE and operation.row not in rows:
+            by_produce.setdefault(operation.produce, []).append(operation._replace(call=BEGINNING, return_=INFINITY))
+    wanted = [operation.demand for operation in kept if operation.kind in (OBSERVE, SWAP)]
+    if any(operation.kind == AVOID for operation in kept):
+        wanted += by_produce
+    suppliers: list[RegisterOperation] = []
+    while wanted:
+        found = by_produce.pop(wanted.pop(), [])
+        suppliers += found
+        wanted += [operation.demand for operation in found if operation.kind == SWAP]
+    return sorted([*kept, *suppliers], key=lambda operation: operation.row)
 
 
 def relaxations(operation: RegisterOperation, among: Sequence[RegisterOperation]) -> list[RegisterOperation | None]:

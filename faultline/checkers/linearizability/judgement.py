@@ -18,9 +18,10 @@ from faultline.harness.errors import HarnessError
 from faultline.harness.history import History
 from faultline.harness.verdict import Finding, Verdict
 
-__all__ = ["KeyJudgement", "core_rows", "judge_register", "key_judgement"]
+__all__ = ["CHECKER", "KeyJudgement", "core_rows", "judge_register", "key_judgement"]
 
 CHECKER = "linearizability"
+"""The name under which findings are reported."""
 
 
 class KeyJudgement(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,9 +54,7 @@ def judge_register(
                 "Report this as a bug of Faultline, with the run's folder.",
             )
         return key_judgement(key, Verdict.PASS, returns, found.furthest, found.steps)
-    evidence = None
-    if found.result is CheckResult.ILLEGAL:
-        evidence = register_evidence(operations, found, initial, budget)
+    evidence = register_evidence(operations, found, initial, budget)
     if evidence is None:
         return key_judgement(key, Verdict.UNKNOWN, returns, found.furthest, found.steps)
     finding = _finding(history, key, rows, operations, evidence, clock)

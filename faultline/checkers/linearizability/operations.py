@@ -35,6 +35,7 @@ __all__ = [
     "WRITE",
     "FailedCas",
     "RegisterOperation",
+    "Value",
     "canonical",
     "register_operations",
 ]
@@ -50,6 +51,7 @@ BEGINNING = -1
 FailedCas = Literal["observe", "ignore"]
 
 Value = Hashable
+"""A value in its `canonical` form."""
 
 
 class RegisterOperation(NamedTuple):

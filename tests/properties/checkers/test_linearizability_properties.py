@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from faultline.checkers import LinearizabilityChecker
-from faultline.checkers.linearizability.evidence import illegal_prefix, register_evidence, relaxations
+from faultline.checkers.linearizability.evidence import illegal_prefix, likely_cores, register_evidence, relaxations
 from faultline.checkers.linearizability.models import referee_operations, register_model
 from faultline.checkers.linearizability.operations import (
     AVOID,
@@ -148,6 +148,14 @@ def test_no_relaxation_turns_a_legal_history_illegal(operations):
             for relaxed in relaxations(operation, operations):
                 weaker = operations[:position] + [relaxed] * (relaxed is not None) + operations[position + 1 :]
                 assert brute_force(weaker)
+
+
+@settings(max_examples=300)
+@given(atomic_executions(operations_max=30))
+def test_no_likely_core_of_a_legal_history_is_illegal(history):
+    operations = register_operations(history, range(len(history)))
+    for guess in likely_cores(operations):
+        assert search(guess).result is CheckResult.OK
 
 
 @settings(max_examples=300)

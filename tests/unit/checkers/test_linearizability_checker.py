@@ -175,3 +175,31 @@ def test_a_pending_append_may_show_or_not():
     assert check(pending, (1, "get", None, ok("")), (1, "get", None, ok("x")), model="kv").verdict is Verdict.PASS
     seen_then_gone = check(pending, (1, "get", None, ok("x")), (1, "get", None, ok("")), model="kv")
     assert seen_then_gone.verdict is Verdict.VIOLATION
+
+
+def concurrent_history(waves):
+    """Waves of four overlapping operations each: three writes of fresh values, and a read of the first one."""
+    history = History()
+    for wave in range(waves):
+        rows = [history.invoke(Operation(p, "write", "k0", 3 * wave + p), wave, p, f"n{p}") for p in range(3)]
+        rows.append(history.invoke(Operation(3, "read", "k0"), wave, 3, "n0"))
+        for row, outcome in zip(rows, [ok(), ok(), ok(), ok(3 * wave)], strict=True):
+            history.complete(row, outcome, wave)
+    return history
+
+
+def test_a_long_history_with_one_stale_read_is_told_by_a_few_operations():
+    history = concurrent_history(500)
+    assert LinearizabilityChecker().check(history).verdict is Verdict.PASS
+    history.result[4 * 499 + 3] = 3 * 400
+    (finding,) = LinearizabilityChecker().check(history).findings
+    assert finding.anomaly == "stale-read"
+    assert len(finding.operations) <= 4
+
+
+def test_an_anomaly_is_shown_even_when_the_whole_search_is_too_much():
+    history = concurrent_history(500)
+    history.result[4 * 499 + 3] = 3 * 400
+    steps = LinearizabilityChecker().check(concurrent_history(500)).detail["steps"]
+    result = LinearizabilityChecker(steps_max=steps).check(history)
+    assert result.verdict is Verdict.VIOLATION
