@@ -185,7 +185,7 @@ def latency_svg(record: RunRecord, prefix: str = "latency") -> Markup:
     points = _points(record.history, settled_faults(record))
     if not points:
         return Markup("")
-    drawn = sampled(points)
+    drawn = _sampled(points)
     frame = _frame(record, points, prefix)
     shapes = {f: _SHAPES[index % len(_SHAPES)] for index, f in enumerate(sorted({point.f for point in points}))}
     height = frame.bottom + 64
@@ -208,7 +208,7 @@ def latency_svg(record: RunRecord, prefix: str = "latency") -> Markup:
     )
 
 
-def sampled(points: Sequence[_Point], limit: int = MOST_POINTS) -> list[_Point]:
+def _sampled(points: Sequence[_Point], limit: int = MOST_POINTS) -> list[_Point]:
     """At most `limit` points: of every slice of time the fastest, the slowest and one unanswered, then every n-th."""
     if len(points) <= limit:
         return list(points)

@@ -38,7 +38,7 @@ from faultline.reports.space_time import space_time_svg
 from faultline.reports.terminal import run_lines
 from faultline.reports.text import count, duration, value_text
 
-__all__ = ["Counterexample", "counterexample", "run_values", "write_run_report"]
+__all__ = ["counterexample", "run_values", "write_run_report"]
 
 _MOST_FINDINGS = 20
 _MOST_FAULT_ROWS = 200
@@ -82,12 +82,8 @@ def run_values(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
 # -- the counterexample ------------------------------------------------------------------------------------------
 
 
-class Counterexample(dict[str, Any]):
-    """The values of one counterexample: finding, figure, numbered operations, faults, and what was left out."""
-
-
-def counterexample(record: RunRecord, finding: Finding, prefix: str) -> Counterexample:
-    """The figure and the numbered text twin of `finding`."""
+def counterexample(record: RunRecord, finding: Finding, prefix: str) -> dict[str, Any]:
+    """The figure of `finding`, its numbered text twin, the faults and messages around it, and what was left out."""
     history = record.history
     rows = rows_of(finding, history)
     moment_us = anomaly_us(finding, history)
@@ -97,20 +93,19 @@ def counterexample(record: RunRecord, finding: Finding, prefix: str) -> Countere
     faults = faults_during(settled_faults(record), start_us, stop_us, moment_us)
     times = [row.invoke_us for row in records] + [row.complete_us for row in records if row.complete_index != OPEN]
     decimals = decimals_for(times)
-    return Counterexample(
-        finding=finding,
-        svg=space_time_svg(
-            record, rows, moment_us=moment_us, telling=telling, title=finding.sentence[:300], prefix=prefix
-        ),
-        operations=[
+    title = finding.sentence[:300]
+    return {
+        "finding": finding,
+        "svg": space_time_svg(record, rows, moment_us=moment_us, telling=telling, title=title, prefix=prefix),
+        "operations": [
             {"text": operation_sentence(row, decimals), "telling": row.row == telling, "outcome": row.outcome}
             for row in records
         ],
-        faults=[fault_sentence(fault, decimals) for fault in faults],
-        caption=_caption(finding, rows, len(history)),
-        detail=_details(finding.detail),
-        messages=_messages(record, records, start_us, stop_us, moment_us),
-    )
+        "faults": [fault_sentence(fault, decimals) for fault in faults],
+        "caption": _caption(finding, rows, len(history)),
+        "detail": _details(finding.detail),
+        "messages": _messages(record, records, start_us, stop_us, moment_us),
+    }
 
 
 def _caption(finding: Finding, rows: list[int], total: int) -> str:

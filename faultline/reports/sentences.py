@@ -19,6 +19,8 @@ __all__ = [
     "client_name",
     "decimals_for",
     "fault_sentence",
+    "fault_subject",
+    "judgement_sentence",
     "operation_label",
     "operation_sentence",
     "verdict_sentence",
