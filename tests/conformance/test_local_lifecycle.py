@@ -113,6 +113,15 @@ def test_a_folder_that_cannot_be_made_is_an_error_with_a_next_step(tmp_path: Pat
         run_local(SHORT, parts(), folder=tmp_path / "file" / "run")
 
 
+def test_a_history_that_cannot_be_written_ends_the_run_with_the_reason(tmp_path: Path) -> None:
+    def full_disk(line: bytes) -> None:
+        raise OSError("no space left on device")
+
+    endless = plan(operation(0, "append", 1), heal_ms=30_000, end_ms=60_000)
+    with pytest.raises(HarnessError, match="no space left on device"):
+        run_local(endless, parts(), folder=tmp_path, sink=full_disk)
+
+
 def test_a_fault_that_raises_is_an_error_of_the_run_and_stops_nothing(tmp_path: Path) -> None:
     nowhere = PlannedFault("kill", 20_000, 10_000, "atlantis")
     faulty = plan(operation(100, "append", 1), faults=(nowhere,), heal_ms=200, end_ms=900)

@@ -143,6 +143,24 @@ def test_commits_that_wait_together_share_one_fsync(machine: Machine) -> None:
     assert machine.crash().read("log") == b"00123456789"
 
 
+def test_a_slow_disk_is_waited_for_once_per_round(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def delay_us() -> int:
+        asked.append(100)
+        return 100
+
+    disk = Disk(tmp_path / "slow", delay_us)
+    held: list[Commit] = []
+    storage = BufferedStorage(held.append)
+    for number in range(3):
+        storage.append("log", b"%d" % number)
+        storage.fsync("log")
+    disk.carry_out(held)
+    disk.close()
+    assert asked == [100]
+
+
 ACTIONS = st.lists(
     st.one_of(
         st.tuples(st.just("append"), st.sampled_from("ab"), st.binary(min_size=1, max_size=5)),

@@ -71,10 +71,15 @@ def test_invariants_see_typed_events_and_the_first_breach_counts(paths: list[Pat
     assert marks == {"elected": 2}
 
 
-def test_a_torn_last_line_is_dropped(paths: list[Path]) -> None:
+def test_a_line_torn_by_a_kill_is_dropped_and_the_next_process_starts_a_new_one(paths: list[Path]) -> None:
     whole = paths[1].read_bytes()
     paths[1].write_bytes(whole[:-5])
     assert len(read_traces(paths)) == 6
+    restarted = FileTrace("byzantium", paths[1])
+    restarted.sometimes("restarted")
+    restarted.close()
+    assert [line.sometimes for line in read_traces(paths)][-1] == "restarted"
+    assert len(read_traces(paths)) == 7
 
 
 def test_a_node_that_never_started_has_no_lines(tmp_path: Path) -> None:

@@ -82,6 +82,7 @@ class LocalCluster:
                 trace_file=str(process.trace.absolute()),
                 harness_pid=os.getpid(),
                 clock=self.clocks[node],
+                fsync_us=(plan.weather.fsync_us_min, plan.weather.fsync_us_max),
             )
         )
 
@@ -112,8 +113,7 @@ class LocalCluster:
 
     def unexpected_exits(self) -> list[tuple[NodeId, int]]:
         """Nodes that ended on their own since the last call, with their exit codes."""
-        codes = [(node, process.unexpected_exit()) for node, process in self.processes.items()]
-        return [(node, code) for node, code in codes if code is not None]
+        return [(node, code) for node, process in self.processes.items() for code in process.take_crashes()]
 
     def _refuse_early_end(self) -> None:
         for node, code in self.unexpected_exits():

@@ -4,6 +4,9 @@ Times of the plan count from the moment the cluster has a leader. Clients and pr
 has a thread of its own. Operations that are due after the plan's heal wait until the heal is really done, since
 bringing a process back takes real time here. However the run ends – finished, out of time, Ctrl-C, an exception – all
 processes, sockets and threads are released.
+
+Of the plan's weather only the disk applies: an fsync waits as long as it says before the machine's own disk carries it
+out. Latency, loss and drift are the machine's own, until a fault adds to them.
 """
 
 from __future__ import annotations
@@ -12,11 +15,12 @@ import asyncio
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
-from faultline.harness.errors import HarnessError
+from faultline.harness.errors import FaultlineError, HarnessError
 from faultline.harness.fault_schedule import FaultSchedule
 from faultline.harness.generator.scheduled import scheduled
 from faultline.harness.history import EventSink
@@ -38,6 +42,7 @@ from faultline.harness.world.real.trace import observe, read_traces
 __all__ = ["run_local"]
 
 LEADER_TIMEOUT_S = 10.0
+HEAL_TIMEOUT_S = 60.0
 _WATCH_S = 0.05
 _PROGRESS_S = 5.0
 
@@ -81,6 +86,7 @@ class _LocalRun:
         self.history = SharedHistory(sink)
         self.cluster = LocalCluster(plan, parts.system_path, folder)
         self.interrupted = False
+        self._failure: BaseException | None = None
         self._ready_us = machine_monotonic_us()
         self._holding = False
         self._pump_handle: asyncio.TimerHandle | None = None
@@ -91,6 +97,7 @@ class _LocalRun:
         loop = asyncio.get_running_loop()
         self._loop = loop
         self._changed = asyncio.Event()
+        loop.set_exception_handler(self._fail)
         try:
             with _interrupts_go_to(loop, self._interrupt):
                 await self._boot()
@@ -123,13 +130,14 @@ class _LocalRun:
         nemesis = NemesisThread(self.plan, self.schedule, self._now_us, self._tell_healed, self.errors)
         try:
             nemesis.start()
-            self._pump()
+            self._loop.call_soon(self._pump)
             await self._operate()
             nemesis.heal_now()
             await self._wait_for_heal()
             await self._finish()
         finally:
             self._stop_pumping()
+            self._watch_nodes()
             self.clients.close()
             nemesis.heal_now()
             if not await asyncio.to_thread(nemesis.join):
@@ -143,28 +151,30 @@ class _LocalRun:
 
     async def _wait_for_heal(self) -> None:
         """Hold operations back until all faults are undone and a leader is seen again."""
-        await self._healed.wait()
-        if not self.interrupted:
-            try:
+        try:
+            await asyncio.wait_for(self._healed.wait(), HEAL_TIMEOUT_S)
+            if not self.interrupted:
                 await self.cluster.wait_for_leader(LEADER_TIMEOUT_S)
-            except HarnessError as error:
-                self.errors.append(f"After the heal: {error}")
+        except TimeoutError:
+            self.errors.append(f"The heal was not done after {HEAL_TIMEOUT_S:g} s.")
+        except HarnessError as error:
+            self.errors.append(f"After the heal: {error}")
         self._late_us = max(self._now_us() - self.plan.heal_us, 0)
         self._holding = False
 
     async def _finish(self) -> None:
         """Let the final operations happen."""
-        self._pump()
+        self._loop.call_soon(self._pump)
         await self._until(self.plan.end_us + self._late_us, lambda: self.interpreter.finished)
 
     async def _until(self, at_us: int, is_done: Callable[[], bool]) -> None:
         next_report_us = self._now_us() + int(_PROGRESS_S * 1_000_000)
         while not (self.interrupted or is_done()) and (left_us := at_us - self._now_us()) > 0:
             self._changed.clear()
-            try:
+            with suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), min(left_us / 1_000_000, _WATCH_S))
-            except TimeoutError:
-                self._watch_nodes()
+            self._refuse_to_go_on_broken()
+            self._watch_nodes()
             if self._now_us() >= next_report_us:
                 next_report_us += int(_PROGRESS_S * 1_000_000)
                 self.progress(f"{self._now_us() / 1_000_000:.0f} s: {len(self.history)} operations")
@@ -172,6 +182,21 @@ class _LocalRun:
     def _interrupt(self) -> None:
         self.interrupted = True
         self._changed.set()
+
+    def _fail(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """A callback raised – a client, the history's sink, the harness itself: such a run proves nothing."""
+        if self._failure is None:
+            self._failure = context.get("exception") or RuntimeError(context.get("message", "unknown"))
+        self._changed.set()
+
+    def _refuse_to_go_on_broken(self) -> None:
+        if isinstance(self._failure, FaultlineError):
+            raise self._failure
+        if self._failure is not None:
+            raise HarnessError(
+                f"The run broke after {len(self.history)} operations: {self._failure!r}.",
+                "What was recorded until then is in the run's folder.",
+            ) from self._failure
 
     def _now_us(self) -> int:
         return machine_monotonic_us() - self._ready_us

@@ -52,7 +52,11 @@ EXIT_CRASHED = 70
 
 
 class NodeConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """All a node process is told at its start. `peers` are the addresses under which it reaches the other nodes."""
+    """All a node process is told at its start.
+
+    `peers` are the addresses under which it reaches the other nodes, `fsync_us` the least and the longest time that
+    its disk makes an fsync wait before it is carried out.
+    """
 
     node_id: str
     members: tuple[str, ...]
@@ -65,6 +69,7 @@ class NodeConfig(msgspec.Struct, frozen=True, kw_only=True):
     trace_file: str
     harness_pid: int
     clock: ClockSetting
+    fsync_us: tuple[int, int] = (0, 0)
 
 
 def load_system(path: str) -> NodeSystem:
@@ -116,8 +121,9 @@ async def _run(config: NodeConfig) -> None:
     loop.set_exception_handler(_crash)
     system = load_system(config.system_path)
     node_id = NodeId(config.node_id)
-    disk = Disk(Path(config.data_folder))
     clock = SkewedClock(config.clock)
+    random = WeatherRandom(config.seed, node_id, clock)
+    disk = Disk(Path(config.data_folder), lambda: random.uniform_us("disk", *config.fsync_us))
     timers = ClockTimers(loop, clock)
     outbox = Outbox(loop, ThreadPoolExecutor(1, "disk"), disk.carry_out, _disk_failed)
     network = NodeNetwork(
@@ -133,7 +139,7 @@ async def _run(config: NodeConfig) -> None:
         network=network,
         timers=timers,
         storage=BufferedStorage(outbox.commit, disk.content()),
-        random=WeatherRandom(config.seed, node_id, clock),
+        random=random,
         trace=FileTrace(node_id, Path(config.trace_file)),
     )
     node = system.node(ports, tuple(map(NodeId, config.members)), config.options, frozenset(config.mutants))

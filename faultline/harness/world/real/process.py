@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -38,6 +39,8 @@ class NodeProcess:
         self.data = folder / "data"
         self.port: int | None = None
         self.starts = 0
+        self._guard = threading.Lock()
+        self._crashes: list[int] = []
         self._expected_to_live = False
         self._process: subprocess.Popen[bytes] | None = None
         self._control: ControlChannel | None = None
@@ -80,6 +83,7 @@ class NodeProcess:
 
     def kill(self) -> None:
         """SIGKILL, and wait until the process is gone; harmless when it is already."""
+        self._note_crash()
         self._expected_to_live = False
         self.port = None
         if self._process is not None:
@@ -118,20 +122,26 @@ class NodeProcess:
         """Is the process stopped, as the kernel sees it?"""
         return self.is_alive() and self._kernel_state() == "T"
 
-    def unexpected_exit(self) -> int | None:
-        """The exit code of a process that ended without being killed by us, once; None otherwise."""
-        if self._process is None or not self._expected_to_live:
-            return None
-        code = self._process.poll()
-        if code is not None:
-            self._expected_to_live = False
-            self.port = None
-        return code
+    def take_crashes(self) -> list[int]:
+        """The exit codes of processes that ended without being killed by us, each once."""
+        self._note_crash()
+        with self._guard:
+            crashes, self._crashes = self._crashes, []
+        return crashes
 
     def log_tail(self) -> str:
         """The end of the node's log, as one line."""
         text = self.log.read_text(errors="replace") if self.log.exists() else ""
         return " / ".join(text[-_LOG_TAIL_CHARACTERS:].split("\n")).strip(" /") or "its log is empty"
+
+    def _note_crash(self) -> None:
+        with self._guard:
+            code = self._process.poll() if self._process is not None else None
+            # Asked after the poll: a kill from another thread says that it is expected before it kills.
+            if code is not None and self._expected_to_live:
+                self._expected_to_live = False
+                self.port = None
+                self._crashes.append(code)
 
     def _kernel_state(self) -> str:
         assert self._process is not None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,11 @@ class FileTrace:
     def __init__(self, node: str, path: Path) -> None:
         self._node = node
         self._encoder = msgspec.json.Encoder()
+        torn = path.exists() and not path.read_bytes().endswith(b"\n")
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        if torn:
+            # The kill that ended the process before us tore its last line; ours must not be glued to it.
+            os.write(self._descriptor, b"\n")
 
     def emit(self, event: msgspec.Struct) -> None:
         """Write a typed event."""
@@ -75,12 +80,13 @@ class FileTrace:
 
 
 def read_traces(paths: Iterable[Path]) -> list[TraceLine]:
-    """The lines of all nodes' traces in order of time. A torn last line is dropped."""
+    """The lines of all nodes' traces in order of time. Lines that a kill has torn are dropped."""
     decoder = msgspec.json.Decoder(TraceLine)
     lines: list[TraceLine] = []
     for path in paths:
-        whole = path.read_bytes().splitlines(keepends=True) if path.exists() else []
-        lines += [decoder.decode(line) for line in whole if line.endswith(b"\n")]
+        for line in path.read_bytes().split(b"\n") if path.exists() else ():
+            with suppress(msgspec.DecodeError):
+                lines.append(decoder.decode(line))
     return sorted(lines, key=lambda line: line.time_us)
 
 
