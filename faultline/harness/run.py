@@ -63,7 +63,7 @@ class _SimulatedRun:
         interrupted = False
         try:
             self._pump()
-            self.scheduler.run(self.plan.end_us, self._is_finished)
+            self.scheduler.run(self.plan.end_us)
         except KeyboardInterrupt:
             interrupted = True
         self.interpreter.abandon(self.scheduler.now_us)
@@ -72,8 +72,9 @@ class _SimulatedRun:
     def _node_of(self, worker: int) -> str:
         return self.plan.nodes[worker % len(self.plan.nodes)]
 
-    def _is_finished(self) -> bool:
-        return self.interpreter.finished and self.scheduler.now_us > self.plan.heal_us
+    def _stop_when_finished(self) -> None:
+        if self.interpreter.finished and self.scheduler.now_us >= self.plan.heal_us:
+            self.scheduler.stop()
 
     # -- operations ---------------------------------------------------------------------------------------------
 
@@ -85,6 +86,7 @@ class _SimulatedRun:
         if wake_us is not None and wake_us != self._wake_us:
             self._wake_us = wake_us
             self.scheduler.at(wake_us, self._wake, wake_us)
+        self._stop_when_finished()
 
     def _wake(self, wake_us: int) -> None:
         if wake_us == self._wake_us:
@@ -108,7 +110,11 @@ class _SimulatedRun:
         for number, fault in enumerate(self.plan.faults):
             self.scheduler.at(fault.at_us, self._start_fault, number)
             self.scheduler.at(fault.stop_us, self.faults.stop, number)
-        self.scheduler.at(self.plan.heal_us, self.faults.heal)
+        self.scheduler.at(self.plan.heal_us, self._heal)
+
+    def _heal(self) -> None:
+        self.faults.heal()
+        self._stop_when_finished()
 
     def _start_fault(self, number: int) -> None:
         self.faults.start(number)
@@ -133,11 +139,10 @@ class _SimulatedRun:
             marks=dict(sorted(world.trace.marks.items())),
             breaches=world.trace.breaches(),
             errors=self.errors,
-            messages=world.network.records,
+            messages=world.network.records or [],
             statistics={
                 "events": self.scheduler.events,
                 "messages_sent": world.network.sent,
-                "messages_delivered": world.network.delivered,
                 "virtual_us": self.scheduler.now_us,
             },
             interrupted=interrupted,

@@ -60,7 +60,7 @@ class Pair:
         self.byzantium.start(Recorder)
 
     def run(self, until_us: int = 1_000_000) -> list[tuple[int, int]]:
-        self.scheduler.run(until_us, lambda: False)
+        self.scheduler.run(until_us)
         self.scheduler.now_us = until_us
         return self.byzantium.node.seen if self.byzantium.node else []
 

@@ -70,7 +70,8 @@ class SimulatedHost:
         self.clock = SimulatedClock(scheduler, drift_ppm)
         self.disk = SimulatedDisk()
         self.storage: Storage = _StoragePort(self)
-        self.network = _NetworkPort(self, network)
+        self._send_now = network.sender(name)
+        self.network = _NetworkPort(self.send, self._send_now)
         self.timers = _TimersPort(self)
         self.random = _RandomPort(self, seed)
         self.trace = trace.port(name)
@@ -79,7 +80,6 @@ class SimulatedHost:
         self.paused = False
         self.deferred: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
         self.on_crash: Callable[[str, BaseException], None] = _raise
-        self._network = network
         self._fsync_us = fsync_us
         self._disk_salt = salt(seed, "disk", name)
         self._syncs_wanted = 0
@@ -159,7 +159,7 @@ class SimulatedHost:
 
     def send(self, to: NodeId, message: Any) -> None:
         if self._syncs_wanted == self._syncs_done:
-            self._network.send(self.node_id, to, message)
+            self._send_now(to, message)
         else:
             self._waiting.append((self._syncs_wanted, to, message))
 
@@ -188,7 +188,7 @@ class SimulatedHost:
         waiting = self._waiting
         while waiting and waiting[0][0] <= covered:
             _, to, message = waiting.popleft()
-            self._network.send(self.node_id, to, message)
+            self._send_now(to, message)
         if self._syncs_wanted > covered:
             self._begin_sync()
 
@@ -198,7 +198,7 @@ class SimulatedHost:
         self._sync.finish()
         ready = [(to, message) for covers, to, message in self._waiting if covers <= self._sync_covers]
         for to, message in ready[: uniform(self._disk_salt ^ 8, now_us, 0, len(ready) + 1)]:
-            self._network.send(self.node_id, to, message)
+            self._send_now(to, message)
 
     def set_timer(self, timer: _Timer, delay_us: int) -> None:
         scheduler = self.scheduler
@@ -206,15 +206,11 @@ class SimulatedHost:
 
 
 class _NetworkPort:
-    __slots__ = ("_network", "_node_id", "send")
+    __slots__ = ("send", "send_ahead")
 
-    def __init__(self, host: SimulatedHost, network: SimulatedNetwork) -> None:
-        self.send = host.send
-        self._network = network
-        self._node_id = host.node_id
-
-    def send_ahead(self, to: NodeId, message: Any) -> None:
-        self._network.send(self._node_id, to, message)
+    def __init__(self, send: Callable[[NodeId, Any], None], send_ahead: Callable[[NodeId, Any], None]) -> None:
+        self.send = send
+        self.send_ahead = send_ahead
 
 
 class _TimersPort:

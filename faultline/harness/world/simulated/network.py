@@ -17,7 +17,7 @@ from faultline.harness.world.faults import LinkQuality
 from faultline.harness.world.simulated.scheduler import Scheduler
 from faultline.harness.world.weather import DRAW_RANGE, draw, salt
 
-__all__ = ["SimulatedNetwork"]
+__all__ = ["Link", "SimulatedNetwork"]
 
 _HEALTHY = LinkQuality()
 _CLIENT_LATENCY_US_MIN = 100
@@ -25,64 +25,100 @@ _CLIENT_LATENCY_US_SPAN = 400
 _DUPLICATE_AFTER_US_MAX = 40_000
 
 
-class _Link:
-    __slots__ = ("cut", "deliver", "last_arrival_us", "latency_us", "plain", "quality", "salt", "source", "span_us")
-
-    def __init__(self, stream_salt: int, source: str, latency_us: int, span_us: int, deliver: Deliver) -> None:
-        self.salt = stream_salt
-        self.source = source
-        self.latency_us = latency_us
-        self.span_us = span_us
-        self.deliver = deliver
-        self.last_arrival_us = 0
-        self.cut = False
-        self.quality = _HEALTHY
-        self.plain = True
-
-
 Deliver = Callable[[str, Any], None]
 
 
+class Link:
+    """One directed link. Every message of a run passes here, so that its state is at hand and the healthy way is short."""
+
+    __slots__ = (
+        "_deliver", "_latency_us", "_salt", "_scheduler", "_span_us", "_traffic",
+        "cut", "last_arrival_us", "plain", "quality", "source", "target",
+    )  # fmt: skip
+
+    def __init__(
+        self, network: SimulatedNetwork, source: str, target: str, latency_us: int, span_us: int, deliver: Deliver
+    ) -> None:
+        self._traffic = network
+        self._scheduler = network.scheduler
+        self._salt = salt(network.seed, "link", source, target)
+        self._latency_us = latency_us
+        self._span_us = span_us
+        self._deliver = deliver
+        self.source = source
+        self.target = target
+        self.last_arrival_us = 0
+        self.cut = False
+        self.quality = _HEALTHY
+        self.plain = not network.weather.loss and not network.weather.duplicate
+
+    def send(self, message: Any) -> None:
+        """Put `message` on the link."""
+        self._traffic.sent += 1
+        scheduler = self._scheduler
+        now_us = scheduler.now_us
+        arrival_us = now_us + self._latency_us + (draw(self._salt, now_us) * self._span_us >> 24)
+        if not self.plain:
+            if self._happens(0x10, now_us, self.quality.loss + self._traffic.weather.loss):
+                self._traffic.note(self, message, now_us, -1)
+                return
+            arrival_us += self.quality.delay_us + (draw(self._salt ^ 0x80, now_us) * self.quality.jitter_us >> 24)
+        if arrival_us < self.last_arrival_us:
+            arrival_us = self.last_arrival_us
+        self.last_arrival_us = arrival_us
+        scheduler.at(arrival_us, self._arrive, message, now_us)
+        if not self.plain and self._happens(0x20, now_us, self.quality.duplicate + self._traffic.weather.duplicate):
+            later_us = arrival_us + (draw(self._salt ^ 0x40, now_us) * _DUPLICATE_AFTER_US_MAX >> 24)
+            scheduler.at(later_us, self._arrive, message, now_us)
+
+    def _arrive(self, message: Any, send_us: int) -> None:
+        if self._traffic.records is not None:
+            self._traffic.note(self, message, send_us, -1 if self.cut else self._scheduler.now_us)
+        if not self.cut:
+            self._deliver(self.source, message)
+
+    def _happens(self, variant: int, now_us: int, probability: float) -> bool:
+        return probability > 0 and draw(self._salt ^ variant, now_us) < probability * DRAW_RANGE
+
+
 class SimulatedNetwork:
-    """All links of one world. Participants register by name with the function that takes their messages."""
+    """All links of one world. Participants register by name with the function that takes their messages.
+
+    `records` keeps every message when it is a list; `sent` counts them, lost ones included.
+    """
 
     def __init__(
         self, scheduler: Scheduler, weather: Weather, seed: int, nodes: Iterable[str], *, record: bool = False
     ) -> None:
+        self.scheduler = scheduler
+        self.weather = weather
+        self.seed = seed
         self.sent = 0
-        self.delivered = 0
-        self.records: list[MessageRecord] = []
-        self._record = record
-        self._scheduler = scheduler
-        self._weather = weather
-        self._seed = seed
+        self.records: list[MessageRecord] | None = [] if record else None
         self._nodes = frozenset(nodes)
         self._receivers: dict[str, Deliver] = {}
-        self._links: dict[str, dict[str, _Link]] = {}
+        self._links: dict[str, dict[str, Link]] = {}
 
     def register(self, name: str, deliver: Deliver) -> None:
         """Let `name` take part; `deliver(source, message)` is called for each message that reaches it."""
         self._receivers[name] = deliver
 
-    def send(self, source: str, target: str, message: Any) -> None:
-        """Put `message` on the link from `source` to `target`."""
-        link = self._links.get(source, {}).get(target) or self._link(source, target)
-        self.sent += 1
-        if link is None:
-            return
-        now_us = self._scheduler.now_us
-        arrival_us = now_us + link.latency_us + (draw(link.salt, now_us) * link.span_us >> 24)
-        if not link.plain:
-            if _happens(link.salt ^ 0x10, now_us, link.quality.loss + self._weather.loss):
-                if self._record:
-                    self._note(source, target, message, now_us, -1)
-                return
-            arrival_us += self._extra_delay(link, now_us)
-        arrival_us = link.last_arrival_us = max(arrival_us, link.last_arrival_us)
-        self._scheduler.at(arrival_us, self._arrive, link, message, now_us, target)
-        if not link.plain and _happens(link.salt ^ 0x20, now_us, link.quality.duplicate + self._weather.duplicate):
-            later_us = arrival_us + (draw(link.salt ^ 0x40, now_us) * _DUPLICATE_AFTER_US_MAX >> 24)
-            self._scheduler.at(later_us, self._arrive, link, message, now_us, target)
+    def sender(self, source: str) -> Callable[[str, Any], None]:
+        """The function by which `source` sends: `send(target, message)`. What nobody ever receives is lost."""
+        links = self._links.setdefault(source, {})
+
+        def send(target: str, message: Any) -> None:
+            link = links.get(target) or self._open(source, target)
+            if link is not None:
+                link.send(message)
+
+        return send
+
+    def note(self, link: Link, message: Any, send_us: int, receive_us: int) -> None:
+        """Record a message, when records are kept; `receive_us` is -1 for a lost one."""
+        if self.records is not None:
+            name = type(message).__name__
+            self.records.append(MessageRecord(link.source, link.target, name, send_us, receive_us, str(message)))
 
     # -- the fault port's handles -------------------------------------------------------------------------------
 
@@ -95,47 +131,27 @@ class SimulatedNetwork:
     def set_quality(self, source: str, target: str, quality: LinkQuality) -> None:
         link = self._require(source, target)
         link.quality = quality
-        link.plain = quality == _HEALTHY and not self._weather.loss and not self._weather.duplicate
+        link.plain = quality == _HEALTHY and not self.weather.loss and not self.weather.duplicate
 
     def quality(self, source: str, target: str) -> LinkQuality:
         return self._require(source, target).quality
 
     # -- inside -------------------------------------------------------------------------------------------------
 
-    def _arrive(self, link: _Link, message: Any, send_us: int, target: str) -> None:
-        if self._record:
-            self._note(link.source, target, message, send_us, -1 if link.cut else self._scheduler.now_us)
-        if not link.cut:
-            self.delivered += 1
-            link.deliver(link.source, message)
-
-    def _link(self, source: str, target: str) -> _Link | None:
-        """The link, made at first use; None when nobody of that name was ever there (the message is lost)."""
+    def _open(self, source: str, target: str) -> Link | None:
+        """The link, made at first use; None when nobody of that name was ever there."""
         deliver = self._receivers.get(target)
         if deliver is None:
             return None
-        stream_salt = salt(self._seed, "link", source, target)
         if source in self._nodes and target in self._nodes:
-            low_us, high_us = self._weather.latency_us_min, self._weather.latency_us_max
-            link = _Link(stream_salt, source, low_us, high_us - low_us, deliver)
-            link.plain = not self._weather.loss and not self._weather.duplicate
+            low_us, high_us = self.weather.latency_us_min, self.weather.latency_us_max
+            link = Link(self, source, target, low_us, high_us - low_us, deliver)
         else:
-            link = _Link(stream_salt, source, _CLIENT_LATENCY_US_MIN, _CLIENT_LATENCY_US_SPAN, deliver)
+            link = Link(self, source, target, _CLIENT_LATENCY_US_MIN, _CLIENT_LATENCY_US_SPAN, deliver)
         self._links.setdefault(source, {})[target] = link
         return link
 
-    def _require(self, source: str, target: str) -> _Link:
-        link = self._links.get(source, {}).get(target) or self._link(source, target)
+    def _require(self, source: str, target: str) -> Link:
+        link = self._links.get(source, {}).get(target) or self._open(source, target)
         assert link is not None, f"no such link: {source} to {target}"
         return link
-
-    def _extra_delay(self, link: _Link, now_us: int) -> int:
-        quality = link.quality
-        return quality.delay_us + (draw(link.salt ^ 0x80, now_us) * quality.jitter_us >> 24)
-
-    def _note(self, source: str, target: str, message: Any, send_us: int, receive_us: int) -> None:
-        self.records.append(MessageRecord(source, target, type(message).__name__, send_us, receive_us, str(message)))
-
-
-def _happens(stream_salt: int, now_us: int, probability: float) -> bool:
-    return probability > 0 and draw(stream_salt, now_us) < probability * DRAW_RANGE

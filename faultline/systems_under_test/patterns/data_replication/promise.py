@@ -71,9 +71,10 @@ class Promise(Generic[Value]):
         self._done = True
         self._value = value
         self._error = error
-        callbacks, self._callbacks = self._callbacks, []
-        for on_value, on_error in callbacks:
-            self._tell(on_value, on_error)
+        if self._callbacks:
+            callbacks, self._callbacks = self._callbacks, []
+            for on_value, on_error in callbacks:
+                self._tell(on_value, on_error)
 
     def _tell(self, on_value: Callable[[Value], None], on_error: Callable[[Exception], None] | None) -> None:
         if self._error is None:

@@ -97,10 +97,33 @@ class SingularUpdateQueue(Generic[Request, Result]):
         if len(self._queue) >= self._capacity:
             raise QueueFull(f"{self._capacity} requests are waiting already")
         promise: Promise[Result] = Promise()
-        self._queue.append((request, promise))
-        if not self._running:
-            self._wake()
+        if self._running or self._schedule is not None:
+            self._queue.append((request, promise))
+            if not self._running:
+                self._wake()
+        else:
+            self._run(request, promise)
         return promise
+
+    def post(self, request: Request) -> None:
+        """Queue `request` when nobody waits for its result: like `submit`, without the promise.
+
+        An error of the handler goes to `on_error`; without one it is lost, as with a promise nobody looks at. Raises
+        `QueueFull` or `QueueShutDown`.
+        """
+        if self._running or self._queue or self._shut_down or self._schedule is not None:
+            self.submit(request)
+            return
+        self._running = True
+        try:
+            self._handler(request)
+        except Exception as error:
+            if self._on_error is not None:
+                self._on_error(request, error)
+        finally:
+            self._running = False
+        if self._queue:
+            self._run()
 
     def when_room(self, callback: Callable[[], None]) -> None:
         """Call `callback` once there is room, at once if there is: the caller waits, first come first served.
@@ -123,21 +146,30 @@ class SingularUpdateQueue(Generic[Request, Result]):
             callback()
 
     def _wake(self) -> None:
-        if self._schedule is None:
-            self._run()
-        else:
-            # Set already now, so that the consumer is scheduled once however many requests come meanwhile.
-            self._running = True
-            self._schedule(self._run)
+        # Set already now, so that the consumer is scheduled once however many requests come meanwhile.
+        self._running = True
+        assert self._schedule is not None
+        self._schedule(self._drain)
 
-    def _run(self) -> None:
+    def _run(self, request: Request, promise: Promise[Result]) -> None:
+        """Handle a request that need not wait, then what it led to."""
         self._running = True
         try:
-            while self._queue:
-                request, promise = self._queue.popleft()
-                self._handle(request, promise)
+            self._handle(request, promise)
+            if self._queue or self._waiting:
+                self._drain()
+        finally:
+            self._running = False
+
+    def _drain(self) -> None:
+        self._running = True
+        try:
+            while True:
                 if self._waiting and self.has_room:
                     self._waiting.popleft()()
+                if not self._queue:
+                    break
+                self._handle(*self._queue.popleft())
         finally:
             self._running = False
 
