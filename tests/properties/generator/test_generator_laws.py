@@ -6,10 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faultline.harness.generator import (
+    EMPTY,
     Context,
     Draft,
     Event,
     Generator,
+    SimulatedEvent,
     any_of,
     cycle,
     each_thread,
@@ -18,6 +20,7 @@ from faultline.harness.generator import (
     function,
     independent,
     limit,
+    map_operations,
     mix,
     mixed,
     on_workers,
@@ -116,13 +119,18 @@ def test_a_limit_is_never_exceeded(generator: Generator, seed: int, most: int) -
 
 
 @given(generators, seeds)
-def test_a_mix_of_one_is_that_one(generator: Generator, seed: int) -> None:
-    def operations(candidate: Generator) -> list[str]:
-        events = simulate(limit(40, candidate), workers=1, seed=seed, latency_us=100, end_us=50_000)
-        return sorted(event.f for event in events if event.kind == "invoke")
+def test_what_adds_nothing_changes_nothing(generator: Generator, seed: int) -> None:
+    def performed(candidate: Generator) -> list[SimulatedEvent]:
+        return simulate(limit(40, candidate), workers=WORKERS, seed=seed, complete=mixed, latency_us=100, end_us=50_000)
 
-    assert operations(sequence(generator)) == operations(sequence(sequence(generator)))
-    assert len(operations(mix(generator))) == len(operations(mix(mix(generator))))
+    alone = performed(generator)
+    assert performed(sequence(generator)) == alone
+    assert performed(sequence(EMPTY, generator)) == alone
+    assert performed(cycle(generator, 1)) == alone
+    assert performed(flip_flop(generator)) == alone
+    assert performed(limit(1_000_000, generator)) == alone
+    assert performed(map_operations(lambda draft: draft, generator)) == alone
+    assert performed(on_workers(tuple(range(WORKERS)), generator)) == alone
 
 
 rows = st.lists(
