@@ -177,6 +177,7 @@ class ConsistentCoreNode:
         self._queue: SingularUpdateQueue[tuple[NodeId, Any], None] = SingularUpdateQueue(
             self._handle, _QUEUE_CAPACITY, on_error=_crash
         )
+        self._post = self._queue.post
 
     # -- Node ---------------------------------------------------------------------------------------------------------
 
@@ -193,7 +194,7 @@ class ConsistentCoreNode:
 
     def receive(self, source: NodeId, message: Any) -> None:
         """Take a message into the queue."""
-        self._queue.submit((source, message))
+        self._post((source, message))
 
     def status(self) -> NodeStatus:
         """Who leads, as this server believes, and how far its log reaches."""
@@ -214,10 +215,10 @@ class ConsistentCoreNode:
         self._handlers[type(message)](source, message)
 
     def _election_timer_rang(self) -> None:
-        self._queue.submit((self.ports.node_id, _ELECTION_TIMEOUT))
+        self._post((self.ports.node_id, _ELECTION_TIMEOUT))
 
     def _heartbeat_timer_rang(self) -> None:
-        self._queue.submit((self.ports.node_id, _HEARTBEAT_TICK))
+        self._post((self.ports.node_id, _HEARTBEAT_TICK))
 
     # -- leading ------------------------------------------------------------------------------------------------------
 

@@ -68,7 +68,8 @@ class Session(Generic[Response]):
         if len(self.responses) > saved_max:
             oldest = min(self.responses)
             del self.responses[oldest]
-            self.discarded_number = max(self.discarded_number, oldest)
+            if oldest > self.discarded_number:
+                self.discarded_number = oldest
 
 
 class ClientSessions(Generic[Response]):

@@ -122,8 +122,8 @@ class SingularUpdateQueue(Generic[Request, Result]):
                 self._on_error(request, error)
         finally:
             self._running = False
-        if self._queue:
-            self._run()
+        if self._queue or self._waiting:
+            self._drain()
 
     def when_room(self, callback: Callable[[], None]) -> None:
         """Call `callback` once there is room, at once if there is: the caller waits, first come first served.

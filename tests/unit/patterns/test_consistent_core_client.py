@@ -1,0 +1,216 @@
+"""The client of consistent-core: how it finds the leader, what it repeats, and what it calls certain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import CAS_MISMATCH, Outcome
+from faultline.harness.world.ports import NodeId
+from faultline.systems_under_test.patterns.clusters.consistent_core import ConsistentCore
+from faultline.systems_under_test.patterns.clusters.consistent_core_client import NO_SESSION, TIMEOUT, UNSUPPORTED
+from faultline.systems_under_test.patterns.clusters.key_value_store import REQUEST_DISCARDED, UNKNOWN_SESSION
+from faultline.systems_under_test.patterns.clusters.messages import (
+    ClientRequest,
+    ClientResponse,
+    CompareAndSet,
+    GetValue,
+    RedirectToLeader,
+    RegisterClientRequest,
+    RegisterClientResponse,
+    SetValue,
+)
+
+MEMBERS = tuple(map(NodeId, ("athens", "byzantium", "cyrene")))
+READ = Operation(0, "read", "k0")
+WRITE = Operation(0, "write", "k0", 7)
+
+
+class ClientPorts:
+    """Ports of a client: what it sends, and one clock whose timers ring when the test says so."""
+
+    def __init__(self) -> None:
+        self.node_id = NodeId("client-0")
+        self.clock = self.network = self.timers = self.trace = self.random = self.storage = self
+        self.now_us = 0
+        self.sent: list[tuple[str, Any]] = []
+        self.set: list[list[Any]] = []
+
+    def monotonic_us(self) -> int:
+        return self.now_us
+
+    def send(self, to: NodeId, message: Any) -> None:
+        self.sent.append((to, message))
+
+    def after(self, delay_us: int, callback: Callable[[], None]) -> Any:
+        entry = [self.now_us + delay_us, callback]
+        self.set.append(entry)
+        return type("Timer", (), {"cancel": lambda _: entry.__setitem__(1, None)})()
+
+    def sometimes(self, mark: str) -> None:
+        """Marks are of no interest here."""
+
+    def pass_time(self, duration_us: int) -> None:
+        end_us = self.now_us + duration_us
+        while due := [entry for entry in self.set if entry[1] is not None and entry[0] <= end_us]:
+            entry = min(due, key=lambda each: each[0])
+            self.set.remove(entry)
+            self.now_us = entry[0]
+            entry[1]()
+        self.now_us = end_us
+
+
+class Story:
+    """A client at athens, what it sent and what it concluded."""
+
+    def __init__(self, registered: bool = True, **options: str) -> None:
+        self.ports = ClientPorts()
+        core: Any = ConsistentCore()
+        self.client = core.client(self.ports, MEMBERS, NodeId("athens"), options, frozenset())
+        self.outcomes: list[Outcome] = []
+        self.client.start()
+        if registered:
+            self.hear("athens", RegisterClientResponse(0, 42))
+
+    def invoke(self, operation: Operation) -> Story:
+        self.client.invoke(operation, self.outcomes.append)
+        return self
+
+    def hear(self, source: str, message: msgspec.Struct) -> None:
+        self.client.receive(NodeId(source), message)
+
+    @property
+    def last(self) -> tuple[str, Any]:
+        return self.ports.sent[-1]
+
+
+def test_a_session_is_registered_before_the_first_request() -> None:
+    story = Story(registered=False).invoke(READ)
+    assert {type(message) for _, message in story.ports.sent} == {RegisterClientRequest}
+    story.hear("athens", RegisterClientResponse(0, 42))
+    assert story.last == ("athens", ClientRequest(42, 1, GetValue("k0")))
+
+
+@pytest.mark.parametrize(
+    ("operation", "command"),
+    [
+        (READ, GetValue("k0")),
+        (WRITE, SetValue("k0", 7)),
+        (Operation(0, "cas", "k0", [7, 8]), CompareAndSet("k0", 7, 8)),
+    ],
+)
+def test_operations_become_commands(operation: Operation, command: msgspec.Struct) -> None:
+    assert Story().invoke(operation).last == ("athens", ClientRequest(42, 1, command))
+
+
+def test_answers_become_outcomes_and_requests_are_numbered_one_by_one() -> None:
+    story = Story().invoke(READ)
+    story.hear("athens", ClientResponse(1, None, 5))
+    story.invoke(WRITE)
+    story.hear("athens", ClientResponse(2))
+    assert story.outcomes == [Outcome("ok", 5), Outcome("ok")]
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"), [(CAS_MISMATCH, "fail"), (UNKNOWN_SESSION, "info"), (REQUEST_DISCARDED, "info")]
+)
+def test_only_registered_errors_are_definite(error: str, kind: str) -> None:
+    story = Story().invoke(WRITE)
+    story.hear("athens", ClientResponse(1, error))
+    assert [(outcome.kind, outcome.error) for outcome in story.outcomes] == [(kind, error)]
+
+
+def test_a_redirect_is_followed_with_the_same_request_number() -> None:
+    story = Story().invoke(WRITE)
+    story.hear("athens", RedirectToLeader(1, "cyrene"))
+    assert story.last == ("cyrene", ClientRequest(42, 1, SetValue("k0", 7)))
+    story.hear("cyrene", ClientResponse(1))
+    assert story.invoke(READ).last == ("cyrene", ClientRequest(42, 2, GetValue("k0")))
+
+
+def test_while_nobody_leads_the_client_pauses_and_goes_round() -> None:
+    story = Story().invoke(WRITE)
+    story.hear("athens", RedirectToLeader(1, None))
+    before = len(story.ports.sent)
+    story.ports.pass_time(79_999)
+    assert len(story.ports.sent) == before
+    story.ports.pass_time(1)
+    assert story.last == ("byzantium", ClientRequest(42, 1, SetValue("k0", 7)))
+
+
+def test_servers_that_send_the_client_in_a_circle_do_not_keep_it_busy() -> None:
+    story = Story().invoke(WRITE)
+    for _ in range(10):
+        target = story.last[0]
+        other = "athens" if target == "byzantium" else "byzantium"
+        story.hear(target, RedirectToLeader(1, other))
+    assert len(story.ports.sent) <= 2 + len(MEMBERS)
+
+
+def test_silence_makes_the_client_ask_the_next_member_under_the_same_number() -> None:
+    story = Story().invoke(WRITE)
+    story.ports.pass_time(300_000)
+    assert story.last == ("byzantium", ClientRequest(42, 1, SetValue("k0", 7)))
+    story.ports.pass_time(300_000)
+    assert story.last == ("cyrene", ClientRequest(42, 1, SetValue("k0", 7)))
+    assert story.outcomes == []
+
+
+@pytest.mark.parametrize("operation", [READ, WRITE])
+def test_a_request_nobody_answers_is_indefinite_when_time_is_up(operation: Operation) -> None:
+    story = Story().invoke(operation)
+    story.ports.pass_time(999_999)
+    assert story.outcomes == []
+    story.ports.pass_time(1)
+    assert [(outcome.kind, outcome.error) for outcome in story.outcomes] == [("info", TIMEOUT)]
+
+
+def test_a_request_that_was_never_sent_has_certainly_failed() -> None:
+    story = Story(registered=False).invoke(WRITE)
+    story.ports.pass_time(1_000_000)
+    assert [(outcome.kind, outcome.error) for outcome in story.outcomes] == [("fail", NO_SESSION)]
+    assert {type(message) for _, message in story.ports.sent} == {RegisterClientRequest}
+
+
+def test_a_redirect_is_no_definite_answer() -> None:
+    """A copy of the request may still be on its way to a server that leads by then."""
+    story = Story().invoke(WRITE)
+    for _ in range(30):
+        story.hear(story.last[0], RedirectToLeader(1, None))
+        story.ports.pass_time(80_000)
+    assert [outcome.kind for outcome in story.outcomes] == ["info"]
+
+
+def test_an_operation_the_store_does_not_have_fails_at_once() -> None:
+    story = Story().invoke(Operation(0, "append", "k0", 1))
+    assert [(outcome.kind, outcome.error) for outcome in story.outcomes] == [("fail", UNSUPPORTED)]
+
+
+def test_late_and_repeated_answers_complete_nothing_twice() -> None:
+    story = Story().invoke(WRITE)
+    story.hear("athens", ClientResponse(1))
+    story.hear("athens", ClientResponse(1))
+    story.invoke(READ)
+    story.hear("byzantium", ClientResponse(1, None, "old"))
+    story.hear("athens", RegisterClientResponse(0, 99))
+    assert story.outcomes == [Outcome("ok")]
+    assert story.last == ("athens", ClientRequest(42, 2, GetValue("k0")))
+
+
+def test_a_late_redirect_of_another_server_is_ignored() -> None:
+    story = Story().invoke(WRITE)
+    before = len(story.ports.sent)
+    story.hear("cyrene", RedirectToLeader(1, "byzantium"))
+    story.hear("athens", RedirectToLeader(0, "byzantium"))
+    assert len(story.ports.sent) == before
+
+
+def test_in_mode_stale_reads_go_to_the_clients_own_server() -> None:
+    story = Story(read_mode="stale").invoke(WRITE)
+    story.hear("athens", RedirectToLeader(1, "cyrene"))
+    story.hear("cyrene", ClientResponse(1))
+    assert story.invoke(READ).last[0] == "athens"

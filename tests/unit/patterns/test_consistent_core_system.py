@@ -1,0 +1,229 @@
+"""consistent-core as the harness sees it: options, planted bugs, messages, sessions, invariants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from faultline.harness.errors import UsageError
+from faultline.harness.invariant import Breach
+from faultline.harness.system import NodeSystem
+from faultline.systems_under_test.patterns.clusters.consistent_core import ConsistentCore
+from faultline.systems_under_test.patterns.clusters.consistent_core_invariants import consistent_core_invariants
+from faultline.systems_under_test.patterns.clusters.consistent_core_mutants import (
+    MUTANTS,
+    forced_options,
+    mutated_parts,
+)
+from faultline.systems_under_test.patterns.clusters.consistent_core_node import Parts
+from faultline.systems_under_test.patterns.clusters.consistent_core_options import OPTIONS, CoreSettings
+from faultline.systems_under_test.patterns.clusters.messages import MESSAGES, ClientRequest, CompareAndSet, SetValue
+from faultline.systems_under_test.patterns.clusters.trace_events import EntryApplied, NodeStarted
+from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import (
+    ClientSessions,
+    RequestDiscarded,
+    UnknownSession,
+)
+from faultline.systems_under_test.patterns.data_replication.leader_and_followers import (
+    BecameLeader,
+    CandidateSeen,
+    GenerationAdopted,
+    VoteCounted,
+)
+from faultline.systems_under_test.patterns.data_replication.leader_reads import LeaseReadServed
+from faultline.systems_under_test.patterns.data_replication.replicated_log import (
+    EntriesTruncated,
+    HighWaterMarkAdvanced,
+    ReplicationRequest,
+)
+from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry
+
+
+def test_the_system_fulfils_the_protocol() -> None:
+    system: NodeSystem = ConsistentCore()
+    assert system.name == "consistent-core"
+    assert set(system.mutants) == set(MUTANTS)
+
+
+def test_the_defaults_are_usable_and_in_microseconds() -> None:
+    settings = CoreSettings.read({})
+    assert settings.heartbeat_interval_us == 50_000
+    assert settings.election_timeout_us == 250_000
+    assert settings.read_mode == "read-index"
+    assert settings.pre_vote
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"colour": "red"}, "no option 'colour'"),
+        ({"read_mode": "fast"}, "cannot be 'fast'"),
+        ({"batch_entries_max": "0"}, "above 0"),
+        ({"in_flight_max": "many"}, "whole number"),
+        ({"heartbeat_interval_ms": "200"}, "room to lose one"),
+        ({"read_mode": "leader-lease", "leader_lease_ms": "250"}, "before a new leader"),
+        ({"request_timeout_ms": "2000"}, "give up before"),
+    ],
+)
+def test_unusable_options_are_refused_with_a_next_step(options: dict[str, str], complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint) as refusal:
+        CoreSettings.read(options)
+    assert refusal.value.next_step
+
+
+def test_a_lease_above_the_election_timeout_is_harmless_while_leases_are_not_used() -> None:
+    assert CoreSettings.read({"leader_lease_ms": "900"}).leader_lease_us == 900_000
+
+
+def test_without_planted_bugs_a_node_is_built_from_the_correct_parts() -> None:
+    assert mutated_parts(()) == Parts()
+
+
+def test_an_unknown_planted_bug_is_refused_by_name() -> None:
+    with pytest.raises(UsageError, match="no planted bug 'of-my-own'"):
+        mutated_parts(("of-my-own",))
+
+
+@pytest.mark.parametrize("name", sorted(MUTANTS))
+def test_each_planted_bug_changes_one_part_and_forces_only_options_that_exist(name: str) -> None:
+    parts, correct = mutated_parts((name,)), Parts()
+    changed = [field for field in Parts.__slots__ if getattr(parts, field) != getattr(correct, field)]
+    assert len(changed) == 1
+    assert set(forced_options((name,))) <= set(OPTIONS)
+    CoreSettings.read(forced_options((name,)))
+
+
+def test_planted_bugs_of_one_part_can_be_combined() -> None:
+    log = mutated_parts(("ack-before-fsync", "no-truncate-on-conflict")).replicated_log
+    correct = Parts().replicated_log
+    assert log._flush is not correct._flush
+    assert log._truncate is not correct._truncate
+    assert log._committed_index is correct._committed_index
+
+
+def test_a_single_node_is_refused() -> None:
+    core: Any = ConsistentCore()
+    with pytest.raises(UsageError, match="at least 2 nodes"):
+        core.node(None, ("athens",), {}, frozenset())
+
+
+def test_every_message_survives_the_wire() -> None:
+    decoder = msgspec.msgpack.Decoder(Any)
+    union: Any = MESSAGES[0]
+    for message in MESSAGES[1:]:
+        union = union | message
+    typed = msgspec.msgpack.Decoder(union)
+    samples = [
+        ClientRequest(1, 2, CompareAndSet("k", None, [1, "x"])),
+        ClientRequest(1, 3, SetValue("k", {"a": 1})),
+        ReplicationRequest("athens", 3, 17, 99, 4, 2, 4, [LogEntry(5, 3, DATA, b"\x00\xff", 7)]),
+    ]
+    for sample in samples:
+        data = msgspec.msgpack.encode(sample)
+        assert typed.decode(data) == sample
+        assert decoder.decode(data)["type"] == sample.__struct_config__.tag
+
+
+def test_message_tags_are_distinct() -> None:
+    tags = [message.__struct_config__.tag for message in MESSAGES]
+    assert len(set(tags)) == len(tags)
+
+
+def test_a_session_runs_a_request_once_and_then_repeats_the_answer() -> None:
+    sessions: ClientSessions[str] = ClientSessions()
+    sessions.register(7)
+    assert sessions.execute(7, 1, lambda: "first") == ("first", True)
+    assert sessions.execute(7, 1, lambda: "second") == ("first", False)
+
+
+def test_sessions_keep_the_last_five_answers_and_refuse_what_was_discarded() -> None:
+    sessions: ClientSessions[int] = ClientSessions()
+    sessions.register(7)
+    for number in range(1, 7):
+        sessions.execute(7, number, lambda number=number: number)
+    with pytest.raises(RequestDiscarded):
+        sessions.execute(7, 1, lambda: 0)
+    assert sessions.execute(7, 2, lambda: 0) == (2, False)
+    session = sessions.session(7)
+    assert session is not None and len(session.responses) == 5
+
+
+def test_clients_do_not_share_answers_and_strangers_get_none() -> None:
+    sessions: ClientSessions[str] = ClientSessions()
+    sessions.register(7)
+    sessions.register(8)
+    sessions.execute(7, 1, lambda: "seven")
+    assert sessions.execute(8, 1, lambda: "eight") == ("eight", True)
+    with pytest.raises(UnknownSession):
+        sessions.execute(9, 1, lambda: "nine")
+
+
+def applied(index: int, generation: int, checksum: int = 1, client: int = 0, number: int = 0) -> EntryApplied:
+    return EntryApplied(index, generation, checksum, client, number, client > 0)
+
+
+BREACHES: list[tuple[str, list[tuple[str, Any]]]] = [
+    ("LDR-I1", [("athens", BecameLeader(1, 0, 0)), ("cyrene", BecameLeader(1, 0, 0))]),
+    ("LDR-I2", [("athens", VoteCounted("delphi", 2)), ("cyrene", VoteCounted("delphi", 2))]),
+    ("LDR-I2", [("delphi", CandidateSeen("athens", 2)), ("cyrene", VoteCounted("athens", 2))]),
+    ("LDR-I3", [("athens", HighWaterMarkAdvanced(1, 5, 1, True)), ("cyrene", BecameLeader(2, 4, 1))]),
+    ("LDR-I3", [("cyrene", BecameLeader(2, 4, 1)), ("athens", HighWaterMarkAdvanced(1, 5, 1, True))]),
+    ("LDR-I3", [("athens", HighWaterMarkAdvanced(2, 5, 2, True)), ("cyrene", BecameLeader(3, 9, 1))]),
+    ("GEN-I1", [("athens", GenerationAdopted(3)), ("athens", GenerationAdopted(2))]),
+    ("GEN-I1", [("athens", BecameLeader(3, 0, 0)), ("athens", NodeStarted(2, 0))]),
+    ("GEN-I2", [("athens", applied(1, 2)), ("athens", applied(2, 1))]),
+    ("LOG-I1", [("athens", applied(1, 1, 5)), ("cyrene", applied(1, 1, 6))]),
+    ("LOG-I1", [("athens", applied(1, 1)), ("athens", applied(2, 2)), ("cyrene", applied(2, 2))]),
+    ("LOG-I2", [("athens", applied(1, 1)), ("cyrene", applied(1, 2))]),
+    ("LOG-R14", [("athens", HighWaterMarkAdvanced(2, 5, 1, True))]),
+    ("HWM-I1", [("athens", HighWaterMarkAdvanced(1, 5, 1, False)), ("athens", HighWaterMarkAdvanced(1, 4, 1, False))]),
+    ("HWM-I5", [("athens", EntriesTruncated(4, 6, 4))]),
+    ("IDR-I1", [("athens", applied(1, 1, 1, 7, 1)), ("athens", applied(2, 1, 1, 7, 1))]),
+    ("LOG-I7", [("athens", HighWaterMarkAdvanced(2, 1, 2, True)), ("cyrene", LeaseReadServed(1))]),
+]
+
+
+def breached(events: list[tuple[str, Any]]) -> set[str]:
+    found: list[Breach] = []
+    for invariant in consistent_core_invariants():
+        for time_us, (node, event) in enumerate(events):
+            if isinstance(event, invariant.events):
+                invariant.observe(time_us, node, event, found.append)
+    return {breach.invariant for breach in found}
+
+
+@pytest.mark.parametrize(("invariant", "events"), BREACHES)
+def test_each_invariant_reports_its_breach(invariant: str, events: list[tuple[str, Any]]) -> None:
+    assert invariant in breached(events)
+
+
+def test_every_invariant_has_a_breach_above() -> None:
+    assert {invariant.id for invariant in consistent_core_invariants()} == {name for name, _ in BREACHES}
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        pytest.param([("athens", BecameLeader(1, 0, 0)), ("athens", BecameLeader(2, 0, 0))], id="two generations"),
+        pytest.param([("athens", VoteCounted("delphi", 2)), ("athens", VoteCounted("delphi", 2))], id="repeated vote"),
+        pytest.param([("athens", GenerationAdopted(3)), ("athens", NodeStarted(2, 0))], id="adopted but not durable"),
+        pytest.param(
+            [
+                ("athens", HighWaterMarkAdvanced(1, 5, 1, False)),
+                ("athens", NodeStarted(1, 5)),
+                ("athens", HighWaterMarkAdvanced(1, 2, 1, False)),
+            ],
+            id="mark learned again",
+        ),
+        pytest.param([("athens", HighWaterMarkAdvanced(2, 5, 1, False))], id="follower's mark at an old entry"),
+        pytest.param([("athens", applied(1, 1, 1, 7, 1)), ("cyrene", applied(1, 1, 1, 7, 1))], id="both apply it"),
+        pytest.param([("athens", EntriesTruncated(5, 6, 4))], id="cut above the mark"),
+        pytest.param(
+            [("athens", HighWaterMarkAdvanced(1, 5, 1, True)), ("cyrene", BecameLeader(2, 5, 1))], id="complete leader"
+        ),
+    ],
+)
+def test_what_is_allowed_is_not_reported(events: list[tuple[str, Any]]) -> None:
+    assert breached(events) == set()
