@@ -28,6 +28,9 @@ class JavaRuntime(msgspec.Struct, frozen=True):
     home: Path
     version: int
 
+    def __str__(self) -> str:
+        return f"Java {self.version} in {self.home}"
+
 
 def find_java(environment: Mapping[str, str] = os.environ) -> JavaRuntime:
     """The Java runtime that Spark will use. Raises HarnessError, with the package to install, when there is none."""

@@ -11,16 +11,15 @@ STORE/campaigns/ID/
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from faultline.campaign.matrix import CampaignPlan
-from faultline.harness.errors import UsageError
+from faultline.harness.errors import HarnessError, UsageError
 
 __all__ = ["CampaignFolder", "create_campaign_folder"]
-
-_TRIES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,28 +94,24 @@ class CampaignFolder:
 
 
 def create_campaign_folder(store: Path, plan: CampaignPlan, name: str | None) -> CampaignFolder:
-    """Make a new folder for a campaign: `name`, or the plan's name and digest with the first free number.
+    """Make a new folder for a campaign, called `name`, else after the plan and its digest; numbered if that is taken.
 
-    Raises UsageError when the store cannot be written, when `name` is taken or is no plain file name.
+    Raises UsageError when `name` is no plain file name, HarnessError when the store cannot be written.
     """
-    parent = store / "campaigns"
     if name is not None and (name in ("", ".", "..") or "/" in name or "\0" in name):
         raise UsageError(f"A campaign cannot be called {name!r}.", "Use a plain name without slashes.")
-    names = [name] if name else [f"{plan.name}-{plan.digest()[:8]}-{number}" for number in range(1, _TRIES)]
+    first = name or f"{plan.name}-{plan.digest()[:8]}"
+    parent = store / "campaigns"
+    paths = (parent / (first if number == 1 else f"{first}-{number}") for number in itertools.count(1))
     try:
         parent.mkdir(parents=True, exist_ok=True)
-        root = next(path for path in (parent / each for each in names) if _is_made(path))
-    except StopIteration:
-        raise UsageError(
-            f"There is already a campaign at {parent / names[0]}.", "Choose another --name, or remove that folder."
-        ) from None
+        folder = CampaignFolder(next(path for path in paths if _is_made(path)))
+        folder.make()
     except OSError as error:
-        raise UsageError(
+        raise HarnessError(
             f"Cannot write to the store at {store}: {error.strerror or error}.",
             "Choose a folder you may write to with --store DIR, or make room on the disk.",
         ) from error
-    folder = CampaignFolder(root)
-    folder.make()
     return folder
 
 

@@ -50,8 +50,8 @@ def run_campaign(
 
     `name` is the folder's name, `progress` is called now and then from this thread. A `session` that is given is used
     and left running; `engine` replaces the steps of a run. Ctrl-C once ends the runs, and what there is is aggregated
-    with `interrupted` set. Raises UsageError before anything is written when the plan or the store cannot be used,
-    HarnessError when there is no Java or Spark does not start.
+    with `interrupted` set. Raises UsageError before anything is written when the plan cannot be used, HarnessError when
+    the store cannot be written, there is no Java, or Spark does not start.
     """
     engine = engine or default_engine(plan.world)
     show = progress or _silent

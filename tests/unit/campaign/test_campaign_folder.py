@@ -10,20 +10,20 @@ from campaign_fakes import fake_plan
 
 from faultline.campaign.commands import replay_command, run_command
 from faultline.campaign.layout import create_campaign_folder
-from faultline.harness.errors import UsageError
+from faultline.harness.errors import HarnessError, UsageError
 from faultline.harness.planning import RunRequest
 
 
 def test_a_campaign_is_named_by_its_plan_and_counted(tmp_path: Path) -> None:
     plan = fake_plan()
+    first = f"fake-{plan.digest()[:8]}"
     names = [create_campaign_folder(tmp_path, plan, None).root.name for _ in range(3)]
-    assert names == [f"fake-{plan.digest()[:8]}-{number}" for number in (1, 2, 3)]
+    assert names == [first, f"{first}-2", f"{first}-3"]
 
 
-def test_a_given_name_is_used_once(tmp_path: Path) -> None:
+def test_a_given_name_is_used_and_a_second_campaign_of_it_overwrites_nothing(tmp_path: Path) -> None:
     assert create_campaign_folder(tmp_path, fake_plan(), "nightly").root == tmp_path / "campaigns" / "nightly"
-    with pytest.raises(UsageError, match="already a campaign"):
-        create_campaign_folder(tmp_path, fake_plan(), "nightly")
+    assert create_campaign_folder(tmp_path, fake_plan(), "nightly").root == tmp_path / "campaigns" / "nightly-2"
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../up", "a\0b"])
@@ -35,7 +35,7 @@ def test_a_name_that_leads_elsewhere_is_refused(tmp_path: Path, name: str) -> No
 
 def test_a_store_that_cannot_be_written_is_refused_with_the_cause(tmp_path: Path) -> None:
     (tmp_path / "store").write_text("a file, not a folder")
-    with pytest.raises(UsageError, match="Cannot write to the store"):
+    with pytest.raises(HarnessError, match="Cannot write to the store"):
         create_campaign_folder(tmp_path / "store", fake_plan(), None)
 
 
