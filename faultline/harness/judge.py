@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 
 import faultline
+from faultline.harness.errors import HarnessError
 from faultline.harness.judgement import Judgement
 from faultline.harness.parts import Parts
 from faultline.harness.run_record import RunRecord
@@ -17,8 +18,8 @@ __all__ = ["judge", "run_id_of"]
 def judge(record: RunRecord, parts: Parts, *, run_id: str, replay: str = "") -> Judgement:
     """Judge `record` with the checkers of `parts`.
 
-    A checker that raises answers *unknown*: its crash must not cost the verdicts of the others. `replay` is the
-    command that shows the run again.
+    A checker that raises answers *unknown*: its crash must not cost the verdicts of the others; one that finds itself
+    contradicted (HarnessError) is a harness error. `replay` is the command that shows the run again.
     """
     checks = [_checked(checker, record) for checker in parts.checkers]
     verdict = merge([check.verdict for check in checks] + [Verdict.HARNESS_ERROR] * bool(record.errors))
@@ -63,7 +64,7 @@ def _checked(checker: Checker, record: RunRecord) -> CheckResult:
     except Exception as error:
         return CheckResult(
             checker=checker.name,
-            verdict=Verdict.UNKNOWN,
+            verdict=Verdict.HARNESS_ERROR if isinstance(error, HarnessError) else Verdict.UNKNOWN,
             sentence=f"The checker {checker.name} itself failed: {type(error).__name__}: {error}.",
         )
 
@@ -71,8 +72,8 @@ def _checked(checker: Checker, record: RunRecord) -> CheckResult:
 def _sentence(verdict: Verdict, checks: list[CheckResult], record: RunRecord) -> str:
     if verdict is Verdict.PASS:
         return f"No violation: {checks[0].sentence}" if checks else "Nothing was checked."
-    if verdict is Verdict.HARNESS_ERROR:
-        return record.errors[0] if record.errors else "The harness failed."
+    if verdict is Verdict.HARNESS_ERROR and record.errors:
+        return record.errors[0]
     worst = next(check for check in checks if check.verdict is verdict)
     return worst.findings[0].sentence if worst.findings else worst.sentence
 
