@@ -7,7 +7,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 .venv/bin/python -m venv "$work/venv"
-"$work/venv/bin/pip" install --quiet --disable-pip-version-check '.[dev]' hatchling editables
+"$work/venv/bin/pip" install -qq --disable-pip-version-check '.[dev]' hatchling editables
 {
   echo '# Every dependency of Faultline and of its tests, pinned. Made by `make lock`; do not edit.'
   "$work/venv/bin/pip" freeze --exclude faultline
