@@ -19,7 +19,7 @@ from faultline.campaign.commands import replay_command, run_command
 from faultline.campaign.histories import history_table, read_history, write_parquet
 from faultline.campaign.matrix import Cell
 from faultline.campaign.row import run_row, table_of_rows
-from faultline.campaign.simulate import SimulationJob, broken_run, write_verdict
+from faultline.campaign.simulate import SimulationJob, broken_run, progress_mark, write_verdict
 from faultline.campaign.summarise import Ending
 from faultline.campaign.summary import Progress
 from faultline.checkers.linearizability.checker import LinearizabilityChecker
@@ -96,6 +96,7 @@ def collect(session: SparkSession, job: SimulationJob, show: Callable[[Progress]
     show(Progress(finished=len(runs), total=total, phase="checking"))
     answers = check_keys(session, _key_units(job, runs), _searches(runs))
     rows = [_conclude(job, run, answers) for run in runs]
+    job.folder.progress_part(0).write_bytes(b"".join(progress_mark(str(row["verdict"])) for row in rows))
     write_parquet(job.folder.rows_part(0), table_of_rows(rows))
     return ending
 

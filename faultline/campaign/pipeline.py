@@ -18,6 +18,7 @@ from faultline.campaign.java import find_java
 from faultline.campaign.junit import junit_xml
 from faultline.campaign.layout import CampaignFolder, create_campaign_folder
 from faultline.campaign.matrix import CampaignPlan
+from faultline.campaign.progress import read_progress
 from faultline.campaign.prune import prune
 from faultline.campaign.row import table_of_rows
 from faultline.campaign.salvage import salvage
@@ -107,13 +108,13 @@ def _conclude(
     spark: SparkSession, job: SimulationJob, ending: Ending, declared: list[str], master: str, show: Show
 ) -> CampaignSummary:
     folder, total = job.folder, _total(job.plan)
-    show(Progress(finished=total, total=total, phase="aggregating"))
+    show(read_progress(folder.progress, total, "aggregating"))
     write_parquet(folder.rows / "part-none.parquet", table_of_rows([]))
     open_rows(spark, sorted(str(path) for path in folder.rows.glob("part-*.parquet")))
     kept = choose_kept(spark, job.plan.keep_per_signature if job.plan.world == "simulated" else total)
     prune(spark, folder, kept)
     tables = aggregate(spark, folder, kept, declared)
-    show(Progress(finished=total, total=total, phase="explaining violations"))
+    show(read_progress(folder.progress, total, "explaining violations"))
     told = explain(spark, job, tables["runs"])
     failure = " ".join(filter(None, [ending.failure, told]))
     return summarise(job.plan, folder, tables, Ending(ending.interrupted, failure), master)

@@ -36,10 +36,7 @@ from faultline.harness.verdict import Verdict
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["PROGRESS_MARKS", "SimulationJob", "broken_run", "keep_run", "run_unit", "simulate", "write_verdict"]
-
-PROGRESS_MARKS = {Verdict.PASS: b".", Verdict.VIOLATION: b"V", Verdict.HARNESS_ERROR: b"E"}
-"""The byte a finished run adds to its unit's progress file; `?` for every other verdict."""
+__all__ = ["SimulationJob", "broken_run", "keep_run", "progress_mark", "run_unit", "simulate", "write_verdict"]
 
 _WORTH_KEEPING = (Verdict.VIOLATION, Verdict.UNKNOWN, Verdict.HARNESS_ERROR)
 _RECEIPT = pa.schema([("unit", pa.int64()), ("runs", pa.int64())])
@@ -81,7 +78,7 @@ def run_unit(job: SimulationJob, unit: WorkUnit) -> int:
             rows.append(_write_run(job, cell, judgement, record, kept))
             if record is not None:
                 histories.append(history_table(judgement.run_id, record.history))
-            progress.write(PROGRESS_MARKS.get(judgement.verdict, b"?"))
+            progress.write(progress_mark(judgement.verdict))
     table = pa.concat_tables(histories) if histories else HISTORY_SCHEMA.empty_table()
     write_parquet(job.folder.history_part(unit.number), table)
     write_parquet(job.folder.rows_part(unit.number), table_of_rows(rows))
@@ -145,6 +142,11 @@ def _write_run(
         keep_run(job.folder, judgement.run_id, record)
     write_verdict(job.folder, judgement)
     return run_row(judgement, record, folder_kept=keep and record is not None, run_again=run_again)
+
+
+def progress_mark(verdict: str) -> bytes:
+    """The byte that a finished run adds to the progress file of its unit."""
+    return {"violation": b"V", "harness-error": b"E"}.get(verdict, b".")
 
 
 def keep_run(folder: CampaignFolder, run_id: str, record: RunRecord) -> None:

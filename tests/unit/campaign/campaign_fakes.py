@@ -19,6 +19,7 @@ from faultline.harness.plan import Plan
 from faultline.harness.planning import RunRequest
 from faultline.harness.run_record import FaultInterval, RunRecord
 from faultline.harness.verdict import CheckResult, Finding, Verdict
+from faultline.nemesis import combined
 
 STALE_EVERY = 5
 BROKEN_SEED = 7
@@ -56,7 +57,7 @@ def resolve(_request: RunRequest) -> Parts:
         workload=nothing,
         checkers=(FakeChecker(),),
         nemeses={},
-        packages=(),
+        package=combined(()),
         heal=lambda _port: [],
     )
 
