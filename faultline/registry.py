@@ -10,13 +10,15 @@ import difflib
 import importlib
 import importlib.metadata
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from faultline.harness.errors import UsageError
-from faultline.harness.nemesis import FaultPackage
 from faultline.harness.parts import Parts
 from faultline.harness.system import NodeSystem
 from faultline.harness.workload import Workload
+
+if TYPE_CHECKING:
+    from faultline.nemesis import Package
 
 __all__ = ["load_packages", "load_system", "load_workload", "resolve", "systems", "unknown_name", "workloads"]
 
@@ -61,7 +63,7 @@ def load_workload(name: str) -> Workload:
     return workload
 
 
-def load_packages(names: Sequence[str]) -> tuple[FaultPackage, ...]:
+def load_packages(names: Sequence[str]) -> tuple[Package, ...]:
     """The fault packages called `names`, in order. Raises UsageError with the nearest name for an unknown one."""
     from faultline.nemesis import PACKAGES
 
@@ -74,8 +76,7 @@ def load_packages(names: Sequence[str]) -> tuple[FaultPackage, ...]:
 def resolve(named: _Named) -> Parts:
     """The parts of a run request or a plan."""
     from faultline.checkers import InvariantChecker
-    from faultline.nemesis import NEMESES
-    from faultline.nemesis.heal import heal_everything
+    from faultline.nemesis import NEMESES, combined, heal_everything
 
     workload = load_workload(named.workload)
     return Parts(
@@ -84,7 +85,7 @@ def resolve(named: _Named) -> Parts:
         workload=workload,
         checkers=(*workload.checkers(), InvariantChecker()),
         nemeses=NEMESES,
-        packages=load_packages(named.fault_set),
+        package=combined(load_packages(named.fault_set)),
         heal=heal_everything,
     )
 

@@ -56,7 +56,7 @@ def _python(_store: Path) -> Examination:
 
 
 def _java(_store: Path) -> Examination:
-    from faultline.campaign.spark import find_java
+    from faultline.campaign.java import find_java
 
     try:
         java = find_java()

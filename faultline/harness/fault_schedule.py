@@ -18,13 +18,15 @@ from faultline.harness.plan import Plan
 from faultline.harness.run_record import FaultInterval
 from faultline.harness.world.faults import FaultPort
 from faultline.harness.world.ports import NodeId
-from faultline.harness.world.weather import salt
 
 __all__ = ["FaultSchedule"]
 
 
 class FaultSchedule:
-    """The faults of one run. `now_us` is the world's true time; `errors` collects faults that did not bite or heal."""
+    """The faults of one run. `now_us` is the world's true time; `errors` collects faults that did not bite or heal.
+
+    `marks` counts the faults that took effect, by the nemesis's mark.
+    """
 
     def __init__(
         self, plan: Plan, parts: Parts, port: FaultPort, history: History, now_us: Callable[[], int], errors: list[str]
@@ -38,6 +40,7 @@ class FaultSchedule:
         self._active: dict[int, tuple[Injection, FaultInterval]] = {}
         self._intervals: dict[int, FaultInterval] = {}
         self._healed = False
+        self.marks: dict[str, int] = {}
 
     def tick_us(self, number: int) -> int:
         """How often `tick` wants to be called while fault `number` lasts; 0 for never."""
@@ -53,7 +56,8 @@ class FaultSchedule:
             return
         fault = self._plan.faults[number]
         nemesis = self._parts.nemeses[fault.kind]
-        injection = nemesis.start(self._port, fault, salt(self._plan.seed, "fault", number))
+        roles = {node: self._port.role(node) for node in self._port.nodes}
+        injection = nemesis.start(self._port, fault, self._plan.seed)
         problem = nemesis.verify(self._port, injection)
         interval = FaultInterval(
             kind=fault.kind,
@@ -62,11 +66,13 @@ class FaultSchedule:
             stop_us=-1,
             nodes=injection.nodes,
             links=injection.links,
-            roles=tuple(self._port.role(NodeId(node)) for node in injection.nodes),
+            roles=tuple(roles[NodeId(node)] for node in injection.nodes),
             description=injection.description,
             applied=problem,
         )
-        if problem is not None:
+        if problem is None and (injection.nodes or injection.links):
+            self.marks[nemesis.mark] = self.marks.get(nemesis.mark, 0) + 1
+        elif problem is not None:
             self._errors.append(f"Fault {number} ({fault.kind} on {fault.target}) did not take effect: {problem}")
         self._active[number] = (injection, interval)
         self._record("start", number, interval)

@@ -22,10 +22,15 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Nemesis(Protocol):
-    """One kind of fault. `needs` are the capabilities the world must have; `tick_us` > 0 asks for repeated ticks."""
+    """One kind of fault.
+
+    `mark` is what a run in which it took effect has reached (`links-cut`), `needs` are the capabilities the world must
+    have, `tick_us` > 0 asks for repeated ticks.
+    """
 
     kind: str
     summary: str
+    mark: str
     needs: frozenset[str]
     tick_us: int
 

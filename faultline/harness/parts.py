@@ -19,8 +19,8 @@ __all__ = ["Parts", "refuse_what_cannot_run"]
 class Parts:
     """Everything a run is put together from.
 
-    `system_path` is `module:attribute`, so that another process can import the system; `nemeses` by kind; `packages`
-    in the order they were asked for; `checkers` judge the run; `heal` undoes every fault and returns what it could not.
+    `system_path` is `module:attribute`, so that another process can import the system; `nemeses` by kind; `package`
+    plans the faults; `checkers` judge the run; `heal` undoes every fault and returns what it could not.
     """
 
     system: NodeSystem
@@ -28,7 +28,7 @@ class Parts:
     workload: Workload
     checkers: tuple[Checker, ...]
     nemeses: Mapping[str, Nemesis]
-    packages: tuple[FaultPackage, ...]
+    package: FaultPackage
     heal: Callable[[FaultPort], list[str]]
 
 

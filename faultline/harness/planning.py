@@ -16,7 +16,7 @@ import msgspec
 from faultline.harness.errors import UsageError
 from faultline.harness.generator.simulate import planned_operations
 from faultline.harness.parts import Parts
-from faultline.harness.plan import NODE_NAMES, Plan, PlannedFault, PlannedOperation
+from faultline.harness.plan import NODE_NAMES, Plan, PlannedOperation
 from faultline.harness.system import NodeSystem
 
 __all__ = ["RunRequest", "effective_options", "make_plan"]
@@ -31,6 +31,7 @@ _LATENCY_US = 4_000
 _FINAL_SPAN_US = 1_500_000
 _REAL_FINAL_SPAN_US = 5 * _SECOND_US
 _GRACE_US = 2_500_000
+_FILLED_SHARE = 0.925
 
 
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,15 +62,9 @@ def make_plan(request: RunRequest, parts: Parts) -> Plan:
     settle_us, final_us = _final_phase(request)
     nodes = NODE_NAMES[: request.nodes]
     final_start_us = heal_us + settle_us
-    operations = _operations(request, parts, start_us, heal_us)
-    operations += planned_operations(
-        parts.workload.final_generator(workers=request.workers, seed=request.seed),
-        workers=request.workers,
-        seed=request.seed,
-        latency_us=_LATENCY_US,
-        start_us=final_start_us,
-        end_us=final_start_us + final_us,
-    )
+    count = _count(request, start_us, heal_us)
+    operations = _operations(request, parts, count, start_us, heal_us)
+    operations += _final_operations(request, parts, count, final_start_us, final_us)
     return Plan(
         system=request.system,
         workload=request.workload,
@@ -77,7 +72,7 @@ def make_plan(request: RunRequest, parts: Parts) -> Plan:
         nodes=nodes,
         workers=request.workers,
         operations=operations,
-        faults=_faults(request, parts, nodes, start_us, heal_us),
+        faults=parts.package.plan(seed=request.seed, nodes=nodes, start_us=start_us, end_us=heal_us),
         fault_set=request.faults,
         options=effective_options(parts.system, request.options, request.mutants),
         mutants=request.mutants,
@@ -146,22 +141,36 @@ def _final_phase(request: RunRequest) -> tuple[int, int]:
     return _SIMULATED_SETTLE_US, _FINAL_SPAN_US
 
 
-def _operations(request: RunRequest, parts: Parts, start_us: int, end_us: int) -> tuple[PlannedOperation, ...]:
-    count = request.operations
-    if request.world == "local":
-        count = max(count, int((end_us - start_us) / _SECOND_US * _REAL_OPERATIONS_PER_SECOND))
-    generator = parts.workload.generator(workers=request.workers, operations=count, seed=request.seed)
+def _operations(
+    request: RunRequest, parts: Parts, count: int, start_us: int, end_us: int
+) -> tuple[PlannedOperation, ...]:
+    generator = parts.workload.generator(
+        workers=request.workers,
+        operations=count,
+        seed=request.seed,
+        interval_us=int(_FILLED_SHARE * (end_us - start_us) / count),
+    )
     return planned_operations(
         generator, workers=request.workers, seed=request.seed, latency_us=_LATENCY_US, start_us=start_us, end_us=end_us
     )
 
 
-def _faults(
-    request: RunRequest, parts: Parts, nodes: tuple[str, ...], start_us: int, end_us: int
-) -> tuple[PlannedFault, ...]:
-    planned = [
-        fault
-        for package in parts.packages
-        for fault in package.plan(seed=request.seed, nodes=nodes, start_us=start_us, end_us=end_us)
-    ]
-    return tuple(sorted(planned, key=lambda fault: (fault.at_us, fault.kind, fault.target)))
+def _final_operations(
+    request: RunRequest, parts: Parts, count: int, start_us: int, span_us: int
+) -> tuple[PlannedOperation, ...]:
+    generator = parts.workload.final_generator(workers=request.workers, seed=request.seed, operations=count)
+    return planned_operations(
+        generator,
+        workers=request.workers,
+        seed=request.seed,
+        latency_us=_LATENCY_US,
+        start_us=start_us,
+        end_us=start_us + span_us,
+    )
+
+
+def _count(request: RunRequest, start_us: int, end_us: int) -> int:
+    """How many operations: in a real run at least as many as keep every second busy."""
+    if request.world == "local":
+        return max(request.operations, int((end_us - start_us) / _SECOND_US * _REAL_OPERATIONS_PER_SECOND))
+    return request.operations

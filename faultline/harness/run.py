@@ -136,7 +136,7 @@ class _SimulatedRun:
             world="simulated",
             history=self.history,
             faults=self.faults.intervals(),
-            marks=dict(sorted(world.trace.marks.items())),
+            marks=dict(sorted((world.trace.marks | self.faults.marks).items())),
             breaches=world.trace.breaches(),
             errors=self.errors,
             messages=world.network.records or [],

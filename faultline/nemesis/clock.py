@@ -39,6 +39,7 @@ class ClockStep:
 
     kind = "clock-step"
     summary = "moves wall clocks forward or back, once"
+    mark = "clocks-stepped"
     needs = frozenset({"clock-step"})
     tick_us = 0
 
@@ -74,6 +75,7 @@ class ClockStrobe(ClockStep):
 
     kind = "clock-strobe"
     summary = "moves wall clocks forward and back, over and over"
+    mark = "clocks-strobed"
     tick_us = 25_000
 
     def tick(self, port: FaultPort, injection: Injection, count: int) -> None:
@@ -89,6 +91,7 @@ class ClockDrift:
 
     kind = "clock-drift"
     summary = "lets both clocks of a node run fast or slow"
+    mark = "clocks-drifted"
     needs = frozenset({"clock-drift"})
     tick_us = 0
 

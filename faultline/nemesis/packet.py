@@ -72,6 +72,7 @@ class PacketLoss(_Packets):
 
     kind = "packet-loss"
     summary = "loses a share of the messages between nodes"
+    mark = "packets-lost"
 
     def quality(self, argument: dict[str, Any]) -> LinkQuality:
         """A link that loses messages."""
@@ -83,6 +84,7 @@ class PacketDelay(_Packets):
 
     kind = "packet-delay"
     summary = "delays the messages between nodes"
+    mark = "packets-delayed"
 
     def quality(self, argument: dict[str, Any]) -> LinkQuality:
         """A slow link."""
@@ -96,6 +98,7 @@ class PacketDuplicate(_Packets):
 
     kind = "packet-duplicate"
     summary = "delivers a share of the messages between nodes twice"
+    mark = "packets-duplicated"
 
     def quality(self, argument: dict[str, Any]) -> LinkQuality:
         """A link that repeats itself."""

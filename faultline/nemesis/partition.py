@@ -120,6 +120,7 @@ class Partition:
 
     kind = "partition"
     summary = "cuts links between nodes, in eight shapes"
+    mark = "links-cut"
     needs = frozenset({"cut"})
     tick_us = 0
 

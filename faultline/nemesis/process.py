@@ -43,6 +43,7 @@ class Kill:
 
     kind = "kill"
     summary = "kills processes and restarts them from their storage"
+    mark = "nodes-killed"
     needs = frozenset({"kill"})
     tick_us = 0
 
@@ -72,6 +73,7 @@ class Pause:
 
     kind = "pause"
     summary = "stops processes where they stand and lets them go on later"
+    mark = "nodes-paused"
     needs = frozenset({"pause"})
     tick_us = 0
 

@@ -15,6 +15,7 @@ from faultline.harness.run_record import RunRecord
 from faultline.harness.world.faults import FaultPort, LinkQuality
 from faultline.harness.world.ports import NodeId
 from faultline.harness.world.real.local import run_local
+from faultline.nemesis import combined
 
 MS = 1_000
 START_US = 50 * MS
@@ -150,7 +151,7 @@ def parts(system: str = "ToySystem") -> Parts:
         workload=_NoWorkload(),
         checkers=(),
         nemeses={nemesis.kind: nemesis for nemesis in (Kill(), Pause(), Cut(), Slow(), Skew())},
-        packages=(),
+        package=combined(()),
         heal=heal,
     )
 

@@ -251,7 +251,7 @@ class _LocalRun:
             world="local",
             history=self.history,
             faults=self.schedule.intervals(),
-            marks=dict(sorted(marks.items())),
+            marks=dict(sorted((marks | self.schedule.marks).items())),
             breaches=found,
             errors=self.errors,
             statistics=self.cluster.mesh.statistics()
