@@ -1,6 +1,7 @@
 """How fast the simulated world is: complete runs and events a second on one core, and the memory it takes.
 
-A complete run is what a campaign does with one seed: plan it, simulate it, judge it. The three phases are timed apart.
+A complete run is what a campaign does with one seed: plan it, simulate it, judge it. The three phases are timed apart,
+in processor time, so that a busy machine gives much the same figures.
 Nothing here is a test: figures depend on the machine, so none is compared with a threshold.
 
     python benchmarks/simulate_runs.py --seeds 0..199
@@ -17,7 +18,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from time import perf_counter
+from time import process_time
 
 import msgspec
 
@@ -31,7 +32,7 @@ __all__ = ["Measurement", "main", "measure"]
 
 @dataclass
 class Measurement:
-    """What was measured: `seconds` by phase, and totals over all `runs`."""
+    """What was measured: `seconds` of processor time by phase, and totals over all `runs`."""
 
     request: str
     seeds: str
@@ -61,10 +62,10 @@ class Measurement:
 
     @contextmanager
     def timed(self, phase: str) -> Iterator[None]:
-        """Add the time that the block takes to `phase`."""
-        start = perf_counter()
+        """Add the processor time that the block takes to `phase`: what other programs do meanwhile does not count."""
+        start = process_time()
         yield
-        self.seconds[phase] += perf_counter() - start
+        self.seconds[phase] += process_time() - start
 
 
 def measure(request: RunRequest, seeds: range) -> Measurement:
