@@ -4,9 +4,10 @@ A report is made by a server that may die in the same instant, with its last wri
 concluded from what a server *intends*: a vote counts when the candidate counted it, a candidacy when its request has
 arrived, a leadership when the votes were in. Then it was durable, and a restart must not have forgotten it.
 
-`needs_order` is true where reports of *different* servers must come in the order in which they were made. The simulated
-world delivers them so; real processes report only each server's own events in order, and an invariant that
-needs more must be left out there. All others hold whatever the interleaving.
+`needs_order` is true where reports of *different* servers must come in the order in which they were made: a world that
+cannot merge them so must leave that invariant out. Both worlds can: one has a single clock, the other sorts by the
+machine's. In real processes one uncertainty remains, a pause between a decision and its report. All other invariants
+hold whatever the interleaving, as long as each server's own reports are in order.
 
 Ids are those of the requirements: LDR leader and followers, GEN generation clock, LOG replicated log, HWM high-water
 mark, IDR idempotent receiver.

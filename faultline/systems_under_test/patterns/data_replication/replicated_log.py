@@ -228,7 +228,8 @@ class ReplicatedLog:
             return
         if response.replicated_log_index > follower.match_index:
             follower.note_match(response.replicated_log_index)
-            self._advance_high_water_mark()
+            if response.replicated_log_index > self.high_water_mark.value:
+                self._advance_high_water_mark()
         self._free_place(follower, response.correlation_id)
         if follower.sent_index < self._log.last_index:
             self._replicate(follower)
