@@ -294,3 +294,15 @@ def test_under_lease_reads_a_restarted_server_votes_for_nobody_for_one_election_
     assert not vote_answers(cluster, "byzantium", "cyrene", 9)
     cluster.go_silent("byzantium")
     assert vote_answers(cluster, "byzantium", "cyrene", 9)
+
+
+def test_a_lease_is_not_forgotten_when_a_higher_generation_is_heard_of() -> None:
+    """LOG-R23: cyrene answered the leader's heartbeat; a late answer of a lost election does not free its vote."""
+    cluster = Cluster(read_mode="leader-lease")
+    cluster.pass_time(3 * ELECTION_TIMEOUT_US)
+    cluster.hand("byzantium", "cyrene", VoteResponse("byzantium", 5, False))
+    assert cluster.generation("cyrene") == 5
+    assert cluster.nodes["cyrene"].election.leader_id is None
+    assert not vote_answers(cluster, "cyrene", "byzantium", 6)
+    cluster.go_silent("cyrene")
+    assert vote_answers(cluster, "cyrene", "byzantium", 6)

@@ -347,9 +347,10 @@ class LeaderElection:
         return request.last_log_entry_index >= log.last_index
 
     def _must_stick(self) -> bool:
+        """Lease rule: vote for nobody while a leader may hold a lease that this server's answers gave it."""
         if not self._vote_stickiness:
             return False
-        return self.knows_leader() or self._ports.clock.monotonic_us() < self._sticky_until_us
+        return self.role is ServerRole.LEADING or self._ports.clock.monotonic_us() < self._sticky_until_us
 
     # -- following ----------------------------------------------------------------------------------------------------
 
@@ -376,3 +377,6 @@ class LeaderElection:
             self._detector.heartbeat_received()
         else:
             self.become_follower(generation, leader_id)
+        if self._vote_stickiness:
+            # Kept apart from `leader_id`: a higher generation heard of meanwhile ends no lease that is running.
+            self._sticky_until_us = self._ports.clock.monotonic_us() + self._timeout_us
