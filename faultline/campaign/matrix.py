@@ -61,9 +61,9 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     `fault_sets` is a list of lists of fault packages and `mutants` a list of lists of planted bugs (the empty list is
     the correct system). `expected` maps patterns over cell names to the verdict expected there, the first that matches
     counts and `pass` is expected where none does; `include` keeps the cells that match any of its patterns. `seeds` is
-    `A..B`, both ends included. `must_reach` names `sometimes` marks without which the campaign proves little;
-    `strict` makes an expected violation that was not seen a failure. `keep_per_signature` whole run folders are kept
-    of each kind of violation, and `seeds_per_task` seeds run in one task.
+    `A..B`, both ends included. `must_reach` names `sometimes` marks that some run must reach, else the campaign is
+    inconclusive; `strict` makes an expected violation that was not seen a failure. `keep_per_signature` whole run
+    folders are kept of each kind of violation, and `seeds_per_task` seeds run in one task.
     """
 
     name: str = "campaign"

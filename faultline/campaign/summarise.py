@@ -26,6 +26,7 @@ from faultline.campaign.sentences import (
 )
 from faultline.campaign.statistics import wilson_interval
 from faultline.campaign.summary import CampaignSummary, CellSummary, LatencySummary, SignatureSummary
+from faultline.harness.verdict import Verdict
 
 __all__ = ["Ending", "summarise"]
 
@@ -62,11 +63,13 @@ def summarise(
     signatures = tuple(_signature(row, counts[row["cell"]].judged, folder) for row in rows["signatures"])
     cells = tuple(_cell(plan, cell, counts[cell.name], counted.get(cell.name, {}), signatures) for cell in plan.cells())
     scheduled, finished = len(cells) * len(plan.seed_range()), tables["runs"].num_rows
+    marks = _marks(rows["marks"])
+    missed = [mark for mark in plan.must_reach if not marks.get(mark)]
     remains = [remaining(cell.expected, counts[cell.name], strict=plan.strict) for cell in plan.cells()]
+    remains += [Verdict.VACUOUS for _ in missed]
     complete = ending.interrupted or (finished == scheduled and not ending.failure)
     verdict = campaign_verdict(remains, all_runs_finished=complete)
     first = campaign_sentence(plan.name, verdict, cells, finished, scheduled, ending.interrupted)
-    marks = _marks(rows["marks"])
     reached = {mark: runs for mark, runs in marks.items() if runs}
     return CampaignSummary(
         id=folder.root.name,
@@ -85,7 +88,7 @@ def summarise(
             faults_sentence(rows["faults"]),
             marks_sentence(reached, finished),
         ),
-        warnings=tuple(_doubts(rows, signatures, ending) + never_reached(rows["marks"])),
+        warnings=tuple(_unreached(missed) + _doubts(rows, signatures, ending) + never_reached(rows["marks"])),
         cells=cells,
         signatures=signatures,
         latency=tuple(LatencySummary(**row) for row in rows["latency"]),
@@ -181,6 +184,10 @@ def _doubts(rows: Mapping[str, Rows], signatures: Sequence[SignatureSummary], en
                 f"{each.cell}: {shown} with {each.signature} kept their whole folder, the others their verdict."
             )
     return doubts
+
+
+def _unreached(missed: Sequence[str]) -> list[str]:
+    return [f"No run reached {mark}, which the plan demands: the campaign proves too little." for mark in missed]
 
 
 def _marks(rows: Rows) -> dict[str, int]:

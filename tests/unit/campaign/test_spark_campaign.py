@@ -161,6 +161,13 @@ def test_an_expected_violation_that_was_seen_is_as_good_as_a_pass(session: Any, 
     assert [cell.standing for cell in result.cells] == ["as expected"]
 
 
+def test_a_campaign_that_missed_a_demanded_mark_is_inconclusive(session: Any, store: Path) -> None:
+    plan = fake_plan(mutants=((),), seeds="0..1", must_reach=("leader-changed", "log-truncated"))
+    result = run_campaign(plan, store=store, master="local[2]", session=session, engine=fake_engine())
+    assert (result.verdict, result.exit_code) == (Verdict.VACUOUS, 3)
+    assert "No run reached log-truncated, which the plan demands" in result.warnings[0]
+
+
 def test_an_interrupted_campaign_keeps_and_counts_what_was_finished(session: Any, store: Path) -> None:
     def interrupt(progress: Progress) -> None:
         if progress.phase == "running" and progress.finished:
