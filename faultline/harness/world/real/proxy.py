@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from faultline.harness.world.faults import LinkQuality
@@ -72,8 +72,12 @@ class LinkProxy:
 
     def swallows_a_probe(self) -> bool:
         """Put a probe to the gate that every message of the link goes through: is it swallowed?"""
-        swallowed_before = self.counters.swallowed
-        return self.copies() == 0 and self.counters.swallowed == swallowed_before + 1
+        before = replace(self.counters)
+        passed = self.copies()
+        swallowed = self.counters.swallowed > before.swallowed
+        # A probe is no message of the run and must not be counted as one.
+        self.counters = before
+        return swallowed and not passed
 
     def copies(self) -> int:
         """How many copies of the message that has just arrived are to be passed on: 0, 1 or 2."""
