@@ -23,7 +23,7 @@ from faultline.campaign.prune import prune
 from faultline.campaign.row import table_of_rows
 from faultline.campaign.salvage import salvage
 from faultline.campaign.simulate import SimulationJob, simulate
-from faultline.campaign.spark import DEFAULT_MASTER, spark_session
+from faultline.campaign.spark import DEFAULT_MASTER, refuse_unusable_master, spark_session
 from faultline.campaign.summarise import Ending, summarise
 from faultline.campaign.summary import CampaignResult, CampaignSummary, Progress
 from faultline.campaign.watch import watch
@@ -58,6 +58,7 @@ def run_campaign(
     show = progress or _silent
     declared = _refuse_unusable(plan, engine)
     if session is None:
+        refuse_unusable_master(master)
         find_java()
     folder = create_campaign_folder(store.absolute(), plan, name)
     job = SimulationJob(plan, folder, store / "campaigns" / folder.root.name, engine)

@@ -24,7 +24,7 @@ from faultline.harness.errors import HarnessError, UsageError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["DEFAULT_MASTER", "package_zip", "spark_session"]
+__all__ = ["DEFAULT_MASTER", "package_zip", "refuse_unusable_master", "spark_session"]
 
 DEFAULT_MASTER = "local[*]"
 _STOP_DEADLINE_S = 20
@@ -48,11 +48,7 @@ def spark_session(master: str, work: Path) -> Iterator[SparkSession]:
 
     Raises UsageError for a master that is no Spark master, HarnessError when Java or Spark does not start.
     """
-    if not master.startswith(_MASTERS):
-        raise UsageError(
-            f"{master!r} is not a Spark master Faultline can use.",
-            "Use local[*], local[N], spark://HOST:PORT, k8s://… or yarn.",
-        )
+    refuse_unusable_master(master)
     java = find_java()
     work.mkdir(parents=True, exist_ok=True)
     environment = {"JAVA_HOME": str(java.home), "PYSPARK_PYTHON": _python(master)}
@@ -62,6 +58,15 @@ def spark_session(master: str, work: Path) -> Iterator[SparkSession]:
         if not _is_local(master):
             session.sparkContext.addPyFile(str(package_zip(work / "faultline.zip")))
         yield session
+
+
+def refuse_unusable_master(master: str) -> None:
+    """Raise UsageError unless `master` looks like a Spark master that campaigns can use."""
+    if not master.startswith(_MASTERS):
+        raise UsageError(
+            f"{master!r} is not a Spark master Faultline can use.",
+            "Use local[*], local[N], spark://HOST:PORT, k8s://… or yarn.",
+        )
 
 
 def package_zip(target: Path) -> Path:

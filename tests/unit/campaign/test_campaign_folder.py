@@ -6,10 +6,11 @@ import shlex
 from pathlib import Path
 
 import pytest
-from campaign_fakes import fake_plan
+from campaign_fakes import fake_engine, fake_plan
 
 from faultline.campaign.commands import replay_command, run_command
 from faultline.campaign.layout import create_campaign_folder
+from faultline.campaign.pipeline import run_campaign
 from faultline.harness.errors import HarnessError, UsageError
 from faultline.harness.planning import RunRequest
 
@@ -37,6 +38,21 @@ def test_a_store_that_cannot_be_written_is_refused_with_the_cause(tmp_path: Path
     (tmp_path / "store").write_text("a file, not a folder")
     with pytest.raises(HarnessError, match="Cannot write to the store"):
         create_campaign_folder(tmp_path / "store", fake_plan(), None)
+
+
+@pytest.mark.parametrize("master", ["", "remote", "sc://host:15002", "http://host"])
+def test_a_master_that_is_none_is_refused_before_anything_is_written(tmp_path: Path, master: str) -> None:
+    with pytest.raises(UsageError, match="not a Spark master"):
+        run_campaign(fake_plan(), store=tmp_path / "store", master=master, engine=fake_engine())
+    assert not (tmp_path / "store").exists()
+
+
+def test_without_java_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(HarnessError, match="no Java runtime"):
+        run_campaign(fake_plan(), store=tmp_path / "store", engine=fake_engine())
+    assert not (tmp_path / "store").exists()
 
 
 def test_commands_survive_a_shell_whatever_the_folder_is_called() -> None:
