@@ -15,7 +15,7 @@ import click
 import faultline
 from faultline.harness.errors import FaultlineError, Interrupted
 
-__all__ = ["cli", "main"]
+__all__ = ["cli", "main", "perform"]
 
 _VERBS = {
     "run": "One run: drive a system with a workload and faults, and judge it.",
@@ -62,25 +62,27 @@ def cli() -> None:
     """Test distributed stores: random workloads, injected faults, and proof from the recorded history."""
 
 
+def perform(arguments: Sequence[str] | None = None) -> int:
+    """Carry out a command and return its exit code. Raises FaultlineError or click's ClickException."""
+    try:
+        status = cli.main(args=arguments, prog_name="faultline", standalone_mode=False)
+    except click.exceptions.Abort as error:
+        raise Interrupted("Interrupted; what was recorded so far is kept.") from error
+    return status if isinstance(status, int) else 0
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit. Deliberate errors end in one sentence and a next step, never in a traceback."""
     try:
-        status = cli.main(args=arguments, prog_name="faultline", standalone_mode=False)
-        sys.exit(status if isinstance(status, int) else 0)
-    except click.exceptions.Abort:
-        _end(Interrupted("Interrupted; what was recorded so far is kept."))
+        sys.exit(perform(arguments))
     except click.ClickException as error:
         error.show()
         sys.exit(2)
     except FaultlineError as error:
-        _end(error)
+        click.echo(f"faultline: {error.message}", err=True)
+        if error.next_step:
+            click.echo(f"  {error.next_step}", err=True)
+        sys.exit(error.exit_code)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
-
-
-def _end(error: FaultlineError) -> None:
-    click.echo(f"faultline: {error.message}", err=True)
-    if error.next_step:
-        click.echo(f"  {error.next_step}", err=True)
-    sys.exit(error.exit_code)

@@ -23,7 +23,7 @@ from faultline.harness.errors import UsageError
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome
 
-__all__ = ["OPEN", "FaultEvent", "History", "Row"]
+__all__ = ["OPEN", "EventSink", "FaultEvent", "History", "Row"]
 
 OPEN = -1
 """The completion index and time of an operation that never completed."""

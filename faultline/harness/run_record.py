@@ -10,7 +10,7 @@ from faultline.harness.history import History
 from faultline.harness.invariant import Breach
 from faultline.harness.plan import Plan
 
-__all__ = ["FaultInterval", "MessageRecord", "RunRecord"]
+__all__ = ["FaultInterval", "MessageRecord", "RunRecord", "WorldName"]
 
 WorldName = Literal["simulated", "local"]
 

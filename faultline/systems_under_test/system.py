@@ -1,4 +1,4 @@
-"""The protocols by which a system plugs in; they live in `faultline.harness.system`, because the worlds build on them."""
+"""The protocols by which a system plugs in. They live in `faultline.harness.system`, as the worlds build on them."""
 
 from faultline.harness.system import Mutant, NodeSystem, OptionDescription, PortClient
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from faultline.cli.main import main
+from faultline.cli.main import main, perform
+from faultline.harness.errors import Interrupted
 
 CALM = ("--system", "consistent-core", "--faults", "none", "--operations", "40")
 
@@ -119,6 +120,8 @@ def test_an_interrupt_anywhere_else_ends_with_130_and_one_sentence(faultline, mo
     ended = faultline("run", *CALM)
     assert ended.code == 130
     assert "kept" in ended.err
+    with pytest.raises(Interrupted):
+        perform(["run", *CALM])
 
 
 def test_a_replay_that_does_not_come_out_the_same_ends_with_4_and_says_so(faultline):
@@ -156,8 +159,9 @@ def test_help_imports_nothing_heavy():
         "from faultline.cli.main import main\n"
         "try: main(['--help'])\n"
         "except SystemExit: pass\n"
-        "heavy = {'pyspark', 'paramiko', 'pyarrow', 'numpy', 'jinja2', 'hypothesis', 'pytest', 'rich'} & set(sys.modules)\n"
-        "sys.exit(f'imported {sorted(heavy)}' if heavy else 0)\n"
+        "heavy = {'pyspark', 'paramiko', 'pyarrow', 'numpy', 'jinja2', 'hypothesis', 'pytest', 'rich'}\n"
+        "found = sorted(heavy & set(sys.modules))\n"
+        "sys.exit(f'imported {found}' if found else 0)\n"
     )
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 0, ended.stderr

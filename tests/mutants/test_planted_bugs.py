@@ -1,4 +1,4 @@
-"""Every planted bug is caught in its named campaign, by a checker that may catch it; the correct system passes there."""
+"""Every planted bug is caught in its named campaign by a checker that may; the correct system passes there."""
 
 import itertools
 from collections.abc import Iterator

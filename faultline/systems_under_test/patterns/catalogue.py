@@ -12,17 +12,20 @@ __all__ = ["PATTERNS", "Pattern"]
 
 
 class Pattern(msgspec.Struct, frozen=True):
-    """One pattern: its name, the part and chapter of the book, and its module."""
+    """One pattern: its name, the part and chapter of the book, its module, and whether that holds only a part of it."""
 
     name: str
     part: str
     chapter: int
     module: str = ""
+    in_part: bool = False
 
     @property
     def status(self) -> str:
-        """`implemented` or `planned`."""
-        return "implemented" if self.module else "planned"
+        """`implemented`, `in part` or `planned`."""
+        if not self.module:
+            return "planned"
+        return "in part" if self.in_part else "implemented"
 
 
 _REPLICATION = "Data replication"
@@ -54,7 +57,7 @@ PATTERNS = (
     Pattern("Lamport Clock", _TIME, 22),
     Pattern("Hybrid Clock", _TIME, 23),
     Pattern("Clock-Bound Wait", _TIME, 24),
-    Pattern("Consistent Core", _CLUSTER, 25),
+    Pattern("Consistent Core", _CLUSTER, 25, "clusters.consistent_core", in_part=True),
     Pattern("Lease", _CLUSTER, 26),
     Pattern("State Watch", _CLUSTER, 27),
     Pattern("Gossip Dissemination", _CLUSTER, 28),

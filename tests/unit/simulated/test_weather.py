@@ -1,5 +1,7 @@
 """Weather is a pure function with the spread of a good die, even between neighbouring instants."""
 
+from itertools import pairwise
+
 from faultline.harness.world.weather import DRAW_RANGE, draw, salt, uniform
 
 
@@ -20,7 +22,7 @@ def test_draws_of_neighbouring_instants_are_spread_evenly_and_uncorrelated():
     draws = [draw(stream, now_us) / DRAW_RANGE for now_us in range(20_000)]
     mean = sum(draws) / len(draws)
     assert abs(mean - 0.5) < 0.01
-    lagged = sum((a - mean) * (b - mean) for a, b in zip(draws, draws[1:], strict=False)) / len(draws)
+    lagged = sum((a - mean) * (b - mean) for a, b in pairwise(draws)) / len(draws)
     assert abs(lagged) < 0.002, "a variance of 1/12 and a correlation below 0.024"
     tenths = [sum(1 for value in draws if int(value * 10) == tenth) for tenth in range(10)]
     assert min(tenths) > 1_800 and max(tenths) < 2_200

@@ -20,7 +20,7 @@ from faultline.harness.world.simulated.storage import SimulatedDisk, Sync
 from faultline.harness.world.simulated.trace import SimulatedTrace
 from faultline.harness.world.weather import draw, salt, uniform
 
-__all__ = ["SimulatedHost"]
+__all__ = ["BuildNode", "SimulatedHost"]
 
 BuildNode = Callable[["SimulatedHost"], Node]
 

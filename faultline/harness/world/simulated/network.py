@@ -29,7 +29,7 @@ Deliver = Callable[[str, Any], None]
 
 
 class Link:
-    """One directed link. Every message of a run passes here, so that its state is at hand and the healthy way is short."""
+    """One directed link. Every message of a run passes here, so its state is at hand and the healthy way is short."""
 
     __slots__ = (
         "_deliver", "_latency_us", "_salt", "_scheduler", "_span_us", "_traffic",

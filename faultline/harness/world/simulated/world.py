@@ -17,7 +17,7 @@ from faultline.harness.world.simulated.scheduler import Scheduler
 from faultline.harness.world.simulated.trace import SimulatedTrace
 from faultline.harness.world.weather import salt, uniform
 
-__all__ = ["SimulatedWorld"]
+__all__ = ["SimulatedClient", "SimulatedWorld"]
 
 _BOOT_US_MAX = 20_000
 
