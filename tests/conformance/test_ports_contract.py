@@ -114,4 +114,6 @@ def test_faults_stand_in_the_history_with_their_targets(world: str, tmp_path: Pa
     record = run(world, plan(operation(0, "log"), faults=(pause,), heal_ms=100, end_ms=500), tmp_path)
     assert [event.f for event in record.history.faults] == ["start-pause", "stop-pause", "heal"]
     assert list(record.history.faults[0].value["nodes"]) == ["byzantium"]
+    assert record.faults[0].roles == ("follower",)
+    assert record.marks["paused"] == 1
     assert record.world == world

@@ -27,7 +27,7 @@ ATHENS, BYZANTIUM, CYRENE = map(NodeId, NODE_NAMES[:3])
 class Kill:
     """Kills its target, restarts it at the end."""
 
-    kind, summary, needs, tick_us = "kill", "", frozenset({"kill"}), 0
+    kind, mark, summary, needs, tick_us = "kill", "killed", "", frozenset({"kill"}), 0
 
     def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
         port.kill(NodeId(fault.target))
@@ -46,7 +46,7 @@ class Kill:
 class Pause(Kill):
     """Pauses its target, resumes it at the end."""
 
-    kind, needs = "pause", frozenset({"pause"})
+    kind, mark, needs = "pause", "paused", frozenset({"pause"})
 
     def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
         port.pause(NodeId(fault.target))
@@ -62,7 +62,7 @@ class Pause(Kill):
 class Cut(Kill):
     """Cuts the link from the leader to its target, one way."""
 
-    kind, needs = "cut", frozenset({"cut"})
+    kind, mark, needs = "cut", "was-cut", frozenset({"cut"})
 
     def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
         links = ((ATHENS, NodeId(fault.target)),)
@@ -80,7 +80,7 @@ class Cut(Kill):
 class Slow(Cut):
     """Delays, jitters and repeats what passes from the leader to its target."""
 
-    kind, needs = "slow", frozenset({"link-quality"})
+    kind, mark, needs = "slow", "slowed", frozenset({"link-quality"})
     quality = LinkQuality(delay_us=20_000, jitter_us=10_000)
 
     def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
@@ -99,7 +99,7 @@ class Slow(Cut):
 class Skew(Kill):
     """Steps its target's clock a second ahead and lets it drift."""
 
-    kind, needs = "skew", frozenset({"clock-step", "clock-drift"})
+    kind, mark, needs = "skew", "skewed", frozenset({"clock-step", "clock-drift"})
 
     def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
         port.step_clock(NodeId(fault.target), 1_000_000)

@@ -118,7 +118,7 @@ class _LocalRun:
     async def _run(self) -> None:
         self.clients = ClientHost(self.plan, self.parts.system, self.cluster.address, self.errors)
         self.interpreter = Interpreter(
-            scheduled(self.plan.operations),
+            scheduled(self.plan.operations, workers=self.plan.workers),
             workers=self.plan.workers,
             seed=self.plan.seed,
             history=self.history,
