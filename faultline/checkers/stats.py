@@ -26,7 +26,7 @@ def counts_by_function(history: History) -> dict[str, dict[str, int]]:
 
 
 class StatsChecker:
-    """Counts operations; *unknown* when a function that was called never succeeded, or nothing was called at all."""
+    """Counts operations; *vacuous* when a function that was called never succeeded, or nothing was called at all."""
 
     name = "stats"
 
@@ -37,7 +37,7 @@ class StatsChecker:
         never = [f for f, counts in by_function.items() if counts["ok"] == 0]
         return CheckResult(
             checker=self.name,
-            verdict=Verdict.UNKNOWN if never or not by_function else Verdict.PASS,
+            verdict=Verdict.VACUOUS if never or not by_function else Verdict.PASS,
             sentence=_sentence(totals, never),
             detail={"by_function": by_function, "totals": totals, "never_ok": never},
         )

@@ -87,5 +87,6 @@ def finish(result: CampaignResult, as_json: bool) -> int:
     if as_json:
         click.echo((Path(result.folder) / "campaign.json").read_text("utf-8"))
     else:
-        click.echo("\n".join([*result.sentences, f"Report: {result.report}"]))
+        warnings = [f"Warning: {warning}" for warning in result.warnings]
+        click.echo("\n".join([*result.sentences, *warnings, f"Report: {result.report}"]))
     return 130 if result.interrupted else result.exit_code

@@ -76,11 +76,11 @@ def test_operations_are_counted_by_function_and_outcome():
     assert result.detail["totals"] == {"ok": 3, "fail": 0, "info": 1}
 
 
-def test_a_function_that_never_succeeded_makes_the_counts_unknown():
+def test_a_function_that_never_succeeded_makes_the_run_vacuous():
     result = check(StatsChecker(), run_of(*GOOD[:1], (1, "cas", "k0", 0, 10, fail(CAS_MISMATCH))))
-    assert result.verdict is Verdict.UNKNOWN
+    assert result.verdict is Verdict.VACUOUS
     assert result.detail["never_ok"] == ["cas"]
-    assert check(StatsChecker(), run_of()).verdict is Verdict.UNKNOWN
+    assert check(StatsChecker(), run_of()).verdict is Verdict.VACUOUS
 
 
 def test_recovery_is_measured_from_the_heal_and_from_the_end_of_each_fault():
