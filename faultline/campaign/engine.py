@@ -12,6 +12,7 @@ from typing import Literal
 
 from faultline.harness.judge import judge
 from faultline.harness.judgement import Judgement
+from faultline.harness.minimal import Minimal, keep_minimal_run
 from faultline.harness.parts import Parts, refuse_what_cannot_run
 from faultline.harness.plan import Plan
 from faultline.harness.planning import RunRequest, make_plan
@@ -23,12 +24,16 @@ from faultline.harness.world.faults import CAPABILITIES
 __all__ = ["Engine", "default_engine"]
 
 
+Minimize = Callable[[Path, Plan, Judgement, Parts, Callable[[Path], str]], tuple[Minimal, RunRecord, Judgement]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
     """`resolve` names to parts once per cell, `refuse` plans the world cannot carry out; per seed `plan`, run, `judge`.
 
     `simulate` carries out a plan and records messages when asked to; `collect` carries it out on real processes,
-    keeping its files in the folder of the run.
+    keeping its files in the folder of the run. `minimize` shrinks a violation and keeps its minimal run below the
+    folder of the run; None where runs cannot be repeated.
     """
 
     resolve: Callable[[RunRequest], Parts]
@@ -37,6 +42,7 @@ class Engine:
     simulate: Callable[[Plan, Parts, bool], RunRecord]
     collect: Callable[[Plan, Parts, Path], RunRecord]
     judge: Callable[[RunRecord, Parts, str], Judgement]
+    minimize: Minimize | None = None
 
 
 def default_engine(world: Literal["simulated", "local"]) -> Engine:
@@ -50,6 +56,7 @@ def default_engine(world: Literal["simulated", "local"]) -> Engine:
         simulate=_simulate,
         collect=_collect,
         judge=_judge,
+        minimize=keep_minimal_run if world == "simulated" else None,
     )
 
 

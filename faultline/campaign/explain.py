@@ -1,5 +1,7 @@
 """A page for every violating run that was kept: each is run once more, with its messages recorded for the diagram.
 
+The smallest run of each kind of violation is shrunk as well, and its minimal run kept below it with a page of its own.
+
 That second run is also a test of the harness: the same seed must give the same history. One that does not is a failure
 of the campaign, for its replay line would be a false promise.
 """
@@ -7,16 +9,20 @@ of the campaign, for its replay line would be a false promise.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from faultline.campaign.commands import replay_command
 from faultline.campaign.matrix import Cell
 from faultline.campaign.simulate import SimulationJob
 from faultline.harness.judgement import Judgement
-from faultline.harness.store import read_run
+from faultline.harness.parts import Parts
+from faultline.harness.plan import Plan
+from faultline.harness.store import read_run, write_judgement
 from faultline.harness.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -27,17 +33,21 @@ __all__ = ["explain", "explain_run"]
 _ANSWER = pa.schema([("run_id", pa.string()), ("problem", pa.string())])
 
 
-def explain(session: SparkSession, job: SimulationJob, runs: pa.Table) -> str:
-    """Write the page of every violating run with a folder. Returns one sentence when a run did not repeat, else ''."""
+def explain(session: SparkSession, job: SimulationJob, runs: pa.Table, signatures: pa.Table) -> str:
+    """Write the page of every violating run with a folder, and shrink the smallest run of each of the `signatures`.
+
+    Returns one sentence when a run did not repeat, else ''.
+    """
     violating = pc.and_(runs["folder_kept"], pc.equal(runs["verdict"], Verdict.VIOLATION.value))
     run_ids = runs.filter(violating)["run_id"].to_pylist()
+    smallest = frozenset(signatures["run_id"].to_pylist())
     if job.plan.world != "simulated" or not run_ids:
         return ""
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             chosen = [run_ids[number] for number in batch.column(0).to_pylist()]
-            answers = [{"run_id": run_id, "problem": explain_run(job, run_id)} for run_id in chosen]
+            answers = [{"run_id": each, "problem": explain_run(job, each, each in smallest)} for each in chosen]
             yield pa.RecordBatch.from_pylist(answers, schema=_ANSWER)
 
     parts = min(len(run_ids), 4 * session.sparkContext.defaultParallelism)
@@ -45,8 +55,8 @@ def explain(session: SparkSession, job: SimulationJob, runs: pa.Table) -> str:
     return " ".join(sorted(answer.problem for answer in answers if answer.problem)[:3])
 
 
-def explain_run(job: SimulationJob, run_id: str) -> str:
-    """Write the page of one run; returns what went wrong, one sentence, or ''."""
+def explain_run(job: SimulationJob, run_id: str, shrinks: bool = False) -> str:
+    """Write the page of one run, shrunk first if asked to; returns what went wrong, one sentence, or ''."""
     from faultline.reports.run_page import write_run_report
 
     path = job.folder.run(run_id)
@@ -57,10 +67,24 @@ def explain_run(job: SimulationJob, run_id: str) -> str:
     if record.history.digest() != judgement.history_sha256:
         return f"Run {run_id} gave another history when it was repeated, so its world is not deterministic."
     try:
+        if shrinks and job.engine.minimize is not None:
+            _keep_minimal(job, path, stored.file.plan, judgement, parts)
         write_run_report(path, record, judgement)
     except Exception as error:
         return f"The page of run {run_id} could not be written ({type(error).__name__}: {error})."
     return ""
+
+
+def _keep_minimal(job: SimulationJob, path: Path, plan: Plan, judgement: Judgement, parts: Parts) -> None:
+    """Keep the minimal run below `path`, with its page, and note it in the judgement and in `verdict.json`."""
+    from faultline.reports.run_page import write_run_report
+
+    assert job.engine.minimize is not None
+    shown = job.shown / path.relative_to(job.folder.root) / "minimal"
+    minimal, record, smallest = job.engine.minimize(path, plan, judgement, parts, lambda _: replay_command(shown))
+    write_run_report(path / "minimal", record, smallest)
+    judgement.detail["minimal"] = msgspec.to_builtins(minimal)
+    write_judgement(path, judgement)
 
 
 def _cell(job: SimulationJob, judgement: Judgement) -> Cell:

@@ -116,7 +116,7 @@ def _conclude(
     prune(spark, folder, kept)
     tables = aggregate(spark, folder, kept, declared)
     show(read_progress(folder.progress, total, "explaining violations"))
-    told = explain(spark, job, tables["runs"])
+    told = explain(spark, job, tables["runs"], tables["signatures"])
     failure = " ".join(filter(None, [ending.failure, told]))
     return summarise(job.plan, folder, tables, Ending(ending.interrupted, failure), master)
 

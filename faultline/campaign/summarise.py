@@ -26,6 +26,7 @@ from faultline.campaign.sentences import (
 )
 from faultline.campaign.statistics import wilson_interval
 from faultline.campaign.summary import CampaignSummary, CellSummary, LatencySummary, SignatureSummary
+from faultline.harness.store import read_run
 from faultline.harness.verdict import Verdict
 
 __all__ = ["Ending", "summarise"]
@@ -143,6 +144,7 @@ def _smallest(cell: Cell, signatures: Sequence[SignatureSummary]) -> tuple[int, 
 def _signature(row: Mapping[str, Any], judged: int, folder: CampaignFolder) -> SignatureSummary:
     low, high = wilson_interval(row["count"], judged)
     report = Path("runs") / row["run_id"] / "report.html"
+    minimal_report = report.parent / "minimal" / "report.html"
     return SignatureSummary(
         **{**row, "fault_kinds": tuple(row["fault_kinds"])},
         judged=judged,
@@ -151,7 +153,17 @@ def _signature(row: Mapping[str, Any], judged: int, folder: CampaignFolder) -> S
         wilson_high=high,
         sentence=signature_sentence(row, judged),
         report=str(report) if (folder.root / report).is_file() else "",
+        minimal=_minimal(folder.root / report.parent / "minimal" / "run.json"),
+        minimal_report=str(minimal_report) if (folder.root / minimal_report).is_file() else "",
     )
+
+
+def _minimal(run_file: Path) -> str:
+    """How small the run could be made, in words; empty when it was not shrunk."""
+    if not run_file.is_file():
+        return ""
+    plan = read_run(run_file.parent).file.plan
+    return f"{plural(len(plan.operations), 'operation')} and {plural(len(plan.faults), 'fault')} still show it"
 
 
 def _told(cells: Sequence[CellSummary], signatures: Sequence[SignatureSummary]) -> list[str]:
@@ -161,7 +173,8 @@ def _told(cells: Sequence[CellSummary], signatures: Sequence[SignatureSummary]) 
         lines.append(cell.sentence)
         own = [each for each in signatures if each.cell == cell.cell]
         for each in own[:_SIGNATURES_TOLD]:
-            lines += [f"  {each.sentence}", f"  {each.replay}"]
+            shrunk = f" Shrunk: {each.minimal}." if each.minimal else ""
+            lines += [f"  {each.sentence}{shrunk}", f"  {each.replay}"]
         if len(own) > _SIGNATURES_TOLD:
             lines.append(f"  … and {plural(len(own) - _SIGNATURES_TOLD, 'rarer kind')} of violation, in the report.")
     return lines

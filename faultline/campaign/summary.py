@@ -58,6 +58,7 @@ class SignatureSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     `run_id`, `seed`, `operations` (how many) and `fault_kinds` belong to the smallest counterexample, which is the one
     to look at; `replay` shows it, `report` is its page relative to the campaign's folder, empty when it has none.
+    `minimal` says how small that run could be made, `minimal_report` is the page of the minimal run.
     """
 
     cell: str
@@ -79,6 +80,8 @@ class SignatureSummary(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
     replay: str
     report: str
+    minimal: str = ""
+    minimal_report: str = ""
 
 
 class LatencySummary(msgspec.Struct, frozen=True, kw_only=True):

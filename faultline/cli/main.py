@@ -22,6 +22,7 @@ _VERBS = {
     "campaign": "Many runs on Spark: a matrix of systems, workloads, fault sets and seeds.",
     "check": "Check recorded histories.",
     "replay": "Do a stored run again and compare.",
+    "shrink": "The fewest operations and faults that still show a stored violation.",
     "list": "List systems, workloads, faults, checkers, mutants or patterns.",
     "doctor": "Say what this machine can do, and what is missing.",
     "demo": "Find planted bugs, and show the correct system clean, in one command.",

@@ -23,6 +23,7 @@ __all__ = ["command"]
 )
 @click.option("--world", type=click.Choice(["simulated", "local"]), default="simulated", show_default=True)
 @store_option
+@click.option("--shrink/--no-shrink", "shrinks", default=True, help="Shrink a violation of the simulated world.")
 @click.option("--json", "as_json", is_flag=True, help="Print verdict.json instead of sentences.")
 def command(
     system: str,
@@ -37,11 +38,13 @@ def command(
     duration_s: float | None,
     world: Literal["simulated", "local"],
     store: Path,
+    shrinks: bool,
     as_json: bool,
 ) -> int:
     """One run: drive a system with a workload and faults, and judge what the clients saw.
 
-    The run's folder keeps the plan, the history as it happened, the verdict and an HTML report.
+    The run's folder keeps the plan, the history as it happened, the verdict and an HTML report. A violation in the
+    simulated world is shrunk to the fewest operations and faults that still show it, kept as a run of its own.
     """
     from faultline.cli.single_run import carry_out
     from faultline.harness.planning import RunRequest
@@ -59,7 +62,7 @@ def command(
         duration_s=duration_s,
         world=world,
     )
-    finished = carry_out(request, store)
+    finished = carry_out(request, store, shrinks=shrinks)
     _print(finished.judgement, finished.lines, as_json)
     return 130 if finished.interrupted else exit_code(finished.judgement.verdict)
 

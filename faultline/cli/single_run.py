@@ -7,19 +7,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
+import msgspec
 
 from faultline.harness.history import EventSink
 from faultline.harness.judge import judge, run_id_of
 from faultline.harness.judgement import Judgement
+from faultline.harness.minimal import keep_minimal_run
 from faultline.harness.parts import Parts
 from faultline.harness.plan import Plan
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run import run_simulated
 from faultline.harness.run_record import RunRecord, WorldName
 from faultline.harness.store import open_history, prepare_run, write_judgement
+from faultline.harness.verdict import Verdict
 from faultline.registry import resolve
 
-__all__ = ["FinishedRun", "carry_out", "execute", "judge_and_report", "replay_line"]
+__all__ = ["FinishedRun", "carry_out", "execute", "judge_and_report", "replay_line", "shrink_and_report"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +35,11 @@ class FinishedRun:
     interrupted: bool
 
 
-def carry_out(request: RunRequest, store: Path) -> FinishedRun:
-    """Plan, run, record, judge and report `request` in a folder of its own below `store`."""
+def carry_out(request: RunRequest, store: Path, *, shrinks: bool) -> FinishedRun:
+    """Plan, run, record, judge and report `request` in a folder of its own below `store`.
+
+    With `shrinks`, a violation in the simulated world is shrunk too, and its minimal run kept beside it.
+    """
     parts = resolve(request)
     plan = make_plan(request, parts)
     run_id = run_id_of(plan.cell, plan.seed) + (".local" if request.world == "local" else "")
@@ -41,7 +47,7 @@ def carry_out(request: RunRequest, store: Path) -> FinishedRun:
     prepare_run(folder, run_id, plan, request.world)
     with open_history(folder) as sink:
         record = execute(plan, parts, request.world, folder, sink)
-    return judge_and_report(record, parts, run_id, folder)
+    return judge_and_report(record, parts, run_id, folder, shrinks)
 
 
 def execute(plan: Plan, parts: Parts, world: WorldName, folder: Path, sink: EventSink | None) -> RunRecord:
@@ -53,16 +59,28 @@ def execute(plan: Plan, parts: Parts, world: WorldName, folder: Path, sink: Even
     return run_local(plan, parts, folder=folder, sink=sink, progress=lambda line: click.echo(line, err=True))
 
 
-def judge_and_report(record: RunRecord, parts: Parts, run_id: str, folder: Path) -> FinishedRun:
+def judge_and_report(record: RunRecord, parts: Parts, run_id: str, folder: Path, shrinks: bool) -> FinishedRun:
     """Judge `record`, write `verdict.json` and the HTML report, and say what was found."""
     from faultline.reports.run_page import write_run_report
     from faultline.reports.terminal import run_lines
 
     judgement = judge(record, parts, run_id=run_id, replay=replay_line(folder))
     write_judgement(folder, judgement)
+    if shrinks and judgement.verdict is Verdict.VIOLATION and record.world == "simulated" and not record.interrupted:
+        shrink_and_report(folder, record.plan, judgement, parts)
+        write_judgement(folder, judgement)
     report = write_run_report(folder, record, judgement)
     lines = [*run_lines(record, judgement), f"Report: {report}"]
     return FinishedRun(folder, judgement, lines, record.interrupted)
+
+
+def shrink_and_report(folder: Path, plan: Plan, judgement: Judgement, parts: Parts) -> None:
+    """Shrink the violation in `folder`, keep and report its minimal run, and note it in `judgement`."""
+    from faultline.reports.run_page import write_run_report
+
+    minimal, record, smallest = keep_minimal_run(folder, plan, judgement, parts, replay_line)
+    write_run_report(folder / "minimal", record, smallest)
+    judgement.detail["minimal"] = msgspec.to_builtins(minimal)
 
 
 def replay_line(folder: Path) -> str:

@@ -18,7 +18,6 @@ from faultline.harness.errors import UsageError
 from faultline.reports.campaign_summary import (
     Campaign,
     Cell,
-    Signature,
     campaign_sentence,
     read_summary,
     reconciliation,
@@ -76,7 +75,7 @@ def campaign_values(summary: dict[str, Any], folder: Path | None = None) -> dict
         "reconciliation": reconciliation(campaign),
         "blocks": blocks(campaign.cells),
         "rate_bar": rate_bar,
-        "signatures": [(entry, _link(entry, folder)) for entry in shown],
+        "signatures": [(entry, _link(entry.report, folder), _link(entry.minimal_report, folder)) for entry in shown],
         "first_violation": {entry.cell: place for place, entry in reversed(list(enumerate(shown, start=1)))},
         "signatures_left_out": max(0, len(campaign.signatures) - _MOST_SIGNATURES),
         "latency": campaign.latency[:_MOST_LATENCY_ROWS],
@@ -119,10 +118,10 @@ def rate_bar(cell: Cell) -> Markup:
     )
 
 
-def _link(signature: Signature, folder: Path | None) -> str:
-    """The relative address of the run's report, or nothing when it is not a file inside the campaign's folder."""
-    path = Path(signature.report)
-    if not signature.report or path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
+def _link(report: str, folder: Path | None) -> str:
+    """The relative address of a run's report, or nothing when it is not a file inside the campaign's folder."""
+    path = Path(report)
+    if not report or path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
         return ""
     return path.as_posix() if folder is None or (folder / path).is_file() else ""
 

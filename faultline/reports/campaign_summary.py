@@ -110,6 +110,8 @@ class Signature:
     replay: str
     report: str
     expected: bool
+    minimal: str = ""
+    minimal_report: str = ""
 
     @property
     def interval(self) -> str:
@@ -265,6 +267,8 @@ def _signature(entry: Mapping[str, Any], expecting: frozenset[str]) -> Signature
         replay=_text(entry, "replay"),
         report=_text(entry, "report"),
         expected=_text(entry, "cell") in expecting,
+        minimal=_text(entry, "minimal"),
+        minimal_report=_text(entry, "minimal_report"),
     )
 
 

@@ -74,6 +74,7 @@ def run_values(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
         "options": sorted(judgement.options.items()),
         "errors": list(dict.fromkeys([*judgement.errors, *record.errors])),
         "interrupted": record.interrupted,
+        "minimal": judgement.detail.get("minimal"),
         "ticket": "\n".join(run_lines(record, judgement)),
         "inconclusive": judgement.verdict in (Verdict.UNKNOWN, Verdict.VACUOUS, Verdict.HARNESS_ERROR),
     }

@@ -18,7 +18,7 @@ from faultline.reports.selection import anomaly_us, faults_during, rows_of, sett
 from faultline.reports.sentences import decimals_for, fault_sentence, judgement_sentence, operation_sentence
 from faultline.reports.text import count, percent, shorten, visible
 
-__all__ = ["LINES_PER_VIOLATION", "campaign_lines", "run_lines"]
+__all__ = ["LINES_PER_VIOLATION", "campaign_lines", "minimal_lines", "run_lines"]
 
 LINES_PER_VIOLATION = 25
 _MOST_OPERATION_LINES = 12
@@ -38,7 +38,18 @@ def run_lines(record: RunRecord, judgement: Judgement, *, colour: bool = False) 
         lines.append(f"  ! {_line(problem)}")
     if judgement.replay:
         lines.append(f"  Replay: {_line(judgement.replay)}")
-    return lines
+    return lines + minimal_lines(judgement)
+
+
+def minimal_lines(judgement: Judgement) -> list[str]:
+    """How small the violation could be made, and how to see that; nothing when it was not shrunk."""
+    minimal = judgement.detail.get("minimal")
+    if not minimal:
+        return []
+    size = f"{count(minimal['operations'], 'operation')} and {count(minimal['faults'], 'fault')}"
+    whole = f"of {minimal['operations_before']} and {minimal['faults_before']}"
+    limit = "" if minimal["complete"] else " (the search was cut short: it may be smaller still)"
+    return [f"  Minimal: {size} {whole} still show it{limit}.", f"  Replay: {_line(minimal['replay'])}"]
 
 
 def _counterexample_lines(record: RunRecord, finding: Finding) -> list[str]:

@@ -51,6 +51,36 @@ def test_a_violation_ends_with_1_and_prints_how_to_see_it_again(faultline, viola
     assert "the same history byte for byte" in again.out
 
 
+def test_a_violation_is_shrunk_to_a_minimal_run_that_replays(faultline, violating_seed):
+    ended = faultline("run", "--mutant", "stale-read", "--seed", str(violating_seed))
+    folder = Path(f"store/runs/consistent-core+stale-read.register.leadership.{violating_seed}")
+    detail = json.loads((folder / "verdict.json").read_text())["detail"]["minimal"]
+    assert detail["complete"]
+    assert 2 <= detail["operations"] <= 6 < detail["operations_before"]
+    assert "Minimal:" in ended.out and detail["replay"] in ended.out
+    again = faultline("replay", str(folder / "minimal"))
+    assert again.code == 1
+    assert "the same history byte for byte" in again.out
+    assert (folder / "minimal" / "report.html").is_file()
+
+
+def test_shrinking_can_be_left_out_and_done_later(faultline, violating_seed):
+    faultline("run", "--mutant", "stale-read", "--seed", str(violating_seed), "--no-shrink")
+    folder = Path(f"store/runs/consistent-core+stale-read.register.leadership.{violating_seed}")
+    assert not (folder / "minimal").exists()
+    ended = faultline("shrink", str(folder))
+    assert ended.code == 1
+    assert "still show it" in ended.out
+    assert (folder / "minimal" / "run.json").is_file()
+
+
+def test_a_run_without_a_violation_cannot_be_shrunk(faultline):
+    faultline("run", *CALM, "--seed", "4")
+    ended = faultline("shrink", "store/runs/consistent-core.register.calm.4")
+    assert ended.code == 2
+    assert "nothing to shrink" in ended.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

@@ -1,0 +1,45 @@
+"""`faultline shrink`: the fewest operations and faults that still show a stored violation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from faultline.harness.errors import UsageError
+from faultline.harness.verdict import Verdict
+
+__all__ = ["command"]
+
+
+@click.command("shrink")
+@click.argument("run", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--json", "as_json", is_flag=True, help="Print what came out as JSON.")
+def command(run: Path, as_json: bool) -> int:
+    """Shrink the violation of the stored RUN to what matters.
+
+    The minimal run is kept in RUN/minimal, with a report and a replay line of its own. Ends with 1, the exit code of a
+    violation.
+    """
+    from faultline.cli.single_run import shrink_and_report
+    from faultline.harness.store import read_run, write_judgement
+    from faultline.registry import resolve
+    from faultline.reports.terminal import minimal_lines
+
+    stored = read_run(run)
+    judgement = stored.judgement
+    if stored.file.world != "simulated" or judgement is None or judgement.verdict is not Verdict.VIOLATION:
+        raise UsageError(
+            f"{run} is no violation of the simulated world, so there is nothing to shrink.",
+            "Give the folder of a violating simulated run, as printed after `replay`.",
+        )
+    shrink_and_report(run, stored.file.plan, judgement, resolve(stored.file.plan))
+    write_judgement(run, judgement)
+    if as_json:
+        import msgspec
+
+        click.echo(msgspec.json.encode(judgement.detail["minimal"]))
+    else:
+        click.echo("\n".join([judgement.detail["minimal"]["sentence"], *minimal_lines(judgement)]))
+        click.echo(f"Report: {run / 'minimal' / 'report.html'}")
+    return 1

@@ -1,0 +1,75 @@
+"""The minimal run of a violation: the shrunken plan, carried out and kept below the run it came from.
+
+    RUN/minimal/run.json, history.jsonl, verdict.json
+
+It is an ordinary run folder, so every command that takes a run takes it too. The judgement of the full run says how
+small it is, under `detail["minimal"]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from faultline.harness.judge import judge
+from faultline.harness.judgement import Judgement
+from faultline.harness.parts import Parts
+from faultline.harness.plan import Plan
+from faultline.harness.run import run_simulated
+from faultline.harness.run_record import RunRecord
+from faultline.harness.shrink import Shrunk, same_violation, shrink
+from faultline.harness.store import open_history, prepare_run, write_judgement
+
+__all__ = ["Minimal", "keep_minimal_run", "minimal_run"]
+
+
+class Minimal(msgspec.Struct, frozen=True, kw_only=True):
+    """How small a violation could be made: what is left of what there was, and what it cost to find out.
+
+    `complete` means that nothing more can be taken out of the plan without losing the violation; else the budget of
+    `runs` was spent. `replay` is the command that shows the minimal run.
+    """
+
+    operations: int
+    operations_before: int
+    faults: int
+    faults_before: int
+    runs: int
+    complete: bool
+    sentence: str
+    replay: str
+
+
+def keep_minimal_run(
+    folder: Path, plan: Plan, judgement: Judgement, parts: Parts, replay_of: Callable[[Path], str]
+) -> tuple[Minimal, RunRecord, Judgement]:
+    """Shrink the violation of `plan`, keep its minimal run in `folder/minimal`, and say how small it is.
+
+    `judgement` is what the full run came to, `replay_of` makes the replay command of a folder. Returns the summary and
+    the minimal run's record (with messages) and judgement, for reports.
+    """
+    shrunk = shrink(plan, same_violation(parts, judgement.signature))
+    target = folder / "minimal"
+    run_id = f"{judgement.run_id}.minimal"
+    prepare_run(target, run_id, shrunk.plan, "simulated")
+    with open_history(target) as sink:
+        record = run_simulated(shrunk.plan, parts, sink=sink, record_messages=True)
+    smallest = judge(record, parts, run_id=run_id, replay=replay_of(target))
+    write_judgement(target, smallest)
+    return minimal_run(plan, shrunk, smallest), record, smallest
+
+
+def minimal_run(plan: Plan, shrunk: Shrunk, smallest: Judgement) -> Minimal:
+    """The summary of a shrunken `plan`, whose run was judged `smallest`."""
+    return Minimal(
+        operations=len(shrunk.plan.operations),
+        operations_before=len(plan.operations),
+        faults=len(shrunk.plan.faults),
+        faults_before=len(plan.faults),
+        runs=shrunk.runs,
+        complete=shrunk.complete,
+        sentence=smallest.sentence,
+        replay=smallest.replay,
+    )
