@@ -17,7 +17,7 @@ from faultline.harness.history import History
 
 __all__ = ["HISTORY_SCHEMA", "history_table", "read_history", "write_parquet"]
 
-_OWN_COLUMNS = ("process", "worker", "node", "f", "key", "outcome", "error")
+_OWN_COLUMNS = ("process", "worker", "first_node", "node", "f", "key", "outcome", "error")
 _INDEX_COLUMNS = ("invoke_us", "complete_us", "invoke_index", "complete_index")
 
 HISTORY_SCHEMA = pa.schema(
@@ -26,6 +26,7 @@ HISTORY_SCHEMA = pa.schema(
         ("row", pa.int64()),
         ("process", pa.int64()),
         ("worker", pa.int64()),
+        ("first_node", pa.string()),
         ("node", pa.string()),
         ("f", pa.string()),
         ("key", pa.string()),

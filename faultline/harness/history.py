@@ -62,12 +62,14 @@ class FaultEvent(msgspec.Struct, frozen=True):
 class History:
     """Operations as parallel columns, faults as a list; grows while a run goes on.
 
+    `node` is the node that answered, as far as is known, else `first_node`, the one that was asked first.
     `sink`, when given, receives every event as one encoded JSON line with its newline.
     """
 
     def __init__(self, sink: EventSink | None = None) -> None:
         self.process: list[int] = []
         self.worker: list[int] = []
+        self.first_node: list[str] = []
         self.node: list[str] = []
         self.f: list[str] = []
         self.key: list[str | None] = []
@@ -94,6 +96,7 @@ class History:
         self.process.append(operation.process)
         self.worker.append(worker)
         self.node.append(node)
+        self.first_node.append(node)
         self.f.append(operation.f)
         self.key.append(operation.key)
         self.value.append(operation.value)
@@ -117,6 +120,8 @@ class History:
         self.error[row] = outcome.error
         self.complete_us[row] = time_us
         self.complete_index[row] = self.next_index
+        if outcome.node is not None:
+            self.node[row] = outcome.node
         self.next_index += 1
         if self._sink is not None:
             self._sink(_line(self._completion(row)))
@@ -211,7 +216,8 @@ class History:
             operation = Operation(process, event["f"], event.get("key"), event.get("value"))
             rows[process] = self.invoke(operation, time_us, event.get("worker", process), event.get("node", ""))
         else:
-            self.complete(rows[process], Outcome(kind, event.get("value"), event.get("error")), time_us)
+            outcome = Outcome(kind, event.get("value"), event.get("error"), event.get("node"))
+            self.complete(rows[process], outcome, time_us)
 
     def _invocation(self, row: int) -> dict[str, Any]:
         return {
@@ -220,7 +226,7 @@ class History:
             "type": "invoke",
             "process": self.process[row],
             "worker": self.worker[row],
-            "node": self.node[row],
+            "node": self.first_node[row],
             "f": self.f[row],
             "key": self.key[row],
             "value": self.value[row],
@@ -238,6 +244,8 @@ class History:
         }
         if self.error[row] is not None:
             line["error"] = self.error[row]
+        if self.node[row] != self.first_node[row]:
+            line["node"] = self.node[row]
         return line
 
 

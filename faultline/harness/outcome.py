@@ -25,16 +25,20 @@ CAS_MISMATCH = "cas-mismatch"
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """The completion of one operation: `value` is what the store answered, `error` a short code when it did not."""
+    """The completion of one operation: `value` is what the store answered, `error` a short code when it did not.
+
+    `node` names the node that answered, when the client knows it and it may differ from the one asked first.
+    """
 
     kind: OutcomeKind
     value: Any = None
     error: str | None = None
+    node: str | None = None
 
 
-def ok(value: Any = None) -> Outcome:
-    """An operation that certainly took effect and answered `value`."""
-    return Outcome("ok", value)
+def ok(value: Any = None, node: str | None = None) -> Outcome:
+    """An operation that certainly took effect and answered `value`, through `node` if that is known."""
+    return Outcome("ok", value, None, node)
 
 
 def fail(error: str) -> Outcome:
@@ -58,6 +62,6 @@ class OutcomeRegistry:
         """The codes after which the operation certainly did not happen."""
         return self._definite
 
-    def outcome(self, error: str) -> Outcome:
-        """Classify the error code `error`."""
-        return fail(error) if error in self._definite else info(error)
+    def outcome(self, error: str, node: str | None = None) -> Outcome:
+        """Classify the error code `error`, which `node` answered with if that is known."""
+        return Outcome("fail" if error in self._definite else "info", None, error, node)

@@ -45,6 +45,15 @@ def test_a_history_read_back_is_the_same_to_the_byte():
     assert again.digest() == history.digest()
 
 
+def test_the_node_that_answered_takes_the_place_of_the_one_asked_first():
+    history = History()
+    row = history.invoke(Operation(0, "read", "k0"), 1, 0, "athens")
+    history.complete(row, ok(7, "byzantium"), 2)
+    first, last = history.events()
+    assert (first["node"], last["node"], history.node[row]) == ("athens", "byzantium", "byzantium")
+    assert History.from_jsonl(history.to_jsonl().splitlines()).to_jsonl() == history.to_jsonl()
+
+
 def test_a_torn_last_line_costs_only_itself():
     lines = recorded().to_jsonl().splitlines(keepends=True)
     again = History.from_jsonl([*lines[:-1], lines[-1][:20]])

@@ -106,7 +106,7 @@ class ConsistentCoreClient:
         """Take an answer; what does not belong to the request at hand is late, and ignored."""
         if type(message) is ClientResponse:
             if self._done is not None and message.request_number == self._request_number:
-                self._complete(message)
+                self._complete(source, message)
         elif type(message) is RedirectToLeader:
             self._handle_redirect(source, message)
         elif type(message) is RegisterClientResponse and self._client_id is None:
@@ -176,11 +176,11 @@ class ConsistentCoreClient:
             self._request_number += 1
             self._transmit()
 
-    def _complete(self, response: ClientResponse) -> None:
+    def _complete(self, source: NodeId, response: ClientResponse) -> None:
         if response.error is not None:
-            self._finish(DEFINITE_ERRORS.outcome(response.error))
+            self._finish(DEFINITE_ERRORS.outcome(response.error, source))
         else:
-            self._finish(ok(response.value))
+            self._finish(ok(response.value, source))
 
     def _give_up(self) -> None:
         if self._client_id is None:
