@@ -1,7 +1,8 @@
 """Fault packages: which faults fall when, as a pure function of (seed, nodes, start, end).
 
 **Swarm.** Each seed uses a random non-empty subset of its package's recipes: with everything on all the time, faults
-mask one another and rare pairs never get a run to themselves (Groce et al., "Swarm testing", ISSTA 2012).
+mask one another and rare pairs never get a run to themselves (Groce et al., "Swarm testing", ISSTA 2012). A long run
+is worth several short ones, so it draws another subset every fifteen seconds.
 
 **Periods.** Time is cut into periods of about 650 ms, or a fifteenth of a longer run up to 4 s. About a fifth of them
 stay free of faults, so that the cluster also recovers and makes progress; the others begin one fault, sometimes two.
@@ -30,6 +31,7 @@ __all__ = ["Package", "Recipe", "combined", "period_us"]
 _PERIOD_US = 650_000
 _PERIOD_US_MAX = 4_000_000
 _PERIODS_PER_RUN = 15
+_SEASON_US = 15_000_000
 _ELECTION_US = 550_000
 """A long fault lasts at least this: twice the shortest election timeout of the reference systems, and then some."""
 _SHORTEST_US = 20_000
@@ -85,9 +87,11 @@ class Package:
         """The faults between `start_us` and `end_us`, in order of time, all ended before `end_us`."""
         rng = Random(chance_of_text("package", self.name, seed))
         usable = [recipe for recipe in self.recipes if recipe.nodes_min <= len(nodes)]
-        recipes = _subset(usable, rng)
+        recipes, season = _subset(usable, rng), 0
         faults: list[PlannedFault] = []
         for begin_us, length_us in _periods(start_us, end_us, self.pace, rng):
+            if (begin_us - start_us) // _SEASON_US > season:
+                recipes, season = _subset(usable, rng), (begin_us - start_us) // _SEASON_US
             wanted = _wanted(rng)
             if recipes:
                 faults += _fall(recipes, wanted, begin_us, length_us, end_us, faults, rng)
