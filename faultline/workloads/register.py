@@ -8,7 +8,7 @@ What is drawn once per seed, so that a campaign covers several shapes of load (a
 - how many keys live at once: few keys mean contention, and contention is what makes an anomaly visible;
 - the life of a key (25 to 40 operations), which bounds the work of the checker;
 - a role for each worker: writers, readers, and mixed ones. A worker that only reads notices a stale value that a
-  worker which wrote in between would have explained away.
+  worker which wrote in between would have explained away. Long runs deal the roles anew every sixteen keys.
 
 Values count up per key and are never used twice, so that one value is one write, and a checker that sees it knows where
 it came from. A compare-and-set expects one of the values planned shortly before, so most of them can succeed.
@@ -51,7 +51,9 @@ _PORTFOLIOS = (
     ("writer", "writer", "reader"),
     ("mixed", "reader"),
 )
-"""Roles dealt to the workers in turn; each seed draws one row."""
+"""Roles dealt to the workers in turn; each seed draws the row to begin with."""
+
+_KEYS_PER_DEAL = 16
 
 _ACTION_SALT = 0x9FB2_1C65_1E98_DF25
 _RECENT_SALT = 0xEB44_ACCA_B455_D165
@@ -59,20 +61,24 @@ _RECENT = 3
 
 
 class RegisterShape(msgspec.Struct, frozen=True):
-    """What one seed drew: keys alive at once, operations per key, and the role of each worker."""
+    """What one seed drew: keys alive at once, operations per key, and the portfolio to begin with."""
 
     live_keys: int
     operations_per_key: int
-    roles: tuple[str, ...]
+    workers: int
+    portfolio: int
 
     @classmethod
     def drawn(cls, workers: int, seed: int) -> RegisterShape:
         """The shape of `seed` for `workers` workers; each live key has at least two workers when there are two."""
         chance = chance_of_text("register", seed)
         live_keys = 1 + below(chance, max(1, min(3, workers // 2)), 1)
-        portfolio = _PORTFOLIOS[chance % len(_PORTFOLIOS)]
-        roles = tuple(portfolio[worker % len(portfolio)] for worker in range(workers))
-        return cls(live_keys, 25 + chance // 16 % 16, roles)
+        return cls(live_keys, 25 + chance // 16 % 16, workers, chance % len(_PORTFOLIOS))
+
+    def roles_for(self, number: int) -> tuple[str, ...]:
+        """The role of each worker on the key of that number."""
+        portfolio = _PORTFOLIOS[(self.portfolio + number // _KEYS_PER_DEAL) % len(_PORTFOLIOS)]
+        return tuple(portfolio[worker % len(portfolio)] for worker in range(self.workers))
 
     def keys_begun(self, operations: int) -> int:
         """At most how many keys `operations` operations begin."""
@@ -120,7 +126,7 @@ class Register:
         shape = RegisterShape.drawn(workers, seed)
 
         def one_register(number: int) -> Generator:
-            return limit(shape.operations_per_key, OneRegister(f"k{number}", shape.roles))
+            return limit(shape.operations_per_key, OneRegister(f"k{number}", shape.roles_for(number)))
 
         keys = independent(one_register, groups=shape.live_keys)
         return limit(operations, stagger(interval_us, keys))

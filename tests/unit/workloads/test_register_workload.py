@@ -91,7 +91,7 @@ def test_all_three_functions_occur_in_every_run() -> None:
 def test_readers_mostly_read_and_writers_mostly_write() -> None:
     counts: dict[str, Counter[bool]] = defaultdict(Counter)
     for seed in SEEDS:
-        roles = RegisterShape.drawn(5, seed).roles
+        roles = RegisterShape.drawn(5, seed).roles_for(0)
         for row in rows(seed):
             counts[roles[row.worker]][row.f == "read"] += 1
     share = {role: count[True] / count.total() for role, count in counts.items()}
@@ -101,7 +101,7 @@ def test_readers_mostly_read_and_writers_mostly_write() -> None:
 def test_seeds_draw_different_shapes() -> None:
     shapes = [RegisterShape.drawn(6, seed) for seed in range(60)]
     assert {shape.live_keys for shape in shapes} == {1, 2, 3}
-    assert len({shape.roles for shape in shapes}) == 5
+    assert len({shape.roles_for(0) for shape in shapes}) == 5
 
 
 def test_every_live_key_has_two_workers_to_disagree() -> None:
@@ -143,3 +143,9 @@ def test_final_reads_are_few_however_long_the_run() -> None:
 
 def test_it_names_its_checkers_most_important_first() -> None:
     assert Register().checkers()[0].name == "linearizability"
+
+
+def test_a_long_run_deals_the_roles_anew():
+    shape = RegisterShape.drawn(5, 3)
+    assert shape.roles_for(0) == shape.roles_for(15)
+    assert len({shape.roles_for(number) for number in range(0, 80, 16)}) == 5
