@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,12 +43,21 @@ def carry_out(request: RunRequest, store: Path, *, shrinks: bool) -> FinishedRun
     """
     parts = resolve(request)
     plan = make_plan(request, parts)
-    run_id = run_id_of(plan.cell, plan.seed) + (".local" if request.world == "local" else "")
+    run_id = _run_id(plan, request.world, store / "runs")
     folder = store / "runs" / run_id
     prepare_run(folder, run_id, plan, request.world)
     with open_history(folder) as sink:
         record = execute(plan, parts, request.world, folder, sink)
     return judge_and_report(record, parts, run_id, folder, shrinks)
+
+
+def _run_id(plan: Plan, world: WorldName, runs: Path) -> str:
+    """The name of the run. One of real processes never takes the place of an earlier one, which cannot be repeated."""
+    run_id = run_id_of(plan.cell, plan.seed)
+    if world == "simulated":
+        return run_id
+    names = itertools.chain([f"{run_id}.local"], (f"{run_id}.local-{number}" for number in itertools.count(2)))
+    return next(name for name in names if not (runs / name).exists())
 
 
 def execute(plan: Plan, parts: Parts, world: WorldName, folder: Path, sink: EventSink | None) -> RunRecord:

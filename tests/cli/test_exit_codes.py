@@ -202,3 +202,12 @@ def test_the_module_is_the_same_command():
         [sys.executable, "-m", "faultline.cli", "--version"], capture_output=True, text=True, timeout=60, check=True
     )
     assert ended.stdout.startswith("faultline, version ")
+
+
+@pytest.mark.real
+def test_a_real_run_never_takes_the_place_of_an_earlier_one(faultline):
+    for _ in range(2):
+        ended = faultline("run", "--world", "local", "--faults", "none", "--duration", "0.5", "--operations", "20")
+        assert ended.code == 0, ended.err
+    runs = sorted(path.name for path in Path("store/runs").iterdir())
+    assert runs == ["consistent-core.register.calm.0.local", "consistent-core.register.calm.0.local-2"]

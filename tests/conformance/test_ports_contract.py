@@ -117,3 +117,11 @@ def test_faults_stand_in_the_history_with_their_targets(world: str, tmp_path: Pa
     assert record.faults[0].roles == ("follower",)
     assert record.marks["paused"] == 1
     assert record.world == world
+
+
+def test_a_second_run_in_the_same_folder_starts_with_empty_disks(world: str, tmp_path: Path) -> None:
+    write, look = operation(0, "append", 1), operation(200, "log")
+    first = run(world, plan(write, look, heal_ms=300, end_ms=2_000), tmp_path)
+    second = run(world, plan(look, heal_ms=300, end_ms=2_000), tmp_path)
+    assert answers(clean(first), "log") == [[1]]
+    assert answers(clean(second), "log") == [[]]

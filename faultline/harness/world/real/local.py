@@ -12,6 +12,7 @@ out. Latency, loss and drift are the machine's own, until a fault adds to them.
 from __future__ import annotations
 
 import asyncio
+import shutil
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -63,6 +64,8 @@ def run_local(
     """
     refuse_what_cannot_run(plan, parts, frozenset(CAPABILITIES), "local")
     try:
+        # A node that recovered the log of an earlier run would answer with values nobody has written in this one.
+        shutil.rmtree(folder / "nodes", ignore_errors=True)
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise HarnessError(f"The folder {folder} cannot be made: {error}.", "Choose another --store.") from error
