@@ -62,25 +62,19 @@ class _Promise(msgspec.Struct, frozen=True, array_like=True):
 
 
 class GenerationClock:
-    """The current generation of one node and whom it voted for in it, durable in the file `name.log`."""
+    """The current generation of one node and whom it voted for in it, durable in the file `name.log`.
+
+    `generation` is the highest generation this node has seen, 0 before the first election; `voted_for` the candidate
+    it voted for in that generation, if any. Both are for others to read; only the methods change them.
+    """
 
     def __init__(self, storage: Storage, name: str = "generation") -> None:
         self._storage = storage
         self._file = f"{name}.log"
         self._size = 0
-        self._generation = 0
-        self._voted_for: str | None = None
+        self.generation = 0
+        self.voted_for: str | None = None
         self._failed = False
-
-    @property
-    def generation(self) -> int:
-        """The highest generation this node has seen; 0 before the first election."""
-        return self._generation
-
-    @property
-    def voted_for(self) -> str | None:
-        """The candidate this node voted for in the current generation, if any."""
-        return self._voted_for
 
     def recover(self, *, generation_min: int = 0) -> None:
         """Read generation and vote from disk; must come first. Raises `CorruptLog`.
@@ -98,14 +92,14 @@ class GenerationClock:
             self._storage.fsync(self._file)
         if positions:
             last = msgspec.msgpack.decode(read_record(data, _SALT, positions[-1]) or b"", type=_Promise)
-            self._generation, self._voted_for = last.generation, last.voted_for
+            self.generation, self.voted_for = last.generation, last.voted_for
         if self._size > COMPACT_BYTES:
             self._compact()
         self.adopt(generation_min)
 
     def adopt(self, generation: int) -> bool:
         """Move on to a higher generation, in which this node has not voted; False when it is not higher."""
-        if generation <= self._generation:
+        if generation <= self.generation:
             return False
         self._set(generation, None)
         return True
@@ -114,19 +108,19 @@ class GenerationClock:
         """Vote for `candidate` in `generation`, adopting it; True when granted (again), False when refused."""
         if not self._may_vote(generation, candidate):
             return False
-        if (generation, candidate) != (self._generation, self._voted_for):
+        if (generation, candidate) != (self.generation, self.voted_for):
             self._set(generation, candidate)
         return True
 
     def begin_election(self, candidate: str) -> int:
         """Take the next generation, voting for `candidate` (this node itself), and return it."""
-        self._set(self._generation + 1, candidate)
-        return self._generation
+        self._set(self.generation + 1, candidate)
+        return self.generation
 
     def _may_vote(self, generation: int, candidate: str) -> bool:
-        if generation == self._generation:
-            return self._voted_for in (None, candidate)
-        return generation > self._generation
+        if generation == self.generation:
+            return self.voted_for in (None, candidate)
+        return generation > self.generation
 
     def _set(self, generation: int, voted_for: str | None) -> None:
         if self._failed:
@@ -135,8 +129,8 @@ class GenerationClock:
         self._failed = True
         self._persist(generation, voted_for)
         self._failed = False
-        self._generation = generation
-        self._voted_for = voted_for
+        self.generation = generation
+        self.voted_for = voted_for
 
     def _persist(self, generation: int, voted_for: str | None) -> None:
         """Append the promise and flush it: what is sent from now on waits for it."""
@@ -147,7 +141,7 @@ class GenerationClock:
 
     def _compact(self) -> None:
         """Replace the log by its last record; a crash leaves either the old file or the new one."""
-        record = _record(self._generation, self._voted_for, 0)
+        record = _record(self.generation, self.voted_for, 0)
         replacement = f"{self._file}.new"
         self._storage.write(replacement, record)
         self._storage.fsync(replacement)
