@@ -2,41 +2,134 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from faultline.harness.verdict import CheckResult, exit_code, merge
+from faultline.harness.errors import UsageError
+from faultline.harness.verdict import Verdict, exit_code, merge
+
+if TYPE_CHECKING:
+    from faultline.checkers.files import CheckedHistory
 
 __all__ = ["command"]
 
+_UNUSABLE = 2
+
 
 @click.command("check")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--format", "format_name", default="faultline", show_default=True, help="Format of the files.")
-@click.option("--model", help="Model to check against [default: the format's own].")
-@click.option("--timeout", "timeout_s", type=float, help="Seconds to spend on each file before answering unknown.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per file.")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
+@click.option("--format", "format_name", default="auto", show_default=True, help="Format of the files.")
+@click.option("--model", help="Model to check against [default: the one the functions suggest].")
+@click.option(
+    "--option", "pairs", multiple=True, metavar="NAME=VALUE", help="Option of the checker, such as total=100."
+)
+@click.option("--timeout", "timeout_s", type=float, help="Seconds to spend on each history before answering unknown.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per history.")
+@click.option(
+    "--explain/--no-explain", default=None, help="Show the operations behind a violation [default: of one file]."
+)
 def command(
-    files: tuple[Path, ...], format_name: str, model: str | None, timeout_s: float | None, as_json: bool
+    paths: tuple[Path, ...],
+    format_name: str,
+    model: str | None,
+    pairs: tuple[str, ...],
+    timeout_s: float | None,
+    as_json: bool,
+    explain: bool | None,
 ) -> int:
-    """Check the histories in FILES for linearizability.
+    """Check the histories in PATHS, which are files and folders.
 
-    Ends with 1 when any of them is illegal, 3 when one could not be decided, 0 when all are linearizable.
+    Ends with 1 when any of them is a violation, else with 2 when one could not be read, 3 when one could not be decided
+    or holds nothing, 0 when all are as the model has it.
     """
-    from faultline.checkers.files import check_file
+    from faultline.checkers.files import check_histories
 
-    results = []
-    for file in files:
-        result = check_file(file, format_name, model, timeout_s=timeout_s)
-        results.append(result)
-        click.echo(_line(file, result, as_json))
-    return exit_code(merge(result.verdict for result in results))
+    verdicts: list[Verdict] = []
+    unusable = False
+    files = list(_files(paths))
+    for path in files:
+        try:
+            for checked in check_histories(
+                path, format_name, model, timeout_s=timeout_s, options=_checker_options(pairs)
+            ):
+                verdicts.append(checked.result.verdict)
+                _show(checked, as_json, len(files) == 1 if explain is None else explain)
+        except UsageError as error:
+            unusable = True
+            _show_error(path, error, as_json)
+    return _exit_code(verdicts, unusable)
 
 
-def _line(file: Path, result: CheckResult, as_json: bool) -> str:
+def _exit_code(verdicts: list[Verdict], unusable: bool) -> int:
+    verdict = merge(verdicts)
+    if unusable and verdict is not Verdict.VIOLATION:
+        return _UNUSABLE
+    return exit_code(verdict if verdicts else Verdict.VACUOUS)
+
+
+def _files(paths: tuple[Path, ...]) -> Iterator[Path]:
+    """The files to check: those that were named, and the histories in folders that were named."""
+    from faultline.checkers.files import files_in
+
+    for path in paths:
+        if not path.is_dir():
+            yield path
+            continue
+        for file, is_history in files_in(path):
+            if is_history:
+                yield file
+            else:
+                click.echo(f"faultline: {file} is no history and is left out.", err=True)
+
+
+def _checker_options(pairs: tuple[str, ...]) -> dict[str, object]:
+    """`("total=100", …)` as keyword arguments: JSON values where they are JSON, else text."""
+    if not pairs:
+        return {}
+    import json
+
+    from faultline.cli.options import as_options
+
+    options: dict[str, object] = {}
+    for name, text in as_options(pairs).items():
+        try:
+            options[name.replace("-", "_")] = json.loads(text)
+        except json.JSONDecodeError:
+            options[name.replace("-", "_")] = text
+    return options
+
+
+def _show(checked: CheckedHistory, as_json: bool, explain: bool) -> None:
+    result = checked.result
     if as_json:
         import msgspec
 
-        return (msgspec.json.encode({"file": str(file)} | msgspec.to_builtins(result))).decode()
-    return f"{file}: {result.verdict.value}: {result.sentence}"
+        about = {
+            "file": checked.label,
+            "format": checked.format_name,
+            "model": checked.model,
+            "operations": len(checked.imported.history),
+            "nemesis_events": checked.imported.nemesis_events,
+        }
+        click.echo(msgspec.json.encode(about | msgspec.to_builtins(result)).decode())
+        return
+    click.echo(f"{checked.label}: {result.verdict.value}: {result.sentence}")
+    if explain and result.findings:
+        from faultline.cli.explanation import explanation
+
+        for line in explanation(checked):
+            click.echo(line)
+
+
+def _show_error(path: Path, error: UsageError, as_json: bool) -> None:
+    if as_json:
+        import msgspec
+
+        about = {"file": str(path), "error": error.message, "next_step": error.next_step}
+        click.echo(msgspec.json.encode(about).decode())
+        return
+    click.echo(f"faultline: {error.message}", err=True)
+    click.echo(f"  {error.next_step}", err=True)

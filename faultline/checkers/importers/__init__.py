@@ -1,11 +1,16 @@
 """Readers of histories that other tools recorded.
 
 Each turns a file into a `History`, so that everything that works on Faultline's own runs works on foreign ones. Where
-a format has no times, the number of the line stands for the time in microseconds and `clock` is `events`. Input that
-cannot be read raises UsageError with the file, the line and the cause.
+a format has no times, the number of the event stands for the time and `clock` is `events`. Input that cannot be read
+raises UsageError with the file, the line and the cause.
+
+registry         the formats by name; detect tells them by content
+text             files piece by piece; edn and json_stream make events of the pieces
+events           events become rows, or an error; independent moves keys out of tuples, suggest names a model
+jepsen, jepsen_log, porcupine_kv, porcupine, faultline_history, parquet
+                 the formats
 """
 
-from faultline.checkers.importers.imported import ImportedHistory
-from faultline.checkers.importers.registry import FORMATS, FormatDescription, format_named
+from faultline.checkers.importers.registry import AUTO, FORMATS, FormatDescription, format_named, format_of
 
-__all__ = ["FORMATS", "FormatDescription", "ImportedHistory", "format_named"]
+__all__ = ["AUTO", "FORMATS", "FormatDescription", "format_named", "format_of"]

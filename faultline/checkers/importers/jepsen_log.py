@@ -11,46 +11,53 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
-from faultline.checkers.importers.imported import EventRecorder, ImportedHistory, malformed, read_lines
-from faultline.harness.outcome import CAS_MISMATCH, Outcome, fail, info, ok
+from faultline.checkers.importers.events import EventError, EventRecorder
+from faultline.checkers.importers.imported import ImportedHistory
+from faultline.checkers.importers.text import malformed, numbered_lines
+from faultline.harness.outcome import CAS_MISMATCH
 
 __all__ = ["read"]
 
-_LINE = re.compile(r"^INFO\s+jepsen\.util - (\d+)\s+:(invoke|ok|fail|info)\s+:(read|write|cas)\s+(.+?)\s*$")
-_PAIR = re.compile(r"^\[(-?\d+) (-?\d+)\]$")
-_INTEGER = re.compile(r"^-?\d+$")
+_LINE = re.compile(r"^INFO\s+jepsen\.util - (\d{1,18})\s+:(invoke|ok|fail|info)\s+:(read|write|cas)\s+(.+?)\s*$")
+_PAIR = re.compile(r"^\[(-?\d{1,18}) (-?\d{1,18})\]$")
+_INTEGER = re.compile(r"^-?\d{1,18}$")
 
 
 def read(path: Path) -> ImportedHistory:
     """Read one log; other lines than Jepsen's operations (nemesis, other loggers) are an error, as none are known."""
-    recorder = EventRecorder(path)
-    for number, line in read_lines(path):
-        match = _LINE.match(line)
-        if match is None:
-            raise malformed(path, number, f"this is no operation of a Jepsen log: {line[:80]!r}")
-        process, kind, f, text = int(match[1]), match[2], match[3], match[4]
-        if kind == "invoke":
-            recorder.invoke(number, process, f, None, _value(path, number, f, text))
-        else:
-            recorder.complete(number, process, f, _outcome(path, number, kind, f, text))
+    recorder = EventRecorder()
+    for number, line in numbered_lines(path):
+        try:
+            recorder.record(_event(line))
+        except EventError as error:
+            raise malformed(path, number, str(error)) from error
+    recorder.finish()
     return ImportedHistory(recorder.history, "cas-register")
 
 
-def _value(path: Path, number: int, f: str, text: str) -> int | list[int] | None:
+def _event(line: str) -> dict[str, Any]:
+    match = _LINE.match(line)
+    if match is None:
+        raise EventError(f"this is no operation of a Jepsen log: {line[:80]!r}")
+    kind, f, text = match[2], match[3], match[4]
+    event = {"process": int(match[1]), "type": kind, "f": f}
+    if kind in ("invoke", "ok"):
+        return event | {"value": _value(f, text)}
+    if text.startswith(":"):
+        return event | {"error": text[1:]}
+    if kind == "info":
+        return event | {"error": "timed-out"}
+    return event | {"error": CAS_MISMATCH if f == "cas" else "failed"}
+
+
+def _value(f: str, text: str) -> int | list[int] | None:
     if text == "nil" and f == "read":
         return None
     if f != "cas" and _INTEGER.match(text):
         return int(text)
     pair = _PAIR.match(text) if f == "cas" else None
     if pair is None:
-        raise malformed(path, number, f"{text!r} is no value of a {f}")
+        raise EventError(f"{text!r} is no value of a {f}")
     return [int(pair[1]), int(pair[2])]
-
-
-def _outcome(path: Path, number: int, kind: str, f: str, text: str) -> Outcome:
-    if kind == "ok":
-        return ok(_value(path, number, f, text) if f == "read" else None)
-    if text.startswith(":"):
-        return info(text[1:]) if kind == "info" else fail(text[1:])
-    return info("timed-out") if kind == "info" else fail(CAS_MISMATCH if f == "cas" else "failed")

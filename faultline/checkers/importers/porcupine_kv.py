@@ -11,37 +11,50 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
-from faultline.checkers.importers.imported import EventRecorder, ImportedHistory, malformed, read_lines
-from faultline.harness.outcome import fail, info, ok
+from faultline.checkers.importers.events import EventError, EventRecorder
+from faultline.checkers.importers.imported import ImportedHistory
+from faultline.checkers.importers.text import malformed, numbered_lines
 
 __all__ = ["read"]
 
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _LINE = re.compile(
-    rf"^\{{:process (\d+), :type :(invoke|ok|fail|info), :f :(get|put|append), "
+    rf"^\{{:process (\d{{1,18}}), :type :(invoke|ok|fail|info), :f :(get|put|append), "
     rf":key ({_STRING}), :value ({_STRING}|nil)\}}\s*$"
 )
 
 
 def read(path: Path) -> ImportedHistory:
     """Read one key-value history."""
-    recorder = EventRecorder(path)
-    for number, line in read_lines(path):
-        match = _LINE.match(line)
-        if match is None:
-            raise malformed(path, number, f"this is no event of a key-value history: {line[:80]!r}")
-        process, kind, f, key, value = int(match[1]), match[2], match[3], json.loads(match[4]), _string(match[5])
-        if value is None and (f != "get" or kind == "ok"):
-            raise malformed(path, number, f"{f} without a value")
-        if kind == "invoke":
-            recorder.invoke(number, process, f, key, value)
-        elif kind == "ok":
-            recorder.complete(number, process, f, ok(value))
-        else:
-            recorder.complete(number, process, f, fail("failed") if kind == "fail" else info("timed-out"))
+    recorder = EventRecorder()
+    for number, line in numbered_lines(path):
+        try:
+            recorder.record(_event(line))
+        except EventError as error:
+            raise malformed(path, number, str(error)) from error
+    recorder.finish()
     return ImportedHistory(recorder.history, "kv")
 
 
+def _event(line: str) -> dict[str, Any]:
+    match = _LINE.match(line)
+    if match is None:
+        raise EventError(f"this is no event of a key-value history: {line[:80]!r}")
+    kind, f, value = match[2], match[3], _string(match[5])
+    if value is None and (f != "get" or kind == "ok"):
+        raise EventError(f"{f} without a value")
+    event = {"process": int(match[1]), "type": kind, "f": f, "key": _string(match[4]), "value": value}
+    return event | {"error": "timed-out"} if kind == "info" else event
+
+
 def _string(text: str) -> str | None:
-    return None if text == "nil" else str(json.loads(text))
+    if text == "nil":
+        return None
+    if "\\" not in text:
+        return text[1:-1]
+    try:
+        return str(json.loads(text))
+    except json.JSONDecodeError as error:
+        raise EventError(f"{text[:80]} is no string") from error

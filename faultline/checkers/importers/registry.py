@@ -1,36 +1,68 @@
-"""The formats that can be read, by name."""
+"""The formats that can be read, by name. Each importer is a module of its own, imported when its format is met."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import importlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from faultline.checkers.importers import faultline_history, jepsen_log, porcupine_kv
-from faultline.checkers.importers.imported import ImportedHistory
+from faultline.checkers.importers.detect import detect_format
 from faultline.harness.errors import UsageError
 
-__all__ = ["FORMATS", "FormatDescription", "format_named"]
+if TYPE_CHECKING:
+    from faultline.checkers.importers.imported import ImportedHistory
+
+__all__ = ["AUTO", "FORMATS", "FormatDescription", "format_named", "format_of"]
+
+AUTO = "auto"
+"""The name that stands for whatever format the content of the file shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class FormatDescription:
-    """A format by name: one line about it, the model its histories are for, and how to read it."""
+    """A format by name: one line about it, the models its histories are for, and the function that reads it."""
 
     name: str
     summary: str
-    model: str
-    read: Callable[[Path], ImportedHistory]
+    models: str
+    reader: str
 
+    def read(self, path: Path) -> ImportedHistory:
+        """The history in `path`, which holds one. Raises UsageError for what cannot be read."""
+        return next(self.read_all(path))
+
+    def read_all(self, path: Path) -> Iterator[ImportedHistory]:
+        """All histories in `path`; more than one only for the folder of a campaign."""
+        module_name, _, function = self.reader.partition(":")
+        read = getattr(importlib.import_module(f"faultline.checkers.importers.{module_name}"), function)
+        found = read(path)
+        return found if function == "read_all" else iter((found,))
+
+
+_BY_FUNCTIONS = "by its functions"
 
 FORMATS: Mapping[str, FormatDescription] = {
     description.name: description
     for description in (
         FormatDescription(
-            "faultline", "history.jsonl as `faultline run` writes it", "cas-register", faultline_history.read
+            "faultline",
+            "history.jsonl, the folder of a run, the histories/part-*.parquet of a campaign",
+            _BY_FUNCTIONS,
+            "faultline_history:read_all",
         ),
-        FormatDescription("jepsen-log", "logs of Jepsen's etcd register test", "cas-register", jepsen_log.read),
-        FormatDescription("porcupine-kv", "Porcupine's key-value test data", "kv", porcupine_kv.read),
+        FormatDescription("jepsen-edn", "history.edn of Jepsen and Knossos", _BY_FUNCTIONS, "jepsen:read_edn"),
+        FormatDescription("jepsen-json", "the same in JSON, as elle-cli reads it", _BY_FUNCTIONS, "jepsen:read_json"),
+        FormatDescription(
+            "elle",
+            "transactions of Elle in EDN or JSON: list-append, rw-register",
+            "strict-serializable",
+            "jepsen:read_elle",
+        ),
+        FormatDescription("jepsen-log", "logs of Jepsen's etcd register test", "cas-register", "jepsen_log:read"),
+        FormatDescription("porcupine-kv", "Porcupine's key-value test data", "kv", "porcupine_kv:read"),
+        FormatDescription("porcupine", "either of the two above, by content", "as above", "porcupine:read"),
     )
 }
 
@@ -38,5 +70,19 @@ FORMATS: Mapping[str, FormatDescription] = {
 def format_named(name: str) -> FormatDescription:
     """The format called `name`; raises UsageError when there is none."""
     if name not in FORMATS:
-        raise UsageError(f"There is no history format called `{name}`.", f"Choose one of {', '.join(FORMATS)}.")
+        raise UsageError(
+            f"There is no history format called `{name}`.", f"Choose one of {', '.join((AUTO, *FORMATS))}."
+        )
     return FORMATS[name]
+
+
+def format_of(path: Path, name: str = AUTO) -> FormatDescription:
+    """The format called `name`, or for `auto` that of the file. Raises UsageError when it shows none."""
+    if name != AUTO:
+        return format_named(name)
+    found = detect_format(path)
+    if found is None:
+        raise UsageError(
+            f"{path} is in no format that is known.", f"Name it with --format: one of {', '.join(FORMATS)}."
+        )
+    return FORMATS[found]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from faultline.checkers.files import FORMATS, MODELS, check_file
+from faultline.checkers.files import FORMATS, check_file, models
 from faultline.harness.errors import UsageError
 from faultline.harness.history import History
 from faultline.harness.operation import Operation
@@ -50,8 +50,16 @@ def test_the_histories_in_the_repository_are_there():
     assert len(list(OWN.glob("c01-*.txt"))) == 2
 
 
-def test_every_format_names_a_model_that_exists():
-    assert all(description.model in MODELS for description in FORMATS.values())
+def test_every_format_has_a_reader_and_says_what_it_is_for(tmp_path):
+    (tmp_path / "empty").write_text("")
+    for description in FORMATS.values():
+        assert description.summary and description.models
+        assert len(description.read(tmp_path / "empty").history) == 0
+
+
+def test_models_are_listed_with_a_line_about_each():
+    assert {"register", "cas-register", "kv"} <= models().keys()
+    assert all(models().values())
 
 
 def test_a_history_of_our_own_is_read_from_its_file_or_its_folder(tmp_path):
@@ -73,7 +81,7 @@ def test_a_file_without_operations_proves_nothing(tmp_path):
 MALFORMED = {
     "jepsen-log": [
         ("INFO  jepsen.util - 0\t:invoke\t:read\tnil\nnoise\n", "line 2: this is no operation"),
-        ("INFO  jepsen.util - 0\t:ok\t:read\t3\n", "line 1: process 0 completes a read that it did not invoke"),
+        ("INFO  jepsen.util - 0\t:ok\t:read\t3\n", "line 1: process 0 completes 'read', but it has invoked nothing"),
         ("INFO  jepsen.util - 0\t:invoke\t:cas\t3\n", "line 1: '3' is no value of a cas"),
         (2 * "INFO  jepsen.util - 0\t:invoke\t:read\tnil\n", "line 2: process 0 invokes while"),
     ],

@@ -1,0 +1,60 @@
+"""Which format a file is in, by its first lines; names and extensions do not count."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from faultline.checkers.importers.text import unreadable
+
+__all__ = ["detect_format", "is_history", "looks_like_json"]
+
+_LOOKED_AT = 1 << 16
+_COMMENTS = re.compile(rb"(?:[\s,]|;[^\n]*\n)*")
+_TRANSACTION = re.compile(rb':f\s+:txn\b|"f"\s*:\s*"txn"|[:"]value"?\s*:?\s*\[\s*\[\s*[:"]\w')
+_PATTERNS = (
+    ("porcupine-kv", re.compile(rb"\{:process \d+, :type :\w+, :f :(?:get|put|append), :key ")),
+    ("faultline", re.compile(rb'\{[^\n]*"time_us"\s*:')),
+    ("jepsen-json", re.compile(rb'\[?\s*\{\s*"')),
+    ("jepsen-edn", re.compile(rb"[\[(]?(?:[\s,]|;[^\n]*\n)*(?:#[\w.]+\s*)?\{\s*(?:\}|[:#])")),
+)
+_JEPSEN_LINE = re.compile(rb"^INFO\s+jepsen\.util - ", re.MULTILINE)
+_EMPTY = re.compile(rb"\[\s*\]|\(\s*\)")
+
+
+def detect_format(path: Path) -> str | None:
+    """The name of the format of a file or a folder that holds one run or campaign; None when it is none of them.
+
+    An empty file is in every format, and is said to be `jepsen-edn`. Raises UsageError when it cannot be read.
+    """
+    if path.is_dir():
+        holds_history = (path / "history.jsonl").is_file() or any(path.glob("part-*.parquet"))
+        return "faultline" if holds_history or any(path.glob("histories/part-*.parquet")) else None
+    beginning = _beginning(path)
+    if beginning.startswith(b"PAR1"):
+        return "faultline"
+    if _JEPSEN_LINE.match(beginning):
+        return "jepsen-log"
+    start = beginning[_COMMENTS.match(beginning).end() :]  # type: ignore[union-attr]
+    if not start or _EMPTY.match(start):
+        return "jepsen-edn"
+    name = next((name for name, pattern in _PATTERNS if pattern.match(start)), None)
+    return "elle" if name in ("jepsen-json", "jepsen-edn") and _TRANSACTION.search(start) else name
+
+
+def looks_like_json(path: Path) -> bool:
+    """Whether a history of maps is written in JSON rather than EDN."""
+    return re.match(rb'\s*\[?\s*\{\s*"', _beginning(path)) is not None
+
+
+def is_history(path: Path) -> bool:
+    """Whether a file among others in a folder is a history. Text for people, such as a README, is not."""
+    return detect_format(path) is not None
+
+
+def _beginning(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_LOOKED_AT).removeprefix(b"\xef\xbb\xbf")
+    except OSError as error:
+        raise unreadable(path, error) from error

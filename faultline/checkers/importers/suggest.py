@@ -1,0 +1,58 @@
+"""Which model a history is probably for, from its functions and the shapes of its values.
+
+The names of functions are Jepsen's conventions. A suggestion is a default for someone who names no model: it is told,
+and a wrong one ends in a refusal of the checker or in a verdict under a model that the output names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from faultline.checkers.importers.events import is_micro_operations
+from faultline.harness.history import History
+
+__all__ = ["suggested_model"]
+
+_BY_FUNCTIONS = (
+    ({"acquire", "release"}, "mutex"),
+    ({"get", "put", "append"}, "kv"),
+    ({"enqueue", "dequeue", "drain"}, "total-queue"),
+    ({"generate"}, "unique-ids"),
+    ({"transfer", "read"}, "bank"),
+)
+_LOOKED_AT = 10_000
+
+
+def suggested_model(history: History) -> str | None:
+    """The name of the model, or None for functions that no model is known for."""
+    functions = set(history.f)
+    if "txn" in functions:
+        return "strict-serializable"
+    if functions <= {"read", "write", "cas"}:
+        return _of_reads_and_writes(history)
+    if functions <= {"add", "read"}:
+        return _of_additions(history)
+    return next((model for known, model in _BY_FUNCTIONS if functions <= known), None)
+
+
+def _of_reads_and_writes(history: History) -> str:
+    if any(map(is_micro_operations, history.value[:_LOOKED_AT])):
+        return "long-fork"
+    if any(result.__class__ is dict for result in history.result[:_LOOKED_AT]):
+        return "bank"
+    return "cas-register"
+
+
+def _of_additions(history: History) -> str:
+    """Counters are read as numbers, sets as lists; without any read, increments repeat and elements do not."""
+    reads = [result for f, result in zip(history.f, history.result) if f == "read" and result is not None]
+    if not reads:
+        return "counter" if _repeats(history.value[:_LOOKED_AT]) else "set"
+    if not all(result.__class__ is list for result in reads):
+        return "counter"
+    return "set" if len(reads) == 1 else "set-full"
+
+
+def _repeats(values: Sequence[Any]) -> bool:
+    return len(set(map(repr, values))) < len(values)
