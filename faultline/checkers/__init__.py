@@ -80,6 +80,108 @@ CHECKERS: Mapping[str, CheckerDescription] = {
             "faultline.checkers.vacuity",
             "VacuityChecker",
         ),
+        CheckerDescription(
+            "set",
+            "elements whose add was acknowledged are in the last read, and nothing else",
+            "faultline.checkers.classic.sets",
+            "SetChecker",
+        ),
+        CheckerDescription(
+            "set-full",
+            "no element of a set is lost, made up or doubled, over the life of each",
+            "faultline.checkers.classic.set_full",
+            "SetFullChecker",
+        ),
+        CheckerDescription(
+            "queue",
+            "what comes out of a queue was put in, and no more often",
+            "faultline.checkers.classic.queues",
+            "QueueChecker",
+        ),
+        CheckerDescription(
+            "total-queue",
+            "what is put into a queue comes out, once, and nothing else does",
+            "faultline.checkers.classic.queues",
+            "TotalQueueChecker",
+        ),
+        CheckerDescription(
+            "unique-ids",
+            "no identifier is handed out twice",
+            "faultline.checkers.classic.unique_ids",
+            "UniqueIdsChecker",
+        ),
+        CheckerDescription(
+            "counter",
+            "reads of a counter lie within what the additions around them allow",
+            "faultline.checkers.classic.counter",
+            "CounterChecker",
+        ),
+        CheckerDescription(
+            "bank",
+            "accounts always add up to the same, and none is overdrawn",
+            "faultline.checkers.classic.bank",
+            "BankChecker",
+        ),
+        CheckerDescription(
+            "long-fork",
+            "no two reads see two writes in opposite orders",
+            "faultline.checkers.classic.long_fork",
+            "LongForkChecker",
+        ),
+        CheckerDescription(
+            "causal-register",
+            "a register's reads see the writes that causally precede them",
+            "faultline.checkers.classic.causal",
+            "CausalChecker",
+        ),
+        CheckerDescription(
+            "causal-reverse",
+            "whoever sees a write sees those acknowledged before it began",
+            "faultline.checkers.classic.causal_reverse",
+            "CausalReverseChecker",
+        ),
+        CheckerDescription(
+            "adya-g2",
+            "of two inserts that exclude one another by predicate one fails",
+            "faultline.checkers.classic.adya",
+            "AdyaG2Checker",
+        ),
+        CheckerDescription(
+            "monotonic",
+            "values never go back, for a process, a worker or anybody",
+            "faultline.checkers.classic.monotonic",
+            "MonotonicChecker",
+        ),
+        CheckerDescription(
+            "sessions",
+            "the four session guarantees on versioned values",
+            "faultline.checkers.classic.sessions",
+            "SessionsChecker",
+        ),
+        CheckerDescription(
+            "lock",
+            "holds of a lock do not overlap, fencing tokens grow, stale ones are refused",
+            "faultline.checkers.classic.lock",
+            "LockChecker",
+        ),
+        CheckerDescription(
+            "errors",
+            "errors nobody expected, grouped by code",
+            "faultline.checkers.classic.errors",
+            "UnhandledErrorsChecker",
+        ),
+        CheckerDescription(
+            "log-patterns",
+            "no node's log tells of a panic or of damage",
+            "faultline.checkers.classic.log_patterns",
+            "LogPatternChecker",
+        ),
+        CheckerDescription(
+            "clock",
+            "how wrong each clock was over time",
+            "faultline.checkers.classic.clocks",
+            "ClockChecker",
+        ),
     )
 }
 

@@ -11,6 +11,7 @@ from faultline.checkers import (
     StatsChecker,
     VacuityChecker,
 )
+from faultline.harness.errors import UsageError
 from faultline.harness.history import History
 from faultline.harness.invariant import Breach
 from faultline.harness.operation import Operation
@@ -197,10 +198,19 @@ def test_breaches_become_findings_in_order_of_time():
 
 
 @pytest.mark.parametrize("name", CHECKERS)
-def test_every_named_checker_can_be_made_and_answers_for_a_run(name):
+def test_every_named_checker_can_be_made_and_answers_for_a_run_or_refuses_it_by_name(name):
     checker = CHECKERS[name]()
     assert checker.name == name
-    assert check(checker, run_of(*GOOD, faults=[(120_000, 700_000)])).checker == name
+    run = run_of(*GOOD, faults=[(120_000, 700_000)])
+    assert _answer(checker, run).startswith((name, f"The checker `{name}` cannot judge this history"))
+
+
+def _answer(checker, run):
+    """The name that the result bears, or the words of the refusal."""
+    try:
+        return check(checker, run).checker
+    except UsageError as refusal:
+        return refusal.message
 
 
 def test_a_name_that_is_no_checker_is_an_attribute_error():

@@ -1,0 +1,116 @@
+"""Later writes that are visible without earlier ones (Jepsen's `causal-reverse`).
+
+Shape: `write` of a value, blindly, each value once; `read`, whose result is the list of all values of the key's group.
+
+Strict serializability, and any store that makes writes visible in the order in which they were acknowledged, promises:
+if write A was acknowledged before write B began, then whoever sees B sees A. A store that is only serializable may
+break it, hence the name: to its readers, causes come after their effects (CockroachDB's documentation calls this
+"causal reverse").
+
+For each read: of the writes it sees, take the one that began last; every write that was acknowledged before that must
+be seen as well. With the writes in order of acknowledgement that is a count over a prefix, so that a read costs its
+own length and a binary search.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Any
+
+from faultline.checkers.classic.conclusion import Case, Conclusion
+from faultline.checkers.classic.shape import elements, expect_functions, wrong_shape
+from faultline.checkers.classic.words import client, counted, token, tokens, told
+from faultline.harness.history import History
+from faultline.harness.run_record import RunRecord
+from faultline.harness.verdict import CheckResult
+
+__all__ = ["CAUSAL_REVERSE", "UNWRITTEN_VALUE", "CausalReverseChecker"]
+
+CAUSAL_REVERSE = "causal-reverse"
+UNWRITTEN_VALUE = "unwritten-value"
+
+_EXPECTED = "`write` of values that are unique for their key, and `read` that answers the list of all values."
+
+
+class CausalReverseChecker:
+    """Whoever sees a write sees all that were acknowledged before it began."""
+
+    name = "causal-reverse"
+
+    def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
+        """The verdict on every key of `history`; of `run` nothing is needed."""
+        expect_functions(self.name, history, ("read", "write"), _EXPECTED)
+        conclusion = Conclusion(self.name, history)
+        for key, rows in history.rows_by_key().items():
+            self._judge(conclusion, key, rows)
+        if not conclusion.counts["reads"]:
+            conclusion.doubt(f"No read succeeded among {counted(len(history), 'operation')}, so nothing is known.")
+        return conclusion.result(
+            f"All {counted(conclusion.counts['reads'], 'read')} see the writes in the order of their acknowledgement."
+        )
+
+    def _judge(self, conclusion: Conclusion, key: str | None, rows: Sequence[int]) -> None:
+        history = conclusion.history
+        writes = _Writes(self.name, history, rows)
+        reads = [row for row in rows if history.f[row] == "read" and history.outcome[row] == "ok"]
+        reverse, unwritten = [], []
+        for row in reads:
+            seen = dict.fromkeys(tokens(elements(self.name, history, row, _EXPECTED)))
+            unwritten += [Case(value, (row,)) for value in seen if not writes.may_be_seen(value, row)]
+            reverse += writes.missing(seen, row)
+        conclusion.counts.update(reads=len(reads), writes=len(writes.row_of))
+        conclusion.accuse(
+            CAUSAL_REVERSE,
+            reverse,
+            lambda case: (
+                f"{client(history, case.rows[-1])} saw {told(history.value[case.rows[1]])} without {told(case.what)}, "
+                f"whose write had been acknowledged before that of {told(history.value[case.rows[1]])} began"
+            ),
+            noun="such read",
+            key=key,
+        )
+        conclusion.accuse(
+            UNWRITTEN_VALUE,
+            unwritten,
+            lambda case: f"{client(history, case.rows[-1])} read {told(case.what)}, which no write can have put there",
+            noun="unwritten value",
+            key=key,
+        )
+
+
+class _Writes:
+    """The writes of one key, and the acknowledged ones in order of acknowledgement."""
+
+    def __init__(self, checker: str, history: History, rows: Sequence[int]) -> None:
+        self.history = history
+        self.row_of: dict[Any, int] = {}
+        for row in rows:
+            if history.f[row] == "write" and self.row_of.setdefault(token(history.value[row]), row) != row:
+                raise wrong_shape(checker, history, row, f"writes {told(history.value[row])} again", _EXPECTED)
+        acknowledged = [row for row in self.row_of.values() if history.outcome[row] == "ok"]
+        self.acknowledged = sorted(acknowledged, key=history.complete_index.__getitem__)
+        self.ends = [history.complete_index[row] for row in self.acknowledged]
+
+    def may_be_seen(self, value: Any, read: int) -> bool:
+        """Whether some write may have put `value` there before `read` ended."""
+        row, history = self.row_of.get(value), self.history
+        if row is None or history.outcome[row] == "fail":
+            return False
+        return history.invoke_index[row] < history.complete_index[read]
+
+    def missing(self, seen: dict[Any, None], read: int) -> list[Case]:
+        """The first write that a read should have seen, given what it did see; at most one case for each read."""
+        history = self.history
+        known = [self.row_of[value] for value in seen if value in self.row_of]
+        if not known:
+            return []
+        latest = max(known, key=history.invoke_index.__getitem__)
+        due = bisect_left(self.ends, history.invoke_index[latest])
+        there = sum(
+            history.outcome[row] == "ok" and history.complete_index[row] < history.invoke_index[latest] for row in known
+        )
+        if there == due:
+            return []
+        row = next(row for row in self.acknowledged if token(history.value[row]) not in seen)
+        return [Case(token(history.value[row]), (row, latest, read))]

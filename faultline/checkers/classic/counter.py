@@ -1,0 +1,142 @@
+"""A counter, whose reads must lie within what the additions around them allow (Jepsen's `counter`, both ways).
+
+Shape: `add` with an integer, which may be negative; `increment` and `decrement` with a positive integer or null for
+1; `read`, whose result is an integer. One counter for each key, 0 (or `initial`) at first.
+
+At any moment an addition that was acknowledged counts, one that certainly failed never counts, and one that is in
+flight or indeterminate may count or not: it widens the bounds, downwards when it is negative. The counter lies between
+these bounds all the time, so a read lies between the least lower bound and the greatest upper bound while it was in
+flight. Neighbouring bounds overlap, therefore nothing between the two is excluded.
+
+Limits: bounds are necessary and not sufficient. A read of 7 after additions of 10 in flight is not refused, nor are
+two reads whose values contradict one another; the linearizability checker sees those, at its price.
+
+O(n log n): the least bound over each read's time comes from a stack of minima and a binary search.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+
+from faultline.checkers.classic.conclusion import Case, Conclusion
+from faultline.checkers.classic.shape import expect_functions, integer, wrong_shape
+from faultline.checkers.classic.words import client, counted
+from faultline.harness.history import OPEN, History
+from faultline.harness.run_record import RunRecord
+from faultline.harness.verdict import CheckResult
+
+__all__ = ["OUT_OF_BOUNDS", "CounterChecker"]
+
+OUT_OF_BOUNDS = "counter-out-of-bounds"
+
+_EXPECTED = "`add`, `increment` or `decrement` with an integer, and `read` that answers one."
+_SIGNS = {"add": 1, "increment": 1, "decrement": -1}
+
+
+class CounterChecker:
+    """Every read lies within the bounds that the additions around it allow."""
+
+    name = "counter"
+
+    def __init__(self, *, initial: int = 0) -> None:
+        self.initial = initial
+
+    def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
+        """The verdict on every counter of `history`; of `run` nothing is needed."""
+        expect_functions(self.name, history, (*_SIGNS, "read"), _EXPECTED)
+        conclusion = Conclusion(self.name, history)
+        for key, rows in history.rows_by_key().items():
+            self._judge(conclusion, key, rows)
+        if not conclusion.counts["reads"]:
+            conclusion.doubt(f"No read succeeded among {counted(len(history), 'operation')}, so nothing is known.")
+        return conclusion.result(f"All {counted(conclusion.counts['reads'], 'read')} lie within their bounds.")
+
+    def _judge(self, conclusion: Conclusion, key: str | None, rows: Sequence[int]) -> None:
+        history = conclusion.history
+        bounds = _bounds_of_reads(history, rows, self.initial, self._delta)
+        wrong = {row: span for row, span in bounds.items() if not span[0] <= history.result[row] <= span[1]}
+        conclusion.counts.update(reads=len(bounds), additions=len(rows) - sum(history.f[row] == "read" for row in rows))
+        conclusion.accuse(
+            OUT_OF_BOUNDS,
+            [Case(history.result[row], (row,)) for row in wrong],
+            lambda case: (
+                f"{client(history, case.rows[0])} read {case.what}, and the additions before and during the read "
+                f"allow {_told_span(*wrong[case.rows[0]])}"
+            ),
+            noun="read out of bounds",
+            key=key,
+        )
+        outside = [{"operation": row, "read": history.result[row], "bounds": list(span)} for row, span in wrong.items()]
+        conclusion.detail.setdefault("out_of_bounds", []).extend(outside[:8])
+
+    def _delta(self, history: History, row: int) -> int:
+        """By how much the operation in `row` would change the counter; a read is checked for its answer instead."""
+        f, value = history.f[row], history.value[row]
+        if f == "read":
+            if history.outcome[row] == "ok":
+                integer(self.name, history, row, history.result[row], _EXPECTED)
+            return 0
+        delta = 1 if value is None and f != "add" else integer(self.name, history, row, value, _EXPECTED)
+        if delta < 0 and f != "add":
+            raise wrong_shape(self.name, history, row, f"has the negative amount {delta}", _EXPECTED)
+        return _SIGNS[f] * delta
+
+
+def _told_span(lower: int, upper: int) -> str:
+    return f"only {lower}" if lower == upper else f"{lower} to {upper}"
+
+
+def _bounds_of_reads(
+    history: History, rows: Sequence[int], initial: int, delta_of: Callable[[History, int], int]
+) -> dict[int, tuple[int, int]]:
+    """For each ok read the least lower and the greatest upper bound while it was in flight."""
+    lower, upper = _Minima(initial), _Minima(-initial)
+    bounds = {}
+    for index, row, is_end in _events(history, rows):
+        delta = delta_of(history, row)
+        if history.f[row] == "read":
+            if is_end and history.outcome[row] == "ok":
+                begin = history.invoke_index[row]
+                bounds[row] = (lower.since(begin), -upper.since(begin))
+        elif history.outcome[row] != "fail":
+            moves_lower = is_end == (delta > 0)
+            (lower if moves_lower else upper).move(index, delta if moves_lower else -delta)
+    return bounds
+
+
+def _events(history: History, rows: Sequence[int]) -> Iterator[tuple[int, int, bool]]:
+    """The beginnings, and the ends that settle something, of operations in order of index."""
+    events = [(history.invoke_index[row], row, False) for row in rows]
+    events += [
+        (history.complete_index[row], row, True)
+        for row in rows
+        if history.complete_index[row] != OPEN and history.outcome[row] == "ok"
+    ]
+    return iter(sorted(events))
+
+
+class _Minima:
+    """A number that moves over time, and its least value from any past moment until now.
+
+    Kept as a stack: values grow from the bottom to the top, and each covers the time from `since` on.
+    """
+
+    def __init__(self, value: int) -> None:
+        self._now = value
+        self._covers = [-1]
+        self._values = [value]
+
+    def move(self, index: int, delta: int) -> None:
+        """The number changes by `delta` at `index`."""
+        self._now += delta
+        covers = index
+        while self._values and self._values[-1] >= self._now:
+            covers = self._covers.pop()
+            self._values.pop()
+        self._covers.append(covers)
+        self._values.append(self._now)
+
+    def since(self, index: int) -> int:
+        """The least value from `index` until now."""
+        return self._values[bisect_right(self._covers, index) - 1]

@@ -1,0 +1,107 @@
+"""Values that never go back: counters, offsets, epochs, timestamps, high-water marks.
+
+Shape: `read`, whose result is a number, or a list of numbers compared from the left, such as `[generation, offset]`;
+null stands before everything. `write`, `add`, `increment` may be there and are not looked at; what an `increment`
+answers counts as an observation too when it is a number. One value for each key.
+
+`scope` says who must never see it go back: each `process` (monotonic reads), each `worker`, whose session outlives
+crashed operations, or everybody (`global`): a read that begins after another one has ended must not see less. Each is
+one sweep over the history; a read is compared with the greatest value that was seen before it *began*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from faultline.checkers.classic.conclusion import Case, Conclusion
+from faultline.checkers.classic.shape import expect_functions, is_number, wrong_shape
+from faultline.checkers.classic.words import client, counted, told
+from faultline.harness.errors import UsageError
+from faultline.harness.history import History
+from faultline.harness.run_record import RunRecord
+from faultline.harness.verdict import CheckResult
+
+__all__ = ["NOT_MONOTONIC", "MonotonicChecker", "Scope"]
+
+NOT_MONOTONIC = "not-monotonic"
+
+Scope = Literal["process", "worker", "global"]
+
+_EXPECTED = "`read` that answers a number, a list of numbers or null; `write`, `add` and `increment` besides."
+_SCOPES = ("process", "worker", "global")
+_FUNCTIONS = frozenset(("read", "write", "add", "increment"))
+
+
+class MonotonicChecker:
+    """No value goes back in the eyes of a process, of a worker's session, or of anybody."""
+
+    name = "monotonic"
+
+    def __init__(self, *, scope: Scope = "process") -> None:
+        if scope not in _SCOPES:
+            raise UsageError(
+                f"There is no scope `{scope}` of the checker `monotonic`.", f"One of {', '.join(_SCOPES)}."
+            )
+        self.scope = scope
+
+    def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
+        """The verdict on every key of `history`; of `run` nothing is needed."""
+        expect_functions(self.name, history, _FUNCTIONS, _EXPECTED)
+        conclusion = Conclusion(self.name, history)
+        for key, rows in history.rows_by_key().items():
+            self._judge(conclusion, key, rows)
+        if not conclusion.counts["observations"]:
+            conclusion.doubt(f"Nothing was read by {counted(len(history), 'operation')}, so nothing is known.")
+        return conclusion.result(
+            f"None of {counted(conclusion.counts['observations'], 'observation')} goes back (scope: {self.scope})."
+        )
+
+    def _judge(self, conclusion: Conclusion, key: str | None, rows: Sequence[int]) -> None:
+        history = conclusion.history
+        observed = {row: order for row in rows if (order := self._order(history, row)) is not None}
+        wrong = self._sweep(history, observed)
+        conclusion.counts["observations"] += len(observed)
+        conclusion.accuse(
+            NOT_MONOTONIC,
+            [Case(history.result[row], (before, row)) for before, row in wrong],
+            lambda case: (
+                f"{client(history, case.rows[1])} saw {told(case.what)} after "
+                f"{client(history, case.rows[0])} had seen {told(history.result[case.rows[0]])}"
+            ),
+            noun="step back",
+            key=key,
+        )
+
+    def _order(self, history: History, row: int) -> tuple[Any, ...] | None:
+        """What the operation saw, as something that can be compared; None for an operation that saw nothing."""
+        f, result = history.f[row], history.result[row]
+        if history.outcome[row] != "ok" or f not in ("read", "increment") or (f == "increment" and result is None):
+            return None
+        parts = () if result is None else tuple(result) if isinstance(result, list | tuple) else (result,)
+        if not all(map(is_number, parts)):
+            raise wrong_shape(self.name, history, row, f"answered {told(result)}", _EXPECTED)
+        return parts
+
+    def _sweep(self, history: History, observed: dict[int, tuple[Any, ...]]) -> list[tuple[int, int]]:
+        events = [(history.invoke_index[row], row, False) for row in observed]
+        events += [(history.complete_index[row], row, True) for row in observed]
+        greatest: dict[int, int] = {}
+        floors: dict[int, int | None] = {}
+        wrong = []
+        for _, row, is_end in sorted(events):
+            who = self._session(history, row)
+            if not is_end:
+                floors[row] = greatest.get(who)
+                continue
+            before = floors[row]
+            if before is not None and observed[row] < observed[before]:
+                wrong.append((before, row))
+            if who not in greatest or observed[row] > observed[greatest[who]]:
+                greatest[who] = row
+        return wrong
+
+    def _session(self, history: History, row: int) -> int:
+        if self.scope == "global":
+            return 0
+        return history.process[row] if self.scope == "process" else history.worker[row]
