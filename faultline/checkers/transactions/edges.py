@@ -1,0 +1,111 @@
+"""Dependencies between transactions: their kinds, and a whole graph of them as arrays.
+
+The kinds are Adya's (*Weak Consistency*, MIT 1999, chapter 3), and two orders that clients can see:
+
+- `ww`: the target overwrote what the source wrote;
+- `wr`: the target read what the source wrote;
+- `rw`: the target overwrote what the source read (an *anti-dependency*: the source does not know of the target);
+- predicate `rw`: the target changed what a condition would have selected when the source asked it;
+- `process`: the same client ran the source before the target;
+- `realtime`: the source had completed before the target was invoked.
+
+A *hub* is an extra node without a transaction. When every one of many readers precedes every one of many writers, all
+pairs would be quadratically many edges; instead the readers point to a hub, and the hub to the writers by a `link`,
+which adds nothing to the kind of the step before it. Hubs never make a transaction its own predecessor (`add_hub`).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from faultline.checkers.transactions.columns import Integers
+
+__all__ = ["DependencyEdges", "EdgeKind", "EdgeList"]
+
+
+class EdgeKind(enum.IntFlag):
+    """Why one transaction must precede another. Flags, so that a set of kinds is one small integer."""
+
+    WW = 1
+    WR = 2
+    RW = 4
+    PREDICATE_RW = 8
+    PROCESS = 16
+    REALTIME = 32
+    LINK = 64
+
+
+@dataclass(frozen=True, slots=True)
+class DependencyEdges:
+    """A dependency graph: nodes below `transactions` are transactions, those from there on are hubs.
+
+    `reason` is a number by which whoever drew the edge can say why; for an edge to a hub it belongs to the reader,
+    for a link to the writer.
+    """
+
+    transactions: int
+    nodes: int
+    source: Integers
+    target: Integers
+    kind: Integers
+    reason: Integers
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+class EdgeList:
+    """Collects edges, single or by the array."""
+
+    def __init__(self, transactions: int) -> None:
+        self._transactions = transactions
+        self._nodes = transactions
+        self._parts: list[tuple[Integers, Integers, Integers, Integers]] = []
+        self._single: list[tuple[int, int, int, int]] = []
+
+    def add(self, source: int, target: int, kind: EdgeKind, reason: int) -> None:
+        """One edge; from a transaction to itself there is none."""
+        if source != target:
+            self._single.append((source, target, int(kind), reason))
+
+    def add_all(self, source: Integers, target: Integers, kind: EdgeKind, reason: Integers) -> None:
+        """Many edges of one kind; those from a transaction to itself are dropped."""
+        kept = source != target
+        kinds = np.full(int(kept.sum()), int(kind), dtype=np.int64)
+        self._parts.append((source[kept], target[kept], kinds, reason[kept]))
+
+    def add_hub(
+        self, readers: Sequence[tuple[int, int]], writers: Sequence[tuple[int, int]], kind: EdgeKind = EdgeKind.RW
+    ) -> None:
+        """Every reader precedes every writer but itself. Both are pairs of a transaction and the reason of its edge.
+
+        If exactly one transaction is on both sides it gets a hub of its own, without itself. Two of them do precede
+        each other, so that the way from one through the hub to itself is no more than the truth.
+        """
+        both = {reader for reader, _ in readers} & {writer for writer, _ in writers}
+        if len(readers) * len(writers) <= 4:
+            for reader, reason in readers:
+                for writer, _ in writers:
+                    self.add(reader, writer, kind, reason)
+        elif len(both) == 1:
+            self._hub([pair for pair in readers if pair[0] not in both], writers, kind)
+            alone = [pair for pair in readers if pair[0] in both][:1]
+            self._hub(alone, [pair for pair in writers if pair[0] not in both], kind)
+        else:
+            self._hub(readers, writers, kind)
+
+    def _hub(self, readers: Iterable[tuple[int, int]], writers: Iterable[tuple[int, int]], kind: EdgeKind) -> None:
+        hub = self._nodes
+        self._nodes += 1
+        self._single += [(reader, hub, int(kind), reason) for reader, reason in readers]
+        self._single += [(hub, writer, int(EdgeKind.LINK), reason) for writer, reason in writers]
+
+    def finish(self) -> DependencyEdges:
+        """The graph."""
+        single = np.array(self._single, dtype=np.int64).reshape(-1, 4)
+        columns = [np.concatenate([*(part[i] for part in self._parts), single[:, i]]) for i in range(4)]
+        return DependencyEdges(self._transactions, self._nodes, *columns)

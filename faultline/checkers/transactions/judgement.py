@@ -1,0 +1,217 @@
+"""From an inference to a verdict: search for cycles, name what was found, and hold it against the promised model.
+
+The promise decides. An anomaly that the model forbids is a finding and makes a violation; one that it allows is told
+too (`detail["allowed"]`), because a reader wants to know what the store does, but it does not fail the test. If the
+search had to give up on a shape that the model forbids, and nothing else was found, the verdict is *unknown*. A history
+in which no two transactions depend on each other has tested nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from faultline.checkers.transactions.anomalies import severity
+from faultline.checkers.transactions.columns import OK
+from faultline.checkers.transactions.component import Component, edge_lookup
+from faultline.checkers.transactions.components import suspect_components
+from faultline.checkers.transactions.cycles import Cycle, find_cycles
+from faultline.checkers.transactions.edges import DependencyEdges, EdgeKind
+from faultline.checkers.transactions.explain import cycle_detail, cycle_sentence, reasons_of, turned
+from faultline.checkers.transactions.inference import Inference
+from faultline.checkers.transactions.models import canonical, orders_for, ruled_out
+from faultline.checkers.transactions.observations import Observation
+from faultline.checkers.transactions.order import suspect_regions
+from faultline.checkers.transactions.pairs import observe_pairs
+from faultline.checkers.transactions.shapes import CycleShape, shapes_for
+from faultline.harness.history import History
+from faultline.harness.verdict import CheckResult, Finding, Verdict
+
+__all__ = ["DEFAULT_STEPS", "judge"]
+
+DEFAULT_STEPS = 2_000_000
+"""Edges that the search for shapes looks at in one component, unless told otherwise."""
+
+_ALL_COMPONENTS = 10
+"""All components together may cost this many times what one may."""
+
+_EXAMPLES = 8
+
+
+@dataclass(slots=True)
+class _Found:
+    cycles: dict[str, list[Cycle]] = field(default_factory=dict)
+    undecided: dict[str, int] = field(default_factory=dict)
+    components: list[int] = field(default_factory=list)
+    rounds: int = 0
+    cost: int = 0
+
+    def add(self, cycle: Cycle) -> None:
+        self.cycles.setdefault(cycle.name, []).append(cycle)
+
+
+def judge(history: History, inference: Inference, checker: str, model: str, steps: int = DEFAULT_STEPS) -> CheckResult:
+    """The verdict on whether `history` is what `model` promises. Raises UsageError for a model that is not known."""
+    promised = canonical(model)
+    found = _search(inference, promised, steps)
+    counts = {**inference.observations.counts, **{name: len(cycles) for name, cycles in found.cycles.items()}}
+    impossible = ruled_out(counts)
+    forbidden = {name for name in counts if _breaks(name, promised)}
+    findings = _findings(history, inference, found, checker)
+    verdict = _verdict(inference, found, promised, bool(forbidden))
+    return CheckResult(
+        checker=checker,
+        verdict=verdict,
+        sentence=_sentence(inference, found, verdict, promised, counts, findings),
+        findings=tuple(finding for finding in findings if finding.anomaly in forbidden),
+        detail={
+            "model": promised,
+            "transactions": len(inference.columns),
+            "edges": _edge_counts(inference.edges),
+            "anomalies": dict(sorted(counts.items())),
+            "not": list(impossible.weakest),
+            "also_not": list(impossible.also),
+            "allowed": [
+                {"anomaly": finding.anomaly, "sentence": finding.sentence, "operations": list(finding.operations)}
+                for finding in findings
+                if finding.anomaly not in forbidden
+            ],
+            "components": found.components[:_EXAMPLES],
+            "component_count": len(found.components),
+            "undecided": found.undecided,
+            "steps": found.cost,
+        },
+    )
+
+
+def _search(inference: Inference, model: str, steps: int) -> _Found:
+    process, realtime = orders_for(model)
+    columns, found = inference.columns, _Found()
+    edges = _with_process(inference) if process else inference.edges
+    regions = suspect_regions(columns, inference.edges if realtime else edges, realtime)
+    found.rounds = regions.rounds
+    components = suspect_components(columns, edges, regions, realtime)
+    if not components:
+        return found
+    found.components = sorted(map(len, components), reverse=True)
+    shapes, lookup = shapes_for(process, realtime), edge_lookup(edges)
+    for nodes in components:
+        component = Component(columns, lookup, nodes)
+        observe_pairs(component, columns, inference.observations)
+        _search_component(component, shapes, min(steps, steps * _ALL_COMPONENTS - found.cost), found)
+    return found
+
+
+def _search_component(component: Component, shapes: list[CycleShape], steps: int, found: _Found) -> None:
+    if steps <= 0:
+        for shape in shapes:
+            found.undecided[shape.name] = found.undecided.get(shape.name, 0) + 1
+        return
+    search = find_cycles(component, shapes, steps)
+    found.cost += search.cost
+    for cycle in search.cycles:
+        found.add(cycle)
+    for name in search.undecided:
+        found.undecided[name] = found.undecided.get(name, 0) + 1
+
+
+def _with_process(inference: Inference) -> DependencyEdges:
+    before, after = inference.columns.process_pairs()
+    edges = inference.edges
+    return DependencyEdges(
+        edges.transactions,
+        edges.nodes,
+        np.concatenate((edges.source, before)),
+        np.concatenate((edges.target, after)),
+        np.concatenate((edges.kind, np.full(len(before), int(EdgeKind.PROCESS)))),
+        np.concatenate((edges.reason, np.full(len(before), -1))),
+    )
+
+
+def _breaks(anomaly: str, model: str) -> bool:
+    impossible = ruled_out([anomaly])
+    return model in impossible.weakest or model in impossible.also
+
+
+def _findings(history: History, inference: Inference, found: _Found, checker: str) -> list[Finding]:
+    findings = [_observed(history, inference, example, checker) for example in inference.observations.examples]
+    for cycles in found.cycles.values():
+        shortest = sorted(cycles, key=lambda cycle: len(cycle.steps))[:_EXAMPLES]
+        findings += [_cyclic(history, inference, cycle, checker) for cycle in shortest]
+    return sorted(findings, key=lambda finding: severity(finding.anomaly))
+
+
+def _observed(history: History, inference: Inference, example: Observation, checker: str) -> Finding:
+    rows = tuple(sorted(int(inference.columns.rows[t]) for t in example.transactions))
+    return Finding(
+        checker=checker,
+        anomaly=example.anomaly,
+        sentence=example.sentence,
+        key=None if example.key is None else str(example.key),
+        operations=rows,
+        time_us=max(history.complete_us[row] for row in rows),
+        detail={
+            **example.detail,
+            "transactions": [
+                {
+                    "row": int(inference.columns.rows[t]),
+                    "process": int(inference.columns.process[t]),
+                    "operations": inference.columns.micro_operations(t),
+                }
+                for t in example.transactions
+            ],
+        },
+    )
+
+
+def _cyclic(history: History, inference: Inference, cycle: Cycle, checker: str) -> Finding:
+    steps = turned(inference.columns, cycle)
+    reasons = reasons_of(inference, steps)
+    rows = tuple(sorted(int(inference.columns.rows[step.source]) for step in steps))
+    keys = {str(reason.key) for reason in reasons if reason.key is not None}
+    return Finding(
+        checker=checker,
+        anomaly=cycle.name,
+        sentence=cycle_sentence(inference, cycle.name, steps, reasons),
+        key=min(keys) if len(keys) == 1 else None,
+        operations=rows,
+        time_us=max(history.complete_us[row] for row in rows),
+        detail=cycle_detail(inference, cycle, steps, reasons),
+    )
+
+
+def _verdict(inference: Inference, found: _Found, model: str, forbidden: bool) -> Verdict:
+    if forbidden:
+        return Verdict.VIOLATION
+    if any(_breaks(name, model) for name in found.undecided):
+        return Verdict.UNKNOWN
+    if not len(inference.edges) and not inference.observations.counts:
+        return Verdict.VACUOUS
+    return Verdict.PASS
+
+
+def _sentence(
+    inference: Inference, found: _Found, verdict: Verdict, model: str, counts: dict[str, int], findings: list[Finding]
+) -> str:
+    several = f"{len(inference.columns)} transactions"
+    committed = int((inference.columns.outcome == OK).sum())
+    if verdict is Verdict.VIOLATION:
+        worst = next(finding for finding in findings if _breaks(finding.anomaly, model))
+        return f"These {several} are not {model}. {worst.sentence}"
+    if verdict is Verdict.UNKNOWN:
+        return (
+            f"Whether these {several} are {model} was not decided within the budget: in a component of "
+            f"{found.components[0]} transactions {', '.join(found.undecided)} could not be ruled out."
+        )
+    if verdict is Verdict.VACUOUS:
+        return f"Nothing was tested: of {several} {committed} committed, and no two of them depended on each other."
+    allowed = f"; seen, and allowed by it: {', '.join(sorted(counts))}" if counts else ""
+    return f"Nothing in {several} ({committed} committed) contradicts {model}{allowed}."
+
+
+def _edge_counts(edges: DependencyEdges) -> dict[str, int]:
+    return {
+        name: int((edges.kind & int(kind) > 0).sum())
+        for name, kind in (("ww", EdgeKind.WW), ("wr", EdgeKind.WR), ("rw", EdgeKind.RW | EdgeKind.PREDICATE_RW))
+    } | {"hubs": edges.nodes - edges.transactions}
