@@ -48,11 +48,11 @@ def _faults() -> list[Entry]:
     from faultline.nemesis import NEMESES, PACKAGES
 
     packages = [
-        {"name": package.name, "summary": package.summary, "sort": "fault set", "kinds": list(package.kinds)}
+        {"name": package.name, "summary": f"Set: {package.summary}.", "sort": "fault set", "kinds": list(package.kinds)}
         for package in PACKAGES.values()
     ]
     kinds = [
-        {"name": kind, "summary": nemesis.summary, "sort": "fault", "needs": sorted(nemesis.needs)}
+        {"name": kind, "summary": f"Fault: {nemesis.summary}.", "sort": "fault", "needs": sorted(nemesis.needs)}
         for kind, nemesis in NEMESES.items()
     ]
     return packages + kinds

@@ -86,7 +86,7 @@ def effective_options(system: NodeSystem, asked: Mapping[str, str], mutants: Ite
     options = {name: description.default for name, description in system.options.items()}
     for mutant in mutants:
         if mutant not in system.mutants:
-            raise _unknown("planted bug", mutant, system.mutants, f"faultline list mutants --system {system.name}")
+            raise _unknown("planted bug", mutant, system.mutants, "faultline list mutants")
         for name, value in system.mutants[mutant].options.items():
             if asked.get(name, value) != value:
                 raise UsageError(
@@ -96,7 +96,7 @@ def effective_options(system: NodeSystem, asked: Mapping[str, str], mutants: Ite
             options[name] = value
     for name, value in asked.items():
         if name not in options:
-            raise _unknown("option", name, options, f"faultline list systems --json (system {system.name})")
+            raise _unknown("option", name, options, "faultline list systems --json")
         options[name] = _checked(system, name, value)
     return options
 
