@@ -182,6 +182,12 @@ CHECKERS: Mapping[str, CheckerDescription] = {
             "faultline.checkers.classic.clocks",
             "ClockChecker",
         ),
+        CheckerDescription(
+            "list-append",
+            "transactions of appends to lists and reads of them keep what their consistency model promises",
+            "faultline.checkers.transactions.checker",
+            "ListAppendChecker",
+        ),
     )
 }
 
