@@ -165,6 +165,12 @@ CHECKERS: Mapping[str, CheckerDescription] = {
             "LockChecker",
         ),
         CheckerDescription(
+            "log",
+            "a log with offsets loses, doubles and reorders nothing, and is polled in order",
+            "faultline.checkers.classic.log",
+            "LogChecker",
+        ),
+        CheckerDescription(
             "errors",
             "errors nobody expected, grouped by code",
             "faultline.checkers.classic.errors",
