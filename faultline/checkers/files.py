@@ -6,40 +6,62 @@ The format is found by content and the model by the functions of the history, un
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from faultline.checkers.importers import AUTO, FORMATS, format_of
-from faultline.checkers.judges import STEPS_MAX, judge, models
+from faultline.checkers.importers import AUTO, FORMATS, FormatDescription, format_of
+from faultline.checkers.judges import STEPS_MAX, Budget, is_per_key, judge, models
 from faultline.harness.errors import UsageError
 from faultline.harness.verdict import CheckResult, Verdict
 
 if TYPE_CHECKING:
     from faultline.checkers.importers.imported import ImportedHistory
 
-__all__ = ["AUTO", "FORMATS", "STEPS_MAX", "CheckedHistory", "check_file", "check_histories", "files_in", "models"]
+__all__ = [
+    "AUTO",
+    "FORMATS",
+    "LARGE_BYTES",
+    "STEPS_MAX",
+    "CheckedHistory",
+    "check_file",
+    "check_histories",
+    "files_in",
+    "models",
+]
+
+
+LARGE_BYTES = 128 << 20
+"""A file of more than this is split by key on disk, if its model allows; it would take some gigabytes of memory."""
+
+_SAMPLE_EVENTS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedHistory:
-    """A history, the model it was checked against, and what came of it. `label` is its path, with the part if any."""
+    """A history, the model it was checked against, and what came of it. `label` is its path, with the part if any.
+
+    Of a history that was split, `imported` holds the part with the first finding, and `numbers` says which of all
+    `operations` its rows are.
+    """
 
     label: str
     format_name: str
     model: str
     imported: ImportedHistory
     result: CheckResult
+    operations: int
+    numbers: Sequence[int] | None = None
 
 
-def check_file(path: Path | str, format_name: str = AUTO, model: str | None = None, **options: Any) -> CheckResult:
+def check_file(path: Path | str, format_name: str = AUTO, model: str | None = None, **settings: Any) -> CheckResult:
     """Check the one history in `path` under `model` (default: the one that its functions suggest).
 
-    `options` are those of `check_histories`. A file without operations is VACUOUS. Raises UsageError for unknown names,
-    and for what cannot be read or does not fit the model.
+    `settings` are those of `check_histories`. A file without operations is VACUOUS. Raises UsageError for unknown
+    names, and for what cannot be read or does not fit the model.
     """
-    return next(check_histories(Path(path), format_name, model, **options)).result
+    return next(check_histories(Path(path), format_name, model, **settings)).result
 
 
 def check_histories(
@@ -50,27 +72,70 @@ def check_histories(
     steps_max: int = STEPS_MAX,
     timeout_s: float | None = None,
     options: Mapping[str, Any] | None = None,
+    large_bytes: int = LARGE_BYTES,
 ) -> Iterator[CheckedHistory]:
     """Check the histories in one file, or in the folder of a run or campaign, one after another.
 
     The budget of linearizability is `steps_max` steps for each key, and `timeout_s` seconds for a history if given;
-    `options` go to the checker.
+    `options` go to the checker. A file of more than `large_bytes` is split by key where the model allows.
     """
     description = format_of(path, format_name)
+    check = _Check(description, model, Budget(steps_max, timeout_s), options or {})
+    large = check.in_parts(path, large_bytes) if path.is_file() and path.stat().st_size > large_bytes else None
+    if large is not None:
+        yield large
+        return
     for imported in description.read_all(path):
         label = f"{path}#{imported.part}" if imported.part else str(path)
-        chosen = model or imported.model
-        if not len(imported.history):
-            yield CheckedHistory(label, description.name, chosen or "", imported, _nothing_to_check(label))
-            continue
-        if chosen is None:
+        yield check.one(label, imported)
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """How histories are checked: everything but the history."""
+
+    description: FormatDescription
+    model: str | None
+    budget: Budget
+    options: Mapping[str, Any]
+
+    def one(self, label: str, imported: ImportedHistory) -> CheckedHistory:
+        """Check one history."""
+        operations = len(imported.history)
+        if operations == 0:
+            sentence = "It holds no operation, so there is nothing to check."
+            result = CheckResult(checker="import", verdict=Verdict.VACUOUS, sentence=sentence)
+            return CheckedHistory(label, self.description.name, self.model or "", imported, result, 0)
+        model = self.model or imported.model
+        if model is None:
             raise _no_model(label, imported)
-        checker = judge(chosen, steps_max=steps_max, timeout_s=timeout_s, clock=imported.clock, options=options)
+        checker = judge(model, imported.history, self.budget, clock=imported.clock, options=self.options)
         try:
             result = checker.check(imported.history)
         except UsageError as error:
             raise UsageError(f"{label}: {error.message}", error.next_step) from error
-        yield CheckedHistory(label, description.name, chosen, imported, result)
+        return CheckedHistory(label, self.description.name, model, imported, result, operations)
+
+    def in_parts(self, path: Path, large_bytes: int) -> CheckedHistory | None:
+        """Check a large history key by key; None when it has no keys, or its model looks at all of them at once."""
+        from faultline.checkers.importers.partition import PART_BYTES, partitioned
+        from faultline.checkers.importers.recording import imported as recorded
+        from faultline.checkers.merging import merged, renumbered
+
+        source = self.description.events(path)
+        sample = recorded(source, model=self.model, with_tuples=True, events_max=_SAMPLE_EVENTS)
+        if sample.model is None or not is_per_key(sample.model) or set(sample.history.key) <= {None}:
+            return None
+        shown: CheckedHistory | None = None
+        results, operations = [], 0
+        for part in partitioned(source, sample, min(PART_BYTES, large_bytes)):
+            checked = replace(self.one(str(path), part.imported), numbers=part.numbers)
+            results.append(renumbered(checked.result, part.numbers))
+            operations += len(part.numbers)
+            if shown is None or (checked.result.findings and not shown.result.findings):
+                shown = checked
+        assert shown is not None, "a large file has operations"
+        return replace(shown, result=merged(results), operations=operations)
 
 
 def files_in(folder: Path) -> Iterator[tuple[Path, bool]]:
@@ -90,11 +155,6 @@ def files_in(folder: Path) -> Iterator[tuple[Path, bool]]:
             yield from files_in(path)
         elif path.is_file():
             yield path, detect_format(path) is not None
-
-
-def _nothing_to_check(label: str) -> CheckResult:
-    sentence = f"{label} holds no operation, so there is nothing to check."
-    return CheckResult(checker="import", verdict=Verdict.VACUOUS, sentence=sentence)
 
 
 def _no_model(label: str, imported: ImportedHistory) -> UsageError:

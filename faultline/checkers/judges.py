@@ -1,27 +1,46 @@
 """Which checker judges a history under which model: what `--model` names.
 
-A model is one of three kinds. *Linearizability* models are objects that do one thing at a time (a register, a queue).
-*Consistency models* are promises about transactions (serializable, snapshot isolation). *Classic* ones are named after
-the checker that judges one workload by counting (bank, set-full). What a name means is looked up where it is defined,
-and only when it is asked for: a register is checked without importing anything about transactions.
+A model is one of three kinds, looked up in this order and only when it is asked for, so that a register is checked
+without importing anything about transactions:
+
+- *classic*: the name of a checker that judges one workload by counting, as Jepsen has it (bank, set, counter, …);
+- *linearizable*: an object that does one thing at a time (register, mutex, stack, …), also as `linearizable-NAME`,
+  because `set`, `queue` and `counter` are classic checkers too;
+- *transactional*: what a database promises (serializable, snapshot-isolation, …), for transactions of reads and appends
+  to lists or of reads and writes of registers, told by their micro-operations. `list-append` and `rw-register` are
+  strict serializability of such.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from faultline.checkers import CHECKERS, CheckerDescription
 from faultline.harness.errors import UsageError
 from faultline.harness.history import History
 from faultline.harness.verdict import CheckResult
 
-__all__ = ["STEPS_MAX", "HistoryChecker", "judge", "models"]
+__all__ = ["STEPS_MAX", "Budget", "HistoryChecker", "is_per_key", "judge", "models"]
 
 STEPS_MAX = 5_000_000
 """The default budget of one key: a person who checks one file waits longer than a campaign of thousands of runs."""
 
-_NEED_A_RUN = frozenset(("linearizability", "invariants", "availability", "vacuity"))
-"""Checkers that are no model: they judge a run of Faultline rather than a history, or take the model as an option."""
+_PREFIX = "linearizable-"
+_LIST_APPEND, _RW_REGISTER = "list-append", "rw-register"
+_WORKLOADS = (_LIST_APPEND, _RW_REGISTER)
+_NO_MODELS = frozenset(("linearizability", "invariants", "availability", "vacuity", "log-patterns", "clock"))
+"""Checkers that judge a run of Faultline rather than a history, or take the model as an option."""
+
+_PER_KEY = frozenset(("set", "set-full", "counter", "queue", "total-queue"))
+"""Classic checkers that judge one object for each key."""
+
+
+class Budget(NamedTuple):
+    """What a check may cost: steps of search for each key, and seconds for the whole history if given."""
+
+    steps_max: int = STEPS_MAX
+    timeout_s: float | None = None
 
 
 class HistoryChecker(Protocol):
@@ -35,36 +54,79 @@ class HistoryChecker(Protocol):
 
 def judge(
     model: str,
+    history: History,
+    budget: Budget | None = None,
     *,
-    steps_max: int = STEPS_MAX,
-    timeout_s: float | None = None,
     clock: str = "seconds",
     options: Mapping[str, Any] | None = None,
 ) -> HistoryChecker:
-    """The checker for the model called `model`. Raises UsageError for an unknown name and for options it has not."""
-    from faultline.checkers.linearizability.models import MODELS
-
-    if model in MODELS:
-        from faultline.checkers.linearizability.checker import LinearizabilityChecker
-
-        common = {"steps_max": steps_max, "timeout_s": timeout_s, "clock": clock}
-        return _made(LinearizabilityChecker, model, {"model": model, **common}, options)
+    """The checker of `model` for `history`. Raises UsageError for an unknown name and for options it has not."""
+    options, budget = options or {}, budget or Budget()
+    if model in CHECKERS and model not in _NO_MODELS:
+        return _made(model, CHECKERS[model], options)
+    name = model.removeprefix(_PREFIX)
+    if name in _linearizable():
+        common = {"model": name, "steps_max": budget.steps_max, "timeout_s": budget.timeout_s, "clock": clock}
+        return _made(model, CHECKERS["linearizability"], common | dict(options))
+    if model in _transactional():
+        return _made(model, _of_transactions(_workload(history)), {"model": model} | dict(options))
     raise _unknown(model)
+
+
+def is_per_key(model: str) -> bool:
+    """Whether the verdict on a history under `model` is that on each of its keys apart."""
+    return model in _PER_KEY or model.removeprefix(_PREFIX) in _linearizable()
 
 
 def models() -> dict[str, str]:
     """Every model that can be named, with one line about it."""
+    classic = {name: entry.summary for name, entry in CHECKERS.items() if name not in _NO_MODELS}
+    linearizable = {(_PREFIX + name if name in classic else name): text for name, text in _linearizable().items()}
+    return classic | linearizable | {name: f"transactions that are {name}" for name in _transactional()}
+
+
+def _linearizable() -> dict[str, str]:
     from faultline.checkers.linearizability.models import MODELS
 
     return {name: f"linearizable: {description.summary}" for name, description in MODELS.items()}
 
 
-def _made(make: Any, model: str, common: Mapping[str, Any], options: Mapping[str, Any] | None) -> HistoryChecker:
+def _transactional() -> tuple[str, ...]:
+    from faultline.checkers.transactions.models import ALIASES, STRONGER_THAN
+
+    weaker = {source.name for sources in STRONGER_THAN.values() for source in sources}
+    return tuple(dict.fromkeys((*STRONGER_THAN, *sorted(weaker), *ALIASES)))
+
+
+def _of_transactions(workload: str) -> CheckerDescription:
+    if workload not in CHECKERS:
+        raise UsageError(f"The checker of {workload} transactions is not installed.", "Install Faultline completely.")
+    return CHECKERS[workload]
+
+
+def _workload(history: History) -> str:
+    """The kind of the transactions, by the first micro-operation that tells; reads of lists alone are of lists."""
+    for value, result in zip(history.value, history.result):
+        for part in [*_micro_operations(value), *_micro_operations(result)]:
+            if part[0] == "append" or (part[0] == "r" and part[-1].__class__ is list):
+                return _LIST_APPEND
+            if part[0] == "w":
+                return _RW_REGISTER
+    return _LIST_APPEND
+
+
+def _micro_operations(value: Any) -> list[Any]:
+    if value.__class__ is not list:
+        return []
+    return [part for part in value if part.__class__ is list and len(part) > 1]
+
+
+def _made(model: str, make: Any, options: Mapping[str, Any]) -> HistoryChecker:
     try:
-        checker: HistoryChecker = make(**common, **(options or {}))
-    except TypeError as error:
+        checker: HistoryChecker = make(**options)
+    except (TypeError, AssertionError) as error:
         raise UsageError(
-            f"The checker of {model} cannot be set up with {', '.join(options or ())}: {error}.",
+            f"The checker of {model} cannot be set up with {', '.join(options) or 'no option'}: {error}.",
             "See docs/reference/checkers.md for its options.",
         ) from error
     return checker
@@ -73,6 +135,7 @@ def _made(make: Any, model: str, common: Mapping[str, Any], options: Mapping[str
 def _unknown(model: str) -> UsageError:
     import difflib
 
-    near = difflib.get_close_matches(model, list(models()), n=1)
+    known = models()
+    near = difflib.get_close_matches(model, list(known), n=1)
     hint = f"Did you mean {near[0]}? " if near else ""
-    return UsageError(f"There is no model called `{model}`.", f"{hint}Choose one of {', '.join(models())}.")
+    return UsageError(f"There is no model called `{model}`.", f"{hint}Choose one of {', '.join(known)}.")

@@ -111,7 +111,7 @@ def _show(checked: CheckedHistory, as_json: bool, explain: bool) -> None:
             "file": checked.label,
             "format": checked.format_name,
             "model": checked.model,
-            "operations": len(checked.imported.history),
+            "operations": checked.operations,
             "nemesis_events": checked.imported.nemesis_events,
         }
         click.echo(msgspec.json.encode(about | msgspec.to_builtins(result)).decode())

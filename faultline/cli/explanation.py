@@ -33,14 +33,23 @@ def explanation(checked: CheckedHistory) -> Iterator[str]:
 
 def _operations(checked: CheckedHistory, finding: Finding) -> Iterator[str]:
     history = checked.imported.history
-    rows = [row for row in dict.fromkeys(finding.operations) if row < len(history)]
+    rows = _rows(checked, finding)
     if not rows:
         return
-    yield f"  {finding.anomaly}, shown by {len(rows)} of {count(len(history), 'operation')}:"
+    yield f"  {finding.anomaly}, shown by {len(rows)} of {count(checked.operations, 'operation')}:"
     for number, row in enumerate(rows[:_OPERATIONS_MAX], start=1):
         yield f"  {number:>4}. {_moment(history, row, checked.imported.clock)}: {_operation(history, row)}"
     if len(rows) > _OPERATIONS_MAX:
         yield f"        … and {count(len(rows) - _OPERATIONS_MAX, 'more operation')}; --json shows all."
+
+
+def _rows(checked: CheckedHistory, finding: Finding) -> list[int]:
+    """The rows of a finding in the history at hand; none when it is of a part that is not."""
+    named = list(dict.fromkeys(finding.operations))
+    if checked.numbers is None:
+        return [row for row in named if row < len(checked.imported.history)]
+    place = {number: row for row, number in enumerate(checked.numbers)}
+    return [place[number] for number in named if number in place]
 
 
 def _moment(history: History, row: int, clock: str) -> str:

@@ -11,7 +11,7 @@ __all__ = ["detect_format", "is_history", "looks_like_json"]
 
 _LOOKED_AT = 1 << 16
 _COMMENTS = re.compile(rb"(?:[\s,]|;[^\n]*\n)*")
-_TRANSACTION = re.compile(rb':f\s+:txn\b|"f"\s*:\s*"txn"|[:"]value"?\s*:?\s*\[\s*\[\s*[:"]\w')
+_TRANSACTION = re.compile(rb':f\s+:txn\b|"f"\s*:\s*"txn"')
 _PATTERNS = (
     ("porcupine-kv", re.compile(rb"\{:process \d+, :type :\w+, :f :(?:get|put|append), :key ")),
     ("faultline", re.compile(rb'\{[^\n]*"time_us"\s*:')),

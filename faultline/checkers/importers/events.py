@@ -14,13 +14,17 @@ an invocation that has none, for clients that choose what they write when they w
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from faultline.harness.history import History
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome
 
-__all__ = ["EventError", "EventRecorder", "is_micro_operations"]
+__all__ = ["COLUMNS", "EventError", "EventRecorder", "is_micro_operations", "selected"]
+
+COLUMNS = tuple(name for name, column in vars(History()).items() if isinstance(column, list) and name != "faults")
+"""The names of the columns of a history."""
 
 _COMPLETIONS = frozenset(("ok", "fail", "info"))
 _INDEX_MAX = 1 << 60
@@ -40,6 +44,8 @@ class EventRecorder:
         self.events = 0
         self._open: dict[int, int] = {}
         self._has: dict[str, bool] = {}
+        self._numbers: list[int] = []
+        self._drained = 0
 
     def record(self, event: Any) -> None:
         """Take the next event. Raises EventError when it is none, or cannot be the next."""
@@ -59,6 +65,26 @@ class EventRecorder:
             self._complete(process, kind, event)
         else:
             raise EventError(f"the type of an event must be invoke, ok, fail or info, not {_shown(kind)}")
+
+    def drain(self) -> tuple[History, list[int]]:
+        """Take the operations that have completed out of the history, each with its number among all operations.
+
+        For histories that do not fit into memory; those that are still open stay.
+        """
+        history, numbers = self.history, self._numbers
+        numbers += range(self._drained + len(numbers), self._drained + len(history))
+        still_open = set(self._open.values())
+        done = [row for row in range(len(history)) if row not in still_open]
+        stay = sorted(still_open)
+        self.history = selected(history, stay)
+        self._numbers = [numbers[row] for row in stay]
+        self._drained += len(done)
+        self._open = dict(zip(sorted(self._open, key=self._open.__getitem__), range(len(stay))))
+        return selected(history, done), [numbers[row] for row in done]
+
+    def close(self) -> None:
+        """Let operations that are still open count as never completed: no more events come."""
+        self._open = {}
 
     def finish(self) -> bool:
         """Whether the history has times; otherwise its times are the numbers of the events."""
@@ -142,6 +168,16 @@ class EventRecorder:
         if index < self.history.next_index:
             raise EventError(f"index {index} comes after index {self.history.next_index - 1}; they must grow")
         self.history.next_index = index
+
+
+def selected(history: History, rows: Sequence[int]) -> History:
+    """A history of some rows of another, with their indices and times."""
+    selection = History()
+    selection.next_index = history.next_index
+    for name in COLUMNS:
+        column = getattr(history, name)
+        setattr(selection, name, [column[row] for row in rows])
+    return selection
 
 
 def is_micro_operations(value: Any) -> bool:

@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 
-from faultline.checkers.importers.events import EventError, EventRecorder
+from faultline.checkers.importers.events import EventError
 from faultline.checkers.importers.imported import ImportedHistory
-from faultline.checkers.importers.suggest import suggested_model
-from faultline.checkers.importers.text import malformed, numbered_lines
+from faultline.checkers.importers.recording import imported
+from faultline.checkers.importers.text import EventSource, Lines
 from faultline.harness.errors import UsageError
 
-__all__ = ["read", "read_all"]
+__all__ = ["events", "read", "read_all"]
 
 
 def read_all(path: Path) -> Iterator[ImportedHistory]:
@@ -33,25 +33,19 @@ def read_all(path: Path) -> Iterator[ImportedHistory]:
 
 def read(path: Path) -> ImportedHistory:
     """Read a history that `faultline run` wrote. A torn last line is dropped."""
-    recorder = EventRecorder()
-    torn: msgspec.DecodeError | None = None
-    place = 0
-    for number, line in numbered_lines(path):
-        if torn is not None:
-            raise malformed(path, place, f"not an event of a history ({torn})") from torn
-        place = number
-        try:
-            recorder.record(_event(line))
-        except msgspec.DecodeError as error:
-            torn = error
-        except EventError as error:
-            raise malformed(path, number, str(error)) from error
-    recorder.finish()
-    return ImportedHistory(recorder.history, suggested_model(recorder.history), "seconds", recorder.nemesis_events)
+    return imported(events(path), clock="seconds")
+
+
+def events(path: Path) -> EventSource:
+    """The events of `history.jsonl`."""
+    return Lines(path, _event, may_be_torn=True)
 
 
 def _event(line: str) -> Any:
-    event = msgspec.json.decode(line)
+    try:
+        event = msgspec.json.decode(line)
+    except msgspec.DecodeError as error:
+        raise ValueError(f"not an event of a history ({error})") from error
     if isinstance(event, dict) and not ("index" in event and "time_us" in event):
         raise EventError("not an event of a history: it has no index or no time_us")
     return event

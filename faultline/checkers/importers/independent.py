@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from faultline.checkers.importers.events import EventError
 from faultline.harness.history import History
 
 __all__ = ["KeyNames", "are_tuples", "split_tuples"]
@@ -29,9 +30,12 @@ def are_tuples(history: History) -> bool:
     return certain
 
 
-def split_tuples(history: History) -> None:
-    """Move the keys out of the values, in place."""
-    names = KeyNames()
+def split_tuples(history: History, names: KeyNames | None = None) -> None:
+    """Move the keys out of the values, in place. Raises EventError for a value that is no tuple."""
+    names = KeyNames() if names is None else names
+    for value, result in zip(history.value, history.result):
+        if not _is_pair(value) or not (result is None or (_is_pair(result) and result[0] == value[0])):
+            raise EventError(f"{value!r:.60} is no [key value] tuple, and those before it are")
     history.key = [names[value[0]] for value in history.value]
     history.value = [value[1] for value in history.value]
     history.result = [None if result is None else result[1] for result in history.result]

@@ -6,77 +6,61 @@ Transactions (`:f :txn`, or values that are lists of micro-operations) stay whol
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
-from faultline.checkers.importers.events import EventError, EventRecorder
 from faultline.checkers.importers.imported import ImportedHistory
-from faultline.checkers.importers.independent import are_tuples, split_tuples
-from faultline.checkers.importers.suggest import suggested_model
-from faultline.checkers.importers.text import EventReader, line_of_event, malformed, read_events
+from faultline.checkers.importers.recording import imported
+from faultline.checkers.importers.text import EventSource, FormReader, Forms
 from faultline.harness.errors import UsageError
 
-__all__ = ["finished", "read_edn", "read_elle", "read_json", "record_file"]
+__all__ = ["edn_events", "elle_events", "json_events", "read_edn", "read_elle", "read_json"]
 
 
 def read_edn(path: Path) -> ImportedHistory:
     """Read a history in EDN: maps one after another, or one vector or list of them."""
-    return finished(record_file(path, _edn_reader))
+    return imported(edn_events(path), with_tuples=True)
 
 
 def read_json(path: Path) -> ImportedHistory:
     """Read a history in JSON: an array of objects, or objects one after another."""
-    return finished(record_file(path, _json_reader))
+    return imported(json_events(path), with_tuples=True)
 
 
 def read_elle(path: Path) -> ImportedHistory:
     """Read a history of transactions, in EDN or JSON by its first character. Raises UsageError for other histories."""
-    from faultline.checkers.importers.detect import looks_like_json
-
-    imported = read_json(path) if looks_like_json(path) else read_edn(path)
-    for row, f in enumerate(imported.history.f):
+    read = imported(elle_events(path))
+    for row, f in enumerate(read.history.f):
         if f != "txn":
             raise UsageError(
                 f"{path}, operation {row + 1}: `{f}` is no transaction.", "Let --format auto find out what it is."
             )
-    return imported
+    return read
 
 
-def record_file(path: Path, new_reader: Callable[[], EventReader]) -> EventRecorder:
-    """Record the events of a file. Raises UsageError with the line of one that cannot be."""
-    recorder = EventRecorder()
-    try:
-        for event in read_events(path, new_reader):
-            recorder.record(event)
-    except EventError as error:
-        line = line_of_event(path, new_reader, recorder.events)
-        raise malformed(path, line, f"{error} (event {recorder.events})") from error
-    return recorder
+def edn_events(path: Path) -> EventSource:
+    """The events of a file in EDN."""
+    return Forms(path, _edn_reader)
 
 
-def finished(recorder: EventRecorder) -> ImportedHistory:
-    """The history that `recorder` has built, with keys moved out of tuples."""
-    history = recorder.history
-    has_times = recorder.finish()
-    from_tuples = are_tuples(history)
-    if from_tuples:
-        split_tuples(history)
-    return ImportedHistory(
-        history,
-        suggested_model(history),
-        "seconds" if has_times else "events",
-        recorder.nemesis_events,
-        "tuples" if from_tuples else "format",
-    )
+def json_events(path: Path) -> EventSource:
+    """The events of a file in JSON."""
+    return Forms(path, _json_reader)
 
 
-def _edn_reader() -> EventReader:
+def elle_events(path: Path) -> EventSource:
+    """The events of a file in EDN or JSON."""
+    from faultline.checkers.importers.detect import looks_like_json
+
+    return json_events(path) if looks_like_json(path) else edn_events(path)
+
+
+def _edn_reader() -> FormReader:
     from faultline.checkers.importers.edn import EdnReader
 
     return EdnReader(unwrap=True)
 
 
-def _json_reader() -> EventReader:
+def _json_reader() -> FormReader:
     from faultline.checkers.importers.json_stream import JsonReader
 
     return JsonReader()

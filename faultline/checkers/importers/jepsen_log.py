@@ -13,12 +13,13 @@ import re
 from pathlib import Path
 from typing import Any
 
-from faultline.checkers.importers.events import EventError, EventRecorder
+from faultline.checkers.importers.events import EventError
 from faultline.checkers.importers.imported import ImportedHistory
-from faultline.checkers.importers.text import malformed, numbered_lines
+from faultline.checkers.importers.recording import imported
+from faultline.checkers.importers.text import EventSource, Lines
 from faultline.harness.outcome import CAS_MISMATCH
 
-__all__ = ["read"]
+__all__ = ["events", "read"]
 
 _LINE = re.compile(r"^INFO\s+jepsen\.util - (\d{1,18})\s+:(invoke|ok|fail|info)\s+:(read|write|cas)\s+(.+?)\s*$")
 _PAIR = re.compile(r"^\[(-?\d{1,18}) (-?\d{1,18})\]$")
@@ -27,14 +28,12 @@ _INTEGER = re.compile(r"^-?\d{1,18}$")
 
 def read(path: Path) -> ImportedHistory:
     """Read one log; other lines than Jepsen's operations (nemesis, other loggers) are an error, as none are known."""
-    recorder = EventRecorder()
-    for number, line in numbered_lines(path):
-        try:
-            recorder.record(_event(line))
-        except EventError as error:
-            raise malformed(path, number, str(error)) from error
-    recorder.finish()
-    return ImportedHistory(recorder.history, "cas-register")
+    return imported(events(path), model="cas-register", clock="events")
+
+
+def events(path: Path) -> EventSource:
+    """The events of a log."""
+    return Lines(path, _event)
 
 
 def _event(line: str) -> dict[str, Any]:

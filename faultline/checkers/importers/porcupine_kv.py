@@ -13,11 +13,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-from faultline.checkers.importers.events import EventError, EventRecorder
+from faultline.checkers.importers.events import EventError
 from faultline.checkers.importers.imported import ImportedHistory
-from faultline.checkers.importers.text import malformed, numbered_lines
+from faultline.checkers.importers.recording import imported
+from faultline.checkers.importers.text import EventSource, Lines
 
-__all__ = ["read"]
+__all__ = ["events", "read"]
 
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _LINE = re.compile(
@@ -28,14 +29,12 @@ _LINE = re.compile(
 
 def read(path: Path) -> ImportedHistory:
     """Read one key-value history."""
-    recorder = EventRecorder()
-    for number, line in numbered_lines(path):
-        try:
-            recorder.record(_event(line))
-        except EventError as error:
-            raise malformed(path, number, str(error)) from error
-    recorder.finish()
-    return ImportedHistory(recorder.history, "kv")
+    return imported(events(path), model="kv", clock="events")
+
+
+def events(path: Path) -> EventSource:
+    """The events of a key-value history."""
+    return Lines(path, _event)
 
 
 def _event(line: str) -> dict[str, Any]:

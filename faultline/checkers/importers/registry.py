@@ -6,13 +6,14 @@ import importlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from faultline.checkers.importers.detect import detect_format
 from faultline.harness.errors import UsageError
 
 if TYPE_CHECKING:
     from faultline.checkers.importers.imported import ImportedHistory
+    from faultline.checkers.importers.text import EventSource
 
 __all__ = ["AUTO", "FORMATS", "FormatDescription", "format_named", "format_of"]
 
@@ -22,12 +23,16 @@ AUTO = "auto"
 
 @dataclass(frozen=True, slots=True)
 class FormatDescription:
-    """A format by name: one line about it, the models its histories are for, and the function that reads it."""
+    """A format by name: one line about it, the models its histories are for, and the functions that read it.
+
+    `reader` answers whole histories, `event_source` the events of a file one by one.
+    """
 
     name: str
     summary: str
     models: str
     reader: str
+    event_source: str
 
     def read(self, path: Path) -> ImportedHistory:
         """The history in `path`, which holds one. Raises UsageError for what cannot be read."""
@@ -35,10 +40,18 @@ class FormatDescription:
 
     def read_all(self, path: Path) -> Iterator[ImportedHistory]:
         """All histories in `path`; more than one only for the folder of a campaign."""
-        module_name, _, function = self.reader.partition(":")
-        read = getattr(importlib.import_module(f"faultline.checkers.importers.{module_name}"), function)
-        found = read(path)
-        return found if function == "read_all" else iter((found,))
+        found = _imported(self.reader)(path)
+        return found if self.reader.endswith(":read_all") else iter((found,))
+
+    def events(self, path: Path) -> EventSource:
+        """The events of the file `path`, without keeping them."""
+        source: EventSource = _imported(self.event_source)(path)
+        return source
+
+
+def _imported(name: str) -> Any:
+    module_name, _, function = name.partition(":")
+    return getattr(importlib.import_module(f"faultline.checkers.importers.{module_name}"), function)
 
 
 _BY_FUNCTIONS = "by its functions"
@@ -51,18 +64,34 @@ FORMATS: Mapping[str, FormatDescription] = {
             "history.jsonl, the folder of a run, the histories/part-*.parquet of a campaign",
             _BY_FUNCTIONS,
             "faultline_history:read_all",
+            "faultline_history:events",
         ),
-        FormatDescription("jepsen-edn", "history.edn of Jepsen and Knossos", _BY_FUNCTIONS, "jepsen:read_edn"),
-        FormatDescription("jepsen-json", "the same in JSON, as elle-cli reads it", _BY_FUNCTIONS, "jepsen:read_json"),
+        FormatDescription(
+            "jepsen-edn", "history.edn of Jepsen and Knossos", _BY_FUNCTIONS, "jepsen:read_edn", "jepsen:edn_events"
+        ),
+        FormatDescription(
+            "jepsen-json",
+            "the same in JSON, as elle-cli reads it",
+            _BY_FUNCTIONS,
+            "jepsen:read_json",
+            "jepsen:json_events",
+        ),
         FormatDescription(
             "elle",
             "transactions of Elle in EDN or JSON: list-append, rw-register",
             "strict-serializable",
             "jepsen:read_elle",
+            "jepsen:elle_events",
         ),
-        FormatDescription("jepsen-log", "logs of Jepsen's etcd register test", "cas-register", "jepsen_log:read"),
-        FormatDescription("porcupine-kv", "Porcupine's key-value test data", "kv", "porcupine_kv:read"),
-        FormatDescription("porcupine", "either of the two above, by content", "as above", "porcupine:read"),
+        FormatDescription(
+            "jepsen-log", "logs of Jepsen's etcd register test", "cas-register", "jepsen_log:read", "jepsen_log:events"
+        ),
+        FormatDescription(
+            "porcupine-kv", "Porcupine's key-value test data", "kv", "porcupine_kv:read", "porcupine_kv:events"
+        ),
+        FormatDescription(
+            "porcupine", "either of the two above, by content", "as above", "porcupine:read", "porcupine:events"
+        ),
     )
 }
 

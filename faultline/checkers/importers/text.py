@@ -1,7 +1,7 @@
 """Reading text files piece by piece, and finding the line of an error afterwards.
 
-A file is decoded as UTF-8 in pieces of a megabyte. Readers count events, not lines, because that is faster; only when
-an event has to be refused is the file read again, line by line, up to that event.
+A file is decoded as UTF-8 in pieces of a megabyte, so that it need not fit into memory. Readers of forms count events,
+not lines, because that is faster; only when an event has to be refused is the file read again, line by line.
 """
 
 from __future__ import annotations
@@ -10,14 +10,27 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
+from faultline.checkers.importers.events import EventError
 from faultline.harness.errors import UsageError
 
-__all__ = ["EventReader", "line_of_event", "malformed", "numbered_lines", "read_events", "unreadable"]
+__all__ = ["EventSource", "FormReader", "Forms", "Lines", "malformed", "numbered_lines", "unreadable"]
 
 _PIECE = 1 << 20
 
 
-class EventReader(Protocol):
+class EventSource(Protocol):
+    """The events of a file, in order."""
+
+    path: Path
+
+    def __iter__(self) -> Iterator[Any]:
+        """The events from the beginning. Raises UsageError with the line of what cannot be read."""
+
+    def line_of(self, number: int) -> int:
+        """The line on which event `number`, counted from 1, the last that was given, ends."""
+
+
+class FormReader(Protocol):
     """What turns text into events, piece by piece; raises ValueError with the cause."""
 
     def feed(self, text: str) -> list[Any]:
@@ -27,56 +40,93 @@ class EventReader(Protocol):
         """The events that are complete because no more text comes."""
 
 
-def read_events(path: Path, new_reader: Callable[[], EventReader]) -> Iterator[Any]:
-    """The events in a file, in order. Raises UsageError with the line of what cannot be read."""
-    reader = new_reader()
-    try:
-        for piece in _pieces(path):
-            yield from reader.feed(piece)
-        yield from reader.finish()
-    except ValueError as error:
-        raise malformed(path, _line_of_error(path, new_reader), str(error)) from error
+class Forms:
+    """Events that may stand anywhere in the text, as the reader that `new_reader` makes finds them."""
 
+    def __init__(self, path: Path, new_reader: Callable[[], FormReader]) -> None:
+        self.path = path
+        self._new_reader = new_reader
 
-def line_of_event(path: Path, new_reader: Callable[[], EventReader], number: int) -> int:
-    """The line on which event `number`, counted from 1, ends."""
-    reader, seen, line = new_reader(), 0, 0
-    for text in _lines(path):
-        line += 1
-        seen += len(reader.feed(text))
-        if seen >= number:
-            break
-    return line
+    def __iter__(self) -> Iterator[Any]:
+        reader = self._new_reader()
+        try:
+            for piece in _pieces(self.path):
+                yield from reader.feed(piece)
+            yield from reader.finish()
+        except ValueError as error:
+            raise malformed(self.path, self._line_of_error(), str(error)) from error
 
-
-def _line_of_error(path: Path, new_reader: Callable[[], EventReader]) -> int:
-    reader, line = new_reader(), 0
-    try:
-        for text in _lines(path):
+    def line_of(self, number: int) -> int:
+        """Read up to the event again, line by line."""
+        reader, seen, line = self._new_reader(), 0, 0
+        for text in _lines(self.path):
             line += 1
-            reader.feed(text)
-    except ValueError:
+            seen += len(reader.feed(text))
+            if seen >= number:
+                break
         return line
-    return max(line, 1)
+
+    def _line_of_error(self) -> int:
+        reader, line = self._new_reader(), 0
+        try:
+            for text in _lines(self.path):
+                line += 1
+                reader.feed(text)
+        except ValueError:
+            return line
+        return max(line, 1)
+
+
+class Lines:
+    """Events of one line each; `parse` makes an event of a line, or raises ValueError with the cause.
+
+    With `may_be_torn`, a last line that cannot be parsed is dropped, unless it is whole and an EventError says what is
+    wrong with it.
+    """
+
+    def __init__(self, path: Path, parse: Callable[[str], Any], *, may_be_torn: bool = False) -> None:
+        self.path = path
+        self._parse = parse
+        self._may_be_torn = may_be_torn
+        self._line = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        torn: ValueError | None = None
+        for number, text in numbered_lines(self.path):
+            if torn is not None:
+                raise malformed(self.path, self._line, str(torn)) from torn
+            self._line = number
+            try:
+                event = self._parse(text)
+            except ValueError as error:
+                if not self._may_be_torn or isinstance(error, EventError):
+                    raise malformed(self.path, number, str(error)) from error
+                torn = error
+            else:
+                yield event
+
+    def line_of(self, number: int) -> int:
+        """The line that was read last."""
+        return self._line
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines of a file that are not blank, with their numbers from 1."""
-    return ((number, line) for number, line in enumerate(_lines(path), start=1) if line.strip())
+    return ((number, line) for number, line in enumerate(_lines(path), start=1) if not line.isspace())
 
 
 def _pieces(path: Path) -> Iterator[str]:
-    with _opened(path) as file:
+    with _Opened(path) as file:
         while piece := file.read(_PIECE):
             yield piece
 
 
 def _lines(path: Path) -> Iterator[str]:
-    with _opened(path) as file:
+    with _Opened(path) as file:
         yield from file
 
 
-class _opened:
+class _Opened:
     """A text file whose errors are UsageErrors, whenever they come."""
 
     def __init__(self, path: Path) -> None:

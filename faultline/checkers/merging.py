@@ -1,0 +1,55 @@
+"""One result from those of parts of a history that were checked apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from faultline.harness.verdict import CheckResult, Finding, merge
+
+__all__ = ["FINDINGS_MAX", "merged", "renumbered"]
+
+FINDINGS_MAX = 5
+"""How many findings are kept of all parts together."""
+
+
+def renumbered(result: CheckResult, numbers: Sequence[int]) -> CheckResult:
+    """A result whose findings name operations by their numbers in the whole history."""
+    findings = tuple(_renumbered_finding(finding, numbers) for finding in result.findings)
+    return msgspec.structs.replace(result, findings=findings)
+
+
+def _renumbered_finding(finding: Finding, numbers: Sequence[int]) -> Finding:
+    return msgspec.structs.replace(finding, operations=tuple(numbers[row] for row in finding.operations))
+
+
+def merged(results: Sequence[CheckResult]) -> CheckResult:
+    """The worst verdict with its sentence, the first findings of all parts, and the sums of their figures."""
+    verdict = merge(result.verdict for result in results)
+    worst = next(result for result in results if result.verdict is verdict)
+    findings = [finding for result in results for finding in result.findings]
+    about = f" Checked by key in {len(results)} parts." if len(results) > 1 else ""
+    return CheckResult(
+        checker=worst.checker,
+        verdict=verdict,
+        sentence=worst.sentence + about,
+        findings=tuple(findings[:FINDINGS_MAX]),
+        detail=_summed([result.detail for result in results]) | {"parts": len(results)},
+    )
+
+
+def _summed(details: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Numbers added, tables joined, and of everything else the first."""
+    total: dict[str, Any] = {}
+    for detail in details:
+        for name, value in detail.items():
+            known = total.get(name)
+            if isinstance(known, bool) or known.__class__ is not value.__class__:
+                total.setdefault(name, value)
+            elif isinstance(value, int | float):
+                total[name] = known + value
+            elif isinstance(value, dict):
+                total[name] = known | value
+    return total
