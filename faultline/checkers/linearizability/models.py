@@ -6,7 +6,7 @@
 | `cas-register` | read, write, cas  | the same, with compare-and-set         |
 | `kv`           | get, put, append  | one string per key, empty at first     |
 
-All of them are checked key by key.
+All of them are checked key by key. Sets, queues, stacks, locks and counters stand in `data_types`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from faultline.checkers.linearizability.data_types import MODEL_FACTORIES
 from faultline.checkers.linearizability.operations import (
     AVOID,
     BEGINNING,
@@ -26,7 +27,16 @@ from faultline.checkers.linearizability.operations import (
 from faultline.checkers.porcupine import PENDING, Model, Operation
 from faultline.harness.errors import UsageError
 
-__all__ = ["KV_MODEL", "MODELS", "KvInput", "ModelDescription", "model_named", "referee_operations", "register_model"]
+__all__ = [
+    "KV_MODEL",
+    "MODELS",
+    "MODEL_FACTORIES",
+    "KvInput",
+    "ModelDescription",
+    "model_named",
+    "referee_operations",
+    "register_model",
+]
 
 Input = TypeVar("Input")
 Output = TypeVar("Output")
@@ -112,6 +122,7 @@ MODELS: dict[str, ModelDescription] = {
         ),
         ModelDescription("register", frozenset(("read", "write")), "a register that is read and written, per key"),
         ModelDescription("kv", frozenset(("get", "put", "append")), "a string, put or appended to, per key"),
+        *(ModelDescription(each.name, each.functions, f"{each.summary}, per key") for each in MODEL_FACTORIES.values()),
     )
 }
 

@@ -1,0 +1,299 @@
+"""The slot search for any model: a linearization of one part of a history, or the proof that there is none.
+
+As in `search`, which does the same for registers, a configuration does not grow with the history. It is the *rank* of
+the next operation that must return, which of the operations open at that moment are linearized already (a bit for each
+open *slot*), the number of the state, and which pending operations were used up. What a register search knows about
+its operations is here learnt from the model, or told by its author through hooks:
+
+- of equal open operations only the one that returns first is tried, of equal pending ones the one called first;
+- an operation that changes nothing is linearized as soon as it is legal. Which operations these are says the hook
+  `readonly`. Without it, whatever never changed a state so far is guessed to be such; a linearization found that way is
+  as good as any, and when none is found the search runs again without guessing;
+- a pending operation that would change nothing is not used; and a configuration is hopeless when the same one was
+  visited with fewer pending operations used up;
+- when the next operation to return is illegal and the hook `can_reach` says that nothing open can help, turn back;
+- states that the hook `dead` calls dead are one state.
+
+(Wing & Gong 1993; Lowe 2017, just-in-time linearization; the configuration is that of Lee & Mathur's `fptlin`.)
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import Any, Generic, TypeVar
+
+from faultline.checkers.linearizability.generic_tables import ILLEGAL, Machine, OperationClasses
+from faultline.checkers.porcupine.model import PENDING, CheckResult, Model, NondeterministicModel, Operation
+from faultline.checkers.porcupine.search import Budget
+
+__all__ = ["NO_HOOKS", "GenericResult", "Hooks", "search_generic"]
+
+State = TypeVar("State")
+Input = TypeVar("Input")
+Output = TypeVar("Output")
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks(Generic[State, Input, Output]):
+    """What the author of a model may tell the search; each may be left out.
+
+    `readonly(input, output)`: in every state in which this operation is legal it leaves the state as it is.
+    `dead(state)`: the operations of this history cannot tell this state from any other dead one, now or ever.
+    `can_reach(state, operation, available)`: False only when no sequence of `available` operations (each at most once)
+    leads from `state`, where `operation` is illegal, to one where it is legal.
+    """
+
+    readonly: Callable[[Input, Output], bool] | None = None
+    dead: Callable[[State], bool] | None = None
+    can_reach: Callable[[State, Operation[Input, Output], Sequence[Operation[Input, Output]]], bool] | None = None
+
+
+NO_HOOKS: Hooks[Any, Any, Any] = Hooks()
+"""Nothing is known of the model but its step function."""
+
+
+@dataclass(frozen=True, slots=True)
+class GenericResult:
+    """`order`: positions of the linearization found, else of the longest; `furthest`: completed operations, in order of
+    return, that can be placed before one cannot; `steps`: configurations visited."""
+
+    result: CheckResult
+    order: tuple[int, ...]
+    furthest: int
+    steps: int
+
+
+_Slot = tuple[int, int, int, int]
+"""An open operation within a window: its bit, class and position, and the bits of equal ones that return earlier."""
+
+
+@dataclass(slots=True)
+class _PendingClass:
+    """Equal pending operations in order of call; they own `len(positions)` bits of the used set from `offset` on."""
+
+    class_: int
+    offset: int
+    positions: list[int] = field(default_factory=list)
+    calls: list[float] = field(default_factory=list)
+
+    def next_unused(self, used: int, return_: float) -> int | None:
+        """Which of them is to be used next before `return_`; None when all that were called are used up."""
+        count = (used >> self.offset & ((1 << len(self.positions)) - 1)).bit_count()
+        return count if count < len(self.positions) and self.calls[count] <= return_ else None
+
+
+class _Problem(Generic[State, Input, Output]):
+    """One part, prepared: who is open when each completed operation returns, and the pending operations by class."""
+
+    def __init__(
+        self,
+        model: Model[State, Input, Output] | NondeterministicModel[State, Input, Output],
+        operations: Sequence[Operation[Input, Output]],
+        hooks: Hooks[State, Input, Output],
+    ) -> None:
+        self.operations = operations
+        self.classes: OperationClasses[Input, Output] = OperationClasses()
+        self.class_of = [self.classes.number(operation) for operation in operations]
+        self.machine = Machine(model, self.classes, hooks.dead)
+        self.completed = [position for position, operation in enumerate(operations) if operation.return_ != PENDING]
+        self.completed.sort(key=lambda position: operations[position].return_)
+        self.returns = [operations[position].return_ for position in self.completed]
+        self.windows = self._windows()
+        self.pending = self._pending()
+
+    def _windows(self) -> list[tuple[_Slot, ...]]:
+        """For each rank the open operations, in order of return; the first is the one that must be linearized."""
+        calls = sorted(range(len(self.completed)), key=lambda rank: self.operations[self.completed[rank]].call)
+        windows: list[tuple[_Slot, ...]] = []
+        free: list[int] = []
+        open_: list[tuple[int, _Slot]] = []
+        position, slots = 0, 0
+        for return_ in self.returns:
+            while position < len(calls) and self.operations[self.completed[calls[position]]].call <= return_:
+                if free:
+                    slot = heappop(free)
+                else:
+                    slot, slots = slots, slots + 1
+                operation = self.completed[calls[position]]
+                insort(open_, (calls[position], (1 << slot, self.class_of[operation], operation, 0)))
+                position += 1
+            windows.append(_window([slot for _, slot in open_]))
+            heappush(free, open_.pop(0)[1][0].bit_length() - 1)
+        return windows
+
+    def _pending(self) -> list[_PendingClass]:
+        by_class: dict[int, list[int]] = {}
+        for position, operation in enumerate(self.operations):
+            if operation.return_ == PENDING:
+                by_class.setdefault(self.class_of[position], []).append(position)
+        groups, offset = [], 0
+        for class_, positions in by_class.items():
+            positions.sort(key=lambda position: self.operations[position].call)
+            calls: list[float] = [self.operations[position].call for position in positions]
+            groups.append(_PendingClass(class_, offset, positions, calls))
+            offset += len(positions)
+        return groups
+
+
+def _window(slots: list[_Slot]) -> tuple[_Slot, ...]:
+    """The slots, in order of return, with their twins."""
+    earlier: dict[int, int] = {}
+    for number, (bit, class_, position, _) in enumerate(slots):
+        if class_ in earlier:
+            slots[number] = (bit, class_, position, earlier[class_])
+        earlier[class_] = earlier.get(class_, 0) | bit
+    return tuple(slots)
+
+
+def search_generic(
+    model: Model[State, Input, Output] | NondeterministicModel[State, Input, Output],
+    operations: Sequence[Operation[Input, Output]],
+    budget: Budget,
+    hooks: Hooks[State, Input, Output] = NO_HOOKS,
+) -> GenericResult:
+    """Look for a linearization of `operations`, all of one part. Raises TooManyComparisons for states without hash."""
+    problem = _Problem(model, operations, hooks)
+    readonly = hooks.readonly
+    if readonly is not None:
+        known = [readonly(given, answer) for given, answer in problem.classes.pairs]
+        return _Search(problem, hooks, known, False).run(budget, 0)
+    guess = _Search(problem, hooks, [True] * len(problem.classes.pairs), True)
+    found = guess.run(budget, 0)
+    if found.result is not CheckResult.ILLEGAL or not guess.has_guessed:
+        return found
+    return _Search(problem, hooks, [False] * len(problem.classes.pairs), False).run(budget, found.steps)
+
+
+class _Search(Generic[State, Input, Output]):
+    """One depth-first walk over the configurations of a problem."""
+
+    def __init__(
+        self,
+        problem: _Problem[State, Input, Output],
+        hooks: Hooks[State, Input, Output],
+        readonly: list[bool],
+        is_guessing: bool,
+    ) -> None:
+        self.problem, self.readonly, self.is_guessing = problem, readonly, is_guessing
+        self.has_guessed = False
+        self._rows, self._next_state = problem.machine.rows, problem.machine.next_state
+        self._can_reach = hooks.can_reach
+        self._visited: dict[tuple[int, int, int], list[int]] = {}
+
+    def run(self, budget: Budget, steps: int) -> GenericResult:
+        """Walk until a linearization is found, all is visited, or the budget, of which `steps` are gone, ends."""
+        windows, size = self.problem.windows, len(self.problem.windows)
+        rank, linearized, state, used = 0, 0, self.problem.machine.initial, 0
+        path: list[int] = []
+        longest: tuple[int, tuple[int, ...]] = (-1, ())
+        frames: list[list[int]] = []
+        while True:
+            while rank < size and linearized & windows[rank][0][0]:
+                linearized ^= windows[rank][0][0]
+                rank += 1
+            if rank == size:
+                return GenericResult(CheckResult.OK, tuple(path), size, steps)
+            if budget.is_spent(steps):
+                longest = max(longest, (rank, tuple(path)))
+                return GenericResult(CheckResult.UNKNOWN, longest[1], longest[0], steps)
+            steps += 1
+            linearized = self._observe(windows[rank], linearized, state, path)
+            if linearized & windows[rank][0][0]:
+                continue
+            if rank > longest[0]:
+                longest = (rank, tuple(path))
+            if self._is_new(rank, linearized, state, used) and self._has_hope(rank, linearized, state, used):
+                frames.append([rank, linearized, state, used, len(path), 0])
+            while True:
+                if not frames:
+                    return GenericResult(CheckResult.ILLEGAL, longest[1], longest[0], steps)
+                rank, linearized, state, used, length, _ = frames[-1]
+                del path[length:]
+                choice = self._choice(frames[-1])
+                if choice is not None:
+                    break
+                frames.pop()
+            bit, state, position, use = choice
+            linearized, used = linearized | bit, used | use
+            path.append(position)
+
+    def _observe(self, window: tuple[_Slot, ...], linearized: int, state: int, path: list[int]) -> int:
+        """Linearize every open operation that changes nothing and is legal; answers the new bits."""
+        row, readonly = self._rows[state], self.readonly
+        for bit, class_, position, _ in window:
+            if not readonly[class_] or linearized & bit:
+                continue
+            reached = row.get(class_)
+            if reached is None:
+                reached = self._next_state(state, class_)
+            if reached == state:
+                linearized |= bit
+                path.append(position)
+                self.has_guessed = self.has_guessed or self.is_guessing
+            elif reached != ILLEGAL and self.is_guessing:
+                readonly[class_] = False
+        return linearized
+
+    def _is_new(self, rank: int, linearized: int, state: int, used: int) -> bool:
+        """Remember a configuration; False when it was visited with no more pending operations used up."""
+        before = self._visited.setdefault((rank, linearized, state), [])
+        for explored in before:
+            if explored & used == explored:
+                return False
+        before.append(used)
+        return True
+
+    def _has_hope(self, rank: int, linearized: int, state: int, used: int) -> bool:
+        """Whether the next operation to return is legal now or, as far as the hook knows, may become so."""
+        if self._can_reach is None:
+            return True
+        problem = self.problem
+        _, class_, first, _ = problem.windows[rank][0]
+        reached = self._rows[state].get(class_)
+        if (self._next_state(state, class_) if reached is None else reached) != ILLEGAL:
+            return True
+        positions = [position for bit, _, position, _ in problem.windows[rank][1:] if not linearized & bit]
+        for group in problem.pending:
+            start = (used >> group.offset & ((1 << len(group.positions)) - 1)).bit_count()
+            called = [p for p, call in zip(group.positions, group.calls, strict=True) if call <= problem.returns[rank]]
+            positions += called[start:]
+        available = [problem.operations[position] for position in positions]
+        return self._can_reach(problem.machine.value(state), problem.operations[first], available)
+
+    def _choice(self, frame: list[int]) -> tuple[int, int, int, int] | None:
+        """The next operation to linearize in a configuration: (its bit, next state, position, bit of the used set)."""
+        rank, linearized, state, _, _, index = frame
+        window = self.problem.windows[rank]
+        row = self._rows[state]
+        while index < len(window):
+            bit, class_, position, twins = window[index]
+            index += 1
+            if linearized & bit or twins & ~linearized:
+                continue
+            reached = row.get(class_)
+            if reached is None:
+                reached = self._next_state(state, class_)
+            if reached != ILLEGAL:
+                frame[5] = index
+                return bit, reached, position, 0
+        return self._pending_choice(frame, index) if self.problem.pending else None
+
+    def _pending_choice(self, frame: list[int], index: int) -> tuple[int, int, int, int] | None:
+        rank, _, state, used, _, _ = frame
+        pending, first = self.problem.pending, len(self.problem.windows[rank])
+        for number in range(index - first, len(pending)):
+            group = pending[number]
+            unused = group.next_unused(used, self.problem.returns[rank])
+            if unused is None:
+                continue
+            reached = self._rows[state].get(group.class_)
+            if reached is None:
+                reached = self._next_state(state, group.class_)
+            if reached not in (ILLEGAL, state):
+                frame[5] = first + number + 1
+                return 0, reached, group.positions[unused], 1 << (group.offset + unused)
+        frame[5] = first + len(pending)
+        return None

@@ -1,0 +1,217 @@
+"""A near-linear monitor for counters to which everybody adds the same amount.
+
+After v additions the counter shows v times the amount, whoever they came from. So a read of v says when the v-th
+addition had happened (before it returned) and when the next had not (until it was called): each *place* in the order of
+additions gets a window of time, and later places have later windows. The additions have windows of their own, from
+call to return. The history is linearizable when every place up to the highest read and every completed addition can be
+paired with overlapping windows: two that cross can be exchanged, because the windows of places are in order. Pairing in
+order of the earliest deadline, each when it can wait no longer, finds such a pairing when there is one.
+
+Additions of different amounts: a read must lie between what had certainly been added before and what may have been
+added by its end. Outside of that the history is illegal; inside, the search decides, since finding out which additions
+make up a sum is hard (subset sum).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+from faultline.checkers.linearizability.data_types import UNKNOWN, Call
+from faultline.checkers.linearizability.monitors.result import MonitorResult, hand_over, illegal, legal
+from faultline.checkers.porcupine.model import PENDING, Operation
+
+__all__ = ["monitor_counter"]
+
+
+def monitor_counter(operations: Sequence[Operation[Call, Any]]) -> MonitorResult:
+    """Decide a history of add and read."""
+    adds = [position for position, operation in enumerate(operations) if operation.input[0] == "add"]
+    reads = [position for position, operation in enumerate(operations) if operation.input[0] == "read"]
+    reads = [position for position in reads if operations[position].return_ != PENDING]
+    if any(operations[position].output is UNKNOWN for position in reads):
+        return hand_over("a read that returned has no known answer")
+    if not all(_is_number(operations[position].input[1]) for position in adds):
+        return hand_over("something else than an integer is added")
+    wrong = next((position for position in reads if not _is_number(operations[position].output)), None)
+    if wrong is not None:
+        return illegal([wrong], f"a read saw {operations[wrong].output!r}, which is no integer")
+    impossible = _out_of_bounds(operations, adds, reads)
+    if impossible is not None:
+        return impossible
+    amounts = {operations[position].input[1] for position in adds} - {0}
+    if len(amounts) > 1:
+        return hand_over("different amounts are added, so a sum does not tell how many additions it is made of")
+    nothing = [position for position in adds if operations[position].input[1] == 0]
+    real = [position for position in adds if operations[position].input[1] != 0]
+    return _paired(operations, real, reads, nothing, _amount(amounts))
+
+
+def _amount(amounts: set[Any]) -> int:
+    return max(amounts, default=1)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int)
+
+
+def _out_of_bounds(
+    operations: Sequence[Operation[Call, Any]], adds: Sequence[int], reads: Sequence[int]
+) -> MonitorResult | None:
+    """A read outside of what additions that must, and additions that may, have happened can make up."""
+    must = _Sums([(operations[position].return_, operations[position].input[1]) for position in adds])
+    may = _Sums([(operations[position].call, operations[position].input[1]) for position in adds])
+    for read in reads:
+        seen = operations[read].output
+        done_up, done_down = must.before(operations[read].call)
+        begun_up, begun_down = may.until(operations[read].return_)
+        if not done_up + begun_down <= seen <= begun_up + done_down:
+            core = [position for position in adds if operations[position].call <= operations[read].return_]
+            bounds = f"{done_up + begun_down} and {begun_up + done_down}"
+            return illegal([read, *core], f"a read saw {seen}, and the counter was between {bounds}")
+    return None
+
+
+class _Sums:
+    """Sums of what is added by a time, increases and decreases apart."""
+
+    def __init__(self, timed: Sequence[tuple[float, Any]]) -> None:
+        ordered = sorted(timed)
+        self._times = [time for time, _ in ordered]
+        self._up = [0, *accumulate(max(amount, 0) for _, amount in ordered)]
+        self._down = [0, *accumulate(min(amount, 0) for _, amount in ordered)]
+
+    def before(self, time: float) -> tuple[int, int]:
+        count = bisect_left(self._times, time)
+        return self._up[count], self._down[count]
+
+    def until(self, time: float) -> tuple[int, int]:
+        count = bisect_right(self._times, time)
+        return self._up[count], self._down[count]
+
+
+class _Window(NamedTuple):
+    """An addition, or a place in the order of additions, with the times from and until which it can happen."""
+
+    until: float
+    since: float
+    position: int
+
+
+def _paired(
+    operations: Sequence[Operation[Call, Any]],
+    adds: Sequence[int],
+    reads: Sequence[int],
+    nothing: Sequence[int],
+    amount: int,
+) -> MonitorResult:
+    """Decide when each of `adds` adds `amount`."""
+    counts: dict[int, list[int]] = {}
+    for read in reads:
+        count, rest = divmod(operations[read].output, amount)
+        if rest or count < 0:
+            return illegal([read, *adds], f"a read saw {operations[read].output}, and every addition is of {amount}")
+        counts.setdefault(count, []).append(read)
+    places = _places(operations, counts, len(adds))
+    backwards = next((place for place in places if place.since > place.until), None)
+    if backwards is not None:
+        return _read_backwards(operations, counts, backwards.position)
+    if max(counts, default=0) > len(adds):
+        return illegal([*counts[max(counts)], *adds], "a read saw more than was ever added")
+    moments = _pair([_Window(operations[add].return_, operations[add].call, add) for add in adds], places)
+    if moments is None:
+        return illegal(range(len(operations)), "the reads leave no room for every addition that was acknowledged")
+    return legal(_arranged(operations, moments, counts, nothing))
+
+
+def _places(operations: Sequence[Operation[Call, Any]], counts: dict[int, list[int]], adds: int) -> list[_Window]:
+    """The windows of the first, second, … addition: after every lower read began, before any higher one returned."""
+    since, until = float("-inf"), float(PENDING)
+    begins: list[float] = []
+    for place in range(1, adds + 1):
+        since = max([since, *(operations[read].call for read in counts.get(place - 1, ()))])
+        begins.append(since)
+    places: list[_Window] = []
+    for place in range(adds, 0, -1):
+        until = min([until, *(operations[read].return_ for read in counts.get(place, ()))])
+        places.append(_Window(until, begins[place - 1], place))
+    return places[::-1]
+
+
+def _read_backwards(
+    operations: Sequence[Operation[Call, Any]], counts: dict[int, list[int]], place: int
+) -> MonitorResult:
+    lower = [read for count, reads in counts.items() if count < place for read in reads]
+    higher = [read for count, reads in counts.items() if count >= place for read in reads]
+    later = max(lower, key=lambda read: operations[read].call)
+    earlier = min(higher, key=lambda read: operations[read].return_)
+    adds = [position for position, operation in enumerate(operations) if operation.input[0] == "add"]
+    seen = operations[earlier].output, operations[later].output
+    return illegal([earlier, later, *adds], f"the counter was read as {seen[0]} and after that as {seen[1]}")
+
+
+def _pair(jobs: Sequence[_Window], places: Sequence[_Window]) -> list[tuple[float, int]] | None:
+    """Moments for additions such that the n-th of them falls into the n-th place; None when there are none."""
+    sides = (_Side(jobs), _Side(places))
+    paired: list[tuple[float, int]] = []
+    deadlines = [(window.until, number, window) for number, windows in enumerate((jobs, places)) for window in windows]
+    for until, number, window in sorted(deadlines):
+        if until == PENDING:
+            break
+        if not sides[number].is_free(window):
+            continue
+        partner = sides[1 - number].take_most_urgent(until)
+        if partner is None:
+            return None
+        sides[number].take(window)
+        job = window if number == 0 else partner
+        paired.append((max(window.since, partner.since), job.position))
+    return sorted(paired)
+
+
+class _Side:
+    """Additions, or places, that still need a partner."""
+
+    def __init__(self, windows: Sequence[_Window]) -> None:
+        self._coming = sorted(windows, key=lambda window: window.since, reverse=True)
+        self._open: list[_Window] = []
+        self._taken: set[int] = set()
+
+    def is_free(self, window: _Window) -> bool:
+        return window.position not in self._taken
+
+    def take(self, window: _Window) -> None:
+        self._taken.add(window.position)
+
+    def take_most_urgent(self, time: float) -> _Window | None:
+        """Of the windows that are open at `time` and free, the one that closes first."""
+        while self._coming and self._coming[-1].since <= time:
+            heappush(self._open, self._coming.pop())
+        while self._open:
+            window = heappop(self._open)
+            if self.is_free(window):
+                self.take(window)
+                return window
+        return None
+
+
+def _arranged(
+    operations: Sequence[Operation[Call, Any]],
+    moments: Sequence[tuple[float, int]],
+    counts: dict[int, list[int]],
+    nothing: Sequence[int],
+) -> list[int]:
+    """The linearization: each addition at its moment, reads as early as their count allows."""
+    placed: list[tuple[float, int, float, int]] = []
+    for place in range(len(moments) + 1):
+        moment, add = moments[place - 1] if place else (float("-inf"), None)
+        if add is not None:
+            placed.append((moment, 2 * place, moment, add))
+        for read in counts.get(place, ()):
+            call = operations[read].call
+            placed.append((max(moment, call), 2 * place + 1, call, read))
+    placed += [(operations[add].call, 0, 0, add) for add in nothing if operations[add].return_ != PENDING]
+    return [position for _, _, _, position in sorted(placed)]

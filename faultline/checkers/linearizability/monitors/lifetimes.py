@@ -1,0 +1,189 @@
+"""Lifetimes of values in a container: what the queue and the stack monitor have in common.
+
+When every value is put in once, an operation that takes it out names the one that put it in, and a history falls apart
+into *lifetimes*: the interval in which the value went in, and the one in which it came out. A value must be in before
+it is out, so the former is cut at the return of the latter, which in turn begins no earlier than the former (Lee &
+Mathur, OOPSLA 2025, call such a history tuned). Between the two intervals, when they do not touch, the value is
+certainly inside; an operation that found the container empty needs a moment at which no value is.
+
+What is indeterminate: a value whose insertion nobody confirmed was inserted if it came out, and else may be left away.
+A removal of which nobody saw the answer may have taken any value; the monitors decide with all of them left away (if
+that is legal, so is the history) and with as many as anyone could wish (if that is illegal, so is the history).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+
+from faultline.checkers.linearizability.data_types import UNKNOWN, Call
+from faultline.checkers.linearizability.monitors.result import MonitorResult, hand_over, illegal
+from faultline.checkers.porcupine.model import PENDING, Operation
+
+__all__ = ["NEVER", "Container", "Lifetime", "empty_moments", "read_container", "stretched", "with_guessed_removals"]
+
+NEVER = -1
+"""The position of the removal of a value that stayed inside."""
+
+
+class Lifetime(NamedTuple):
+    """When a value went in and came out, each as an interval of times, and the positions of the two operations."""
+
+    put_call: float
+    put_return: float
+    take_call: float
+    take_return: float
+    put: int
+    take: int
+
+    def operations(self) -> list[int]:
+        """The positions of its operations."""
+        return [self.put] if self.take == NEVER else [self.put, self.take]
+
+
+class Container(NamedTuple):
+    """A history taken apart: lifetimes, positions of removals that found nothing, and of those without an answer."""
+
+    lifetimes: list[Lifetime]
+    empties: list[int]
+    unanswered: list[int]
+    end: float
+
+
+def read_container(operations: Sequence[Operation[Call, Any]], put: str) -> Container | MonitorResult:
+    """Take a history apart in which the function `put` inserts; a result when it is illegal, or not of that kind."""
+    puts: dict[Hashable, int] = {}
+    takes: dict[Hashable, int] = {}
+    empties: list[int] = []
+    unanswered: list[int] = []
+    for position, operation in enumerate(operations):
+        (f, value), answer = operation.input, operation.output
+        if f == put:
+            if value is None or puts.setdefault(value, position) != position:
+                return hand_over(f"{value!r} is put in twice" if value is not None else "None is a value")
+        elif answer is UNKNOWN:
+            if operation.return_ != PENDING:
+                return hand_over("a removal that returned has no known answer")
+            unanswered.append(position)
+        elif operation.return_ == PENDING:
+            return hand_over("a removal that never returned has an answer")
+        elif answer is None:
+            empties.append(position)
+        elif takes.setdefault(answer, position) != position:
+            return _taken_twice([takes[answer], position], operations, answer, put)
+    return _joined(operations, puts, takes, empties, unanswered)
+
+
+def _taken_twice(
+    takes: list[int], operations: Sequence[Operation[Call, Any]], value: Hashable, put: str
+) -> MonitorResult:
+    puts = [position for position, operation in enumerate(operations) if operation.input == (put, value)]
+    if len(puts) > 1:
+        return hand_over(f"{value!r} is put in twice")
+    return illegal([*puts, *takes], f"{value!r} is put in once and taken out twice")
+
+
+def _joined(
+    operations: Sequence[Operation[Call, Any]],
+    puts: dict[Hashable, int],
+    takes: dict[Hashable, int],
+    empties: list[int],
+    unanswered: list[int],
+) -> Container | MonitorResult:
+    for value, take in takes.items():
+        if value not in puts:
+            return illegal([take], f"{value!r} is taken out and was never put in")
+    lifetimes = []
+    for value, put in puts.items():
+        begun, taken_at = operations[put], takes.get(value, NEVER)
+        if taken_at == NEVER:
+            if begun.return_ != PENDING:
+                lifetimes.append(Lifetime(begun.call, begun.return_, PENDING, PENDING, put, NEVER))
+            continue
+        taken = operations[taken_at]
+        if taken.return_ < begun.call:
+            return illegal([put, taken_at], f"{value!r} is taken out before it is put in")
+        put_return, take_call = min(begun.return_, taken.return_), max(begun.call, taken.call)
+        lifetimes.append(Lifetime(begun.call, put_return, take_call, taken.return_, put, taken_at))
+    times = [operation.call for operation in operations]
+    end = max([*times, *(operation.return_ for operation in operations if operation.return_ != PENDING)], default=0)
+    return Container(lifetimes, empties, unanswered, end + 1)
+
+
+def stretched(container: Container, operations: Sequence[Operation[Call, Any]]) -> list[Lifetime]:
+    """The lifetimes when every value that stayed might have been taken by the earliest removal without an answer."""
+    if not container.unanswered:
+        return container.lifetimes
+    earliest = min(operations[position].call for position in container.unanswered)
+    return [
+        lifetime._replace(take_call=max(lifetime.put_call, earliest), take_return=container.end)
+        if lifetime.take == NEVER
+        else lifetime
+        for lifetime in container.lifetimes
+    ]
+
+
+def with_guessed_removals(
+    container: Container, operations: Sequence[Operation[Call, Any]], newest_first: bool
+) -> list[Lifetime]:
+    """The lifetimes when removals without an answer took the values that stayed, one each, in order of call."""
+    stayed = [lifetime for lifetime in container.lifetimes if lifetime.take == NEVER]
+    stayed.sort(key=lambda lifetime: lifetime.put_call, reverse=newest_first)
+    removals = sorted(container.unanswered, key=lambda position: operations[position].call)
+    guessed = {
+        lifetime.put: lifetime._replace(
+            take_call=max(lifetime.put_call, operations[removal].call), take_return=container.end, take=removal
+        )
+        for lifetime, removal in zip(stayed, removals, strict=False)
+    }
+    return [guessed.get(lifetime.put, lifetime) for lifetime in container.lifetimes]
+
+
+def empty_moments(
+    lifetimes: Sequence[Lifetime], operations: Sequence[Operation[Call, Any]], empties: Sequence[int]
+) -> dict[int, float] | tuple[int, list[Lifetime]]:
+    """For each of `empties` a moment at which nothing need be inside; or one that has none, and what is always inside.
+
+    A value is certainly inside after its put returned and before its take is called. Such open intervals are merged;
+    an operation that begins within a merged one can still be placed at its end.
+    """
+    inside = sorted((life for life in lifetimes if life.put_return < life.take_call), key=_put_return)
+    starts: list[float] = []
+    ends: list[float] = []
+    for lifetime in inside:
+        if ends and lifetime.put_return < ends[-1]:
+            ends[-1] = max(ends[-1], lifetime.take_call)
+        else:
+            starts.append(lifetime.put_return)
+            ends.append(lifetime.take_call)
+    moments: dict[int, float] = {}
+    for position in empties:
+        moment: float = operations[position].call
+        found = bisect_right(starts, moment) - 1
+        if found >= 0 and starts[found] < moment < ends[found]:
+            moment = ends[found]
+        if moment > operations[position].return_:
+            return position, _cover(inside, operations[position])
+        moments[position] = moment
+    return moments
+
+
+def _put_return(lifetime: Lifetime) -> float:
+    return lifetime.put_return
+
+
+def _cover(inside: Sequence[Lifetime], empty: Operation[Call, Any]) -> list[Lifetime]:
+    """Few lifetimes that together cover the whole of `empty`, each reaching further than the one before."""
+    cover: list[Lifetime] = []
+    moment: float = empty.call
+    best: Lifetime | None = None
+    for lifetime in inside:
+        while lifetime.put_return >= moment and best is not None and best.take_call > moment:
+            cover.append(best)
+            moment, best = best.take_call, None
+        if moment > empty.return_:
+            return cover
+        if best is None or lifetime.take_call > best.take_call:
+            best = lifetime
+    return [*cover, best] if best is not None else cover

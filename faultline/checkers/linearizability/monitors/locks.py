@@ -1,0 +1,84 @@
+"""A near-linear monitor for a lock that only its holder can release.
+
+Every acquire that succeeded, with the release of the same client after it, is a *hold*, and between the two nobody else
+can do anything: a hold is one block in any linearization. A hold must come before another when something of it returned
+before something of the other was called; so the zone from its acquire's return to its release's call must not overlap
+the zone of another hold (the zones of Gibbons & Korach, "Testing shared memories", 1997, in their simplest form: one
+sort, one sweep). A hold that was never released must come last, so its zone has no end.
+
+An acquire of which nobody knows whether it succeeded was followed by nothing of the same client; leaving it away
+can only help. A release of unknown outcome may have happened at any time after its call, and it helps to say it did.
+Refusals (an answer False) and clients that do two things at once go to the search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from faultline.checkers.linearizability.data_types import UNKNOWN, Call
+from faultline.checkers.linearizability.monitors.result import MonitorResult, hand_over, illegal, legal
+from faultline.checkers.porcupine.model import PENDING, Operation
+
+__all__ = ["monitor_lock"]
+
+
+class _Hold(NamedTuple):
+    """From the return of an acquire to the call of its release (never: PENDING), with the positions of both."""
+
+    begin: float
+    end: float
+    acquire: int
+    release: int | None
+
+    def operations(self) -> list[int]:
+        return [self.acquire] if self.release is None else [self.acquire, self.release]
+
+
+def monitor_lock(operations: Sequence[Operation[Call, Any]]) -> MonitorResult:
+    """Decide a history of acquire and release, whose argument names the client."""
+    by_client: dict[Hashable, list[int]] = {}
+    for position in sorted(range(len(operations)), key=lambda position: operations[position].call):
+        operation = operations[position]
+        if operation.output is False or (operation.output is UNKNOWN) != (operation.return_ == PENDING):
+            return hand_over("an acquire or release was refused, or its answer does not fit its outcome")
+        by_client.setdefault(operation.input[1], []).append(position)
+    holds: list[_Hold] = []
+    for client, positions in by_client.items():
+        found = _holds(operations, client, positions)
+        if isinstance(found, MonitorResult):
+            return found
+        holds += found
+    holds.sort()
+    for number in range(1, len(holds)):
+        first, second = holds[number - 1], holds[number]
+        if first.end > second.begin:
+            clients = operations[first.acquire].input[1], operations[second.acquire].input[1]
+            core = [*first.operations(), *second.operations()]
+            return illegal(core, f"clients {clients[0]!r} and {clients[1]!r} held the lock at the same time")
+    return legal([position for hold in holds for position in hold.operations()])
+
+
+def _holds(
+    operations: Sequence[Operation[Call, Any]], client: Hashable, positions: Sequence[int]
+) -> list[_Hold] | MonitorResult:
+    """The holds of one client, whose operations are in order of call."""
+    holds: list[_Hold] = []
+    acquired: int | None = None
+    if any(operations[first].return_ >= operations[second].call for first, second in pairwise(positions)):
+        return hand_over(f"client {client!r} does two things at once")
+    for position in positions:
+        operation = operations[position]
+        if operation.input[0] == "acquire":
+            if acquired is not None and operation.return_ != PENDING:
+                return illegal([acquired, position], f"client {client!r} acquired the lock twice without releasing it")
+            acquired = position if operation.return_ != PENDING else acquired
+        elif acquired is not None:
+            holds.append(_Hold(operations[acquired].return_, operation.call, acquired, position))
+            acquired = None
+        elif operation.return_ != PENDING:
+            return illegal([position], f"client {client!r} released a lock that it did not hold")
+    if acquired is not None:
+        holds.append(_Hold(operations[acquired].return_, PENDING, acquired, None))
+    return holds
