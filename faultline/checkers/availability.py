@@ -35,7 +35,8 @@ _WINDOWS_SHOWN = 5
 class AvailabilityChecker:
     """A violation when nothing is answered after the final heal, or nothing within `recovery_us_max` of it.
 
-    The run must have kept asking for `patience_us` after the heal before silence counts; until then it is *unknown*.
+    The run must have kept asking for `patience_us` after the heal before silence counts; until then it is *unknown*, as
+    it is when the harness itself had errors.
     `detail` holds the recovery time after the heal and after each fault, and the longest windows without an answer.
     """
 
@@ -58,6 +59,9 @@ class AvailabilityChecker:
             "faults": [_recovery_of(fault.kind, fault.start_us, fault.stop_us, answers) for fault in run.faults],
         }
         verdict, sentence = self._verdict(history, heal_us, asked, recovery_us)
+        if verdict is Verdict.VIOLATION and run.errors:
+            # A client or a heal that failed is enough to explain the silence; the system must not be blamed for it.
+            verdict, sentence = Verdict.UNKNOWN, f"Nothing is known about recovery, as the harness failed: {sentence}"
         anomaly = NO_RECOVERY if recovery_us is None else LATE_RECOVERY
         finding = _finding(history, anomaly, asked, sentence) if verdict is Verdict.VIOLATION else None
         findings = (finding,) if finding is not None else ()

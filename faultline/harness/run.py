@@ -40,7 +40,7 @@ class _SimulatedRun:
         self.plan = plan
         self.history = History(sink)
         self.errors: list[str] = []
-        self.world = SimulatedWorld(plan, parts.system, record_messages=record_messages)
+        self.world = SimulatedWorld(plan, parts.system, self.errors, record_messages=record_messages)
         self.scheduler = self.world.scheduler
         self.faults = FaultSchedule(
             plan, parts, self.world.fault_port, self.history, lambda: self.scheduler.now_us, self.errors

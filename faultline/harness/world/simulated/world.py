@@ -25,8 +25,10 @@ _BOOT_US_MAX = 20_000
 class SimulatedWorld:
     """The cluster and the clients of one run in virtual time. One plan is one execution."""
 
-    def __init__(self, plan: Plan, system: NodeSystem, *, record_messages: bool = False) -> None:
+    def __init__(self, plan: Plan, system: NodeSystem, errors: list[str], *, record_messages: bool = False) -> None:
+        """`errors` takes what goes wrong in clients: theirs is the harness's side, a node's crash is the system's."""
         self.plan = plan
+        self._errors = errors
         self.scheduler = Scheduler()
         self.trace = SimulatedTrace(self.scheduler, system.invariants())
         self.network = SimulatedNetwork(self.scheduler, plan.weather, plan.seed, plan.nodes, record=record_messages)
@@ -52,9 +54,10 @@ class SimulatedWorld:
             trace=self.trace,
             seed=self.plan.seed,
         )
+        host.on_crash = self._note_client_error
         client = self._system.client(host, self._members, NodeId(node), self.plan.options, self._mutants)
         host.node = _ClientNode(client)
-        client.start()
+        host.guard(client.start)
         return SimulatedClient(client, host)
 
     def _node_host(self, name: NodeId) -> SimulatedHost:
@@ -73,6 +76,9 @@ class SimulatedWorld:
     def _build(self, host: SimulatedHost) -> Node:
         return self._system.node(host, self._members, self.plan.options, self._mutants)
 
+    def _note_client_error(self, client: str, error: BaseException) -> None:
+        self._errors.append(f"{client} raised {type(error).__name__}: {error}.")
+
     def _note_crash(self, node: str, error: BaseException) -> None:
         sentence = f"{node} crashed of its own: {type(error).__name__}: {error}."
         self.trace.report(Breach(invariant="node-crash", sentence=sentence, time_us=self.scheduler.now_us, node=node))
@@ -88,7 +94,8 @@ class SimulatedClient:
         self._host = host
 
     def invoke(self, operation: Operation, done: Callable[[Outcome], None]) -> None:
-        self._client.invoke(operation, done)
+        """Perform `operation`. A client that raises leaves it open, and the run becomes a harness error."""
+        self._host.guard(lambda: self._client.invoke(operation, done))
 
     def close(self) -> None:
         """Forget the client: its timers and late answers come to nothing."""
