@@ -32,6 +32,7 @@ from faultline.checkers.porcupine.model import (
     no_partition_event,
 )
 from faultline.checkers.porcupine.search import UNLIMITED, Budget, PartResult, check_single
+from faultline.checkers.porcupine.visualization import VisualizationData, visualization_data
 
 __all__ = [
     "PENDING",
@@ -46,6 +47,7 @@ __all__ = [
     "NondeterministicModel",
     "Operation",
     "PartResult",
+    "VisualizationData",
     "check_events",
     "check_events_timeout",
     "check_events_verbose",
@@ -55,4 +57,5 @@ __all__ = [
     "check_single",
     "no_partition",
     "no_partition_event",
+    "visualization_data",
 ]

@@ -16,7 +16,10 @@ Output = TypeVar("Output")
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """A note beside a history: a point (`end` is None) or a span, at a client's row or under a `tag` of its own."""
+    """A note beside a history: a point (`end` is None) or a span, at a client's row or under a `tag` of its own.
+
+    An end before the start counts as a point. The colours are CSS colours for drawings that use them.
+    """
 
     start: int
     description: str
@@ -24,6 +27,8 @@ class Annotation:
     client_id: int | None = None
     tag: str = ""
     details: str = ""
+    text_color: str = ""
+    background_color: str = ""
 
 
 @dataclass(slots=True)

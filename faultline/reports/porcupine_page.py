@@ -1,0 +1,238 @@
+"""A history checked by the port of Porcupine, as one offline HTML file: `visualize(model, information, path)`.
+
+A figure for each part, with a row for each client and a bar for each operation; then, in words, the longest partial
+linearization with the state after each step, the operations that it leaves out, and the other partial linearizations.
+Every bar leads to the longest linearization that contains its operation, by an ordinary link: the page needs no script.
+
+What is drawn is bounded (`PARTS_MAX`, `OPERATIONS_MAX`, `LINEARIZATIONS_MAX`), and the page says what it leaves out.
+The colours of annotations are not used: they come from outside, and the page's policy lets no foreign style in.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from markupsafe import Markup
+
+from faultline.checkers.porcupine import LinearizationInfo, Model, visualization_data
+from faultline.checkers.porcupine.visualization import (
+    AnnotationElement,
+    HistoryElement,
+    PartitionVisualization,
+    VisualizationData,
+)
+from faultline.reports.page import write_page
+from faultline.reports.svg import group, tag
+from faultline.reports.text import count, shorten
+
+__all__ = ["LINEARIZATIONS_MAX", "OPERATIONS_MAX", "PARTS_MAX", "porcupine_values", "visualize"]
+
+PARTS_MAX = 20
+"""No more parts than these are shown, illegal ones first."""
+
+OPERATIONS_MAX = 400
+"""No more operations of a part than these are drawn and listed, the ones around its dead end."""
+
+LINEARIZATIONS_MAX = 20
+"""No more partial linearizations of a part than these are listed, longest first."""
+
+State = TypeVar("State")
+Input = TypeVar("Input")
+Output = TypeVar("Output")
+
+_LANE = 40
+_LEFT = 110
+_WIDTH_MIN = 1000
+_MOMENT = 24
+_CHARACTER = 7.4
+
+
+def visualize(
+    model: Model[State, Input, Output],
+    information: LinearizationInfo[Input, Output],
+    path: Path | str,
+    title: str = "A history and its linearizations",
+) -> Path:
+    """Write the page of a verbose check to `path`, and return it. The same check gives the same bytes."""
+    values = porcupine_values(visualization_data(model, information), title)
+    return write_page(Path(path), "porcupine.html", values)
+
+
+def porcupine_values(data: VisualizationData, title: str) -> dict[str, Any]:
+    """Everything the template prints, as plain data."""
+    numbered = sorted(enumerate(data.partitions), key=lambda item: (not _missing(item[1]), item[0]))
+    return {
+        "title": title,
+        "verdict": "violation" if any(map(_missing, data.partitions)) else "pass",
+        "parts": [_part(number, part, data.annotations) for number, part in numbered[:PARTS_MAX]],
+        "parts_left_out": max(0, len(numbered) - PARTS_MAX),
+        "parts_in_all": len(numbered),
+        "annotations": [_note(note) for note in data.annotations[:OPERATIONS_MAX]],
+    }
+
+
+def _part(number: int, part: PartitionVisualization, notes: Sequence[AnnotationElement]) -> dict[str, Any]:
+    shown = _shown(part)
+    orders = part.partial_linearizations
+    return {
+        "number": number + 1,
+        "id": f"part-{number + 1}",
+        "sentence": _sentence(part),
+        "is_partial": bool(_missing(part)),
+        "svg": _svg(number, part, shown, notes),
+        "missing": [_described(part.history[position]) for position in _missing(part)[:OPERATIONS_MAX]],
+        "linearizations": [
+            _linearization(number, part, index) for index in range(min(len(orders), LINEARIZATIONS_MAX))
+        ],
+        "linearizations_left_out": max(0, len(orders) - LINEARIZATIONS_MAX),
+        "operations_left_out": len(part.history) - len(shown),
+    }
+
+
+def _missing(part: PartitionVisualization) -> list[int]:
+    """The completed operations that the longest linearization leaves out."""
+    orders = part.partial_linearizations
+    placed = {step.index for step in orders[0]} if orders else set()
+    return [
+        position for position, element in enumerate(part.history) if position not in placed and element.end is not None
+    ]
+
+
+def _sentence(part: PartitionVisualization) -> str:
+    operations, missing = count(len(part.history), "operation"), _missing(part)
+    if not missing:
+        return f"{operations}, with a linearization that holds all of them that returned."
+    longest = len(part.partial_linearizations[0]) if part.partial_linearizations else 0
+    unplaced = f"; {len(part.unplaced)} are in none at all" if part.unplaced else ""
+    return f"{operations}; no linearization holds more than {longest} of them{unplaced}."
+
+
+def _shown(part: PartitionVisualization) -> list[int]:
+    """The operations that are drawn: all, or those nearest before and after the first that the longest leaves out."""
+    order = sorted(range(len(part.history)), key=lambda position: part.history[position].start)
+    if len(order) <= OPERATIONS_MAX:
+        return order
+    missing = set(_missing(part))
+    first = next((rank for rank, position in enumerate(order) if position in missing), 0)
+    begin = max(0, min(first - OPERATIONS_MAX // 2, len(order) - OPERATIONS_MAX))
+    return order[begin : begin + OPERATIONS_MAX]
+
+
+def _linearization(number: int, part: PartitionVisualization, index: int) -> dict[str, Any]:
+    steps = part.partial_linearizations[index]
+    kept = steps[-OPERATIONS_MAX:]
+    return {
+        "id": _anchor(number, index),
+        "size": len(steps),
+        "first": len(steps) - len(kept) + 1,
+        "steps": [{"text": _described(part.history[step.index]), "state": step.state} for step in kept],
+    }
+
+
+def _anchor(number: int, index: int) -> str:
+    return f"part-{number + 1}-linearization-{index + 1}"
+
+
+def _described(element: HistoryElement) -> str:
+    until = "never returned" if element.end is None else f"until {element.end:g}"
+    return f"{shorten(element.description, 300)}, by client {element.client_id}, from {element.start:g} {until}"
+
+
+def _note(note: AnnotationElement) -> str:
+    where = f"client {note.client_id}" if note.client_id is not None else note.tag or "the history"
+    when = f"at {note.start:g}" if note.start == note.end else f"from {note.start:g} until {note.end:g}"
+    return f"{note.description}, {where}, {when}" + (f": {note.details}" if note.details else "")
+
+
+# -- the figure --------------------------------------------------------------------------------------------------
+
+
+def _svg(number: int, part: PartitionVisualization, shown: Sequence[int], notes: Sequence[AnnotationElement]) -> Markup:
+    """The bars of `shown`, one row for each client, below a row for each tag of annotations in the same stretch."""
+    elements = [part.history[position] for position in shown]
+    scale = _Scale(elements)
+    near = [note for note in notes if scale.start <= note.end and note.start <= scale.stop][:OPERATIONS_MAX]
+    clients = [f"client {client}" for client in part.lanes if any(each.client_id == client for each in elements)]
+    tags = [_row_of(note) for note in near]
+    lanes = list(dict.fromkeys([*(name for name in tags if name not in clients), *clients]))
+    height = _LANE * len(lanes) + 20
+    rows = {name: 10 + _LANE * row for row, name in enumerate(lanes)}
+    drawn = [tag("text", shorten(name, 14), x=4, y=y + 24, class_="lane-name") for name, y in rows.items()]
+    missing = set(_missing(part))
+    rooms = _rooms(elements, scale)
+    drawn += [
+        _bar(number, part, position, position in missing, scale, rows[f"client {element.client_id}"], room)
+        for position, element, room in zip(shown, elements, rooms)
+    ]
+    drawn += [_note_bar(note, scale, rows[_row_of(note)]) for note in near]
+    width = scale.right + 20
+    return tag("svg", *drawn, viewBox=f"0 0 {width:g} {height}", class_="wide", width=width, height=height)
+
+
+def _row_of(note: AnnotationElement) -> str:
+    return f"client {note.client_id}" if note.client_id is not None else note.tag or "notes"
+
+
+class _Scale:
+    """Times to coordinates; moments are spread evenly, so that a long silence takes no room."""
+
+    def __init__(self, elements: Sequence[HistoryElement]) -> None:
+        moments = {element.start for element in elements}
+        moments |= {element.end for element in elements if element.end is not None}
+        self._moments = sorted(moments)
+        self.start: float = min(moments, default=0)
+        self.stop: float = max(moments, default=0)
+        self.right = _LEFT + max(_WIDTH_MIN, _MOMENT * len(moments))
+
+    def x(self, time: float) -> float:
+        """The coordinate of a moment, kept inside the figure."""
+        rank = bisect_left(self._moments, time)
+        last = max(1, len(self._moments) - 1)
+        return _LEFT + (self.right - _LEFT) * min(rank, last) / last
+
+
+def _rooms(elements: Sequence[HistoryElement], scale: _Scale) -> list[float]:
+    """How far each label may reach: to the beginning of the next operation in the same row."""
+    rooms: list[float] = []
+    following: dict[int, float] = {}
+    for element in reversed(elements):
+        x = scale.x(element.start)
+        rooms.append(following.get(element.client_id, scale.right) - x)
+        following[element.client_id] = x
+    return rooms[::-1]
+
+
+def _cut(text: str, room: float) -> str:
+    characters = max(1, int(room / _CHARACTER) - 1)
+    return text if len(text) <= characters else text[:characters] + "…"
+
+
+def _bar(
+    number: int,
+    part: PartitionVisualization,
+    position: int,
+    is_missing: bool,
+    scale: _Scale,
+    y: int,
+    room: float,
+) -> Markup:
+    element = part.history[position]
+    x = scale.x(element.start)
+    end = scale.x(element.end) if element.end is not None else scale.right + 10
+    kind = "ok telling" if is_missing else "pending" if element.end is None else "ok"
+    bar = tag("rect", x=x, y=y + 14, width=max(3.0, end - x - 2), height=14, rx=2, class_="bar")
+    label = tag("text", _cut(element.description, room), x=x, y=y + 10, class_="label")
+    drawn = group(_described(element), bar, label, class_=f"operation {kind}")
+    index = part.largest.get(position, LINEARIZATIONS_MAX)
+    return tag("a", drawn, href=f"#{_anchor(number, index)}") if index < LINEARIZATIONS_MAX else drawn
+
+
+def _note_bar(note: AnnotationElement, scale: _Scale, y: int) -> Markup:
+    x = scale.x(note.start)
+    width = max(3.0, scale.x(note.end) - x)
+    bar = tag("rect", x=x, y=y + 30, width=width, height=6, class_="fault-edge")
+    label = tag("text", _cut(note.description, 360), x=x, y=y + 26, class_="fault-name")
+    return group(_note(note), bar, label, class_="annotation")
