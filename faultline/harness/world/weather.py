@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import hashlib
 
-__all__ = ["DRAW_RANGE", "draw", "salt", "uniform"]
+__all__ = ["DRAW_RANGE", "FIRST_ODD", "MASK", "SECOND_ODD", "draw", "salt", "uniform"]
 
 DRAW_RANGE = 1 << 24
 """Draws are integers in [0, DRAW_RANGE)."""
 
-_MASK = (1 << 64) - 1
-_FIRST_ODD = 0x9E3779B97F4A7C15
-_SECOND_ODD = 0xD6E8FEB86659FD93
+MASK = (1 << 64) - 1
+FIRST_ODD = 0x9E3779B97F4A7C15
+SECOND_ODD = 0xD6E8FEB86659FD93
 
 
 def salt(seed: int, *stream: str | int) -> int:
@@ -31,8 +31,8 @@ def salt(seed: int, *stream: str | int) -> int:
 
 def draw(stream_salt: int, now_us: int) -> int:
     """A draw in [0, DRAW_RANGE) from the stream at `now_us`; two multiply-shift rounds part neighbouring instants."""
-    mixed = ((stream_salt ^ now_us) * _FIRST_ODD) & _MASK
-    return (((mixed ^ (mixed >> 29)) * _SECOND_ODD) & _MASK) >> 40
+    mixed = ((stream_salt ^ now_us) * FIRST_ODD) & MASK
+    return (((mixed ^ (mixed >> 29)) * SECOND_ODD) & MASK) >> 40
 
 
 def uniform(stream_salt: int, now_us: int, low: int, high: int) -> int:

@@ -70,8 +70,8 @@ class SimulatedHost:
         self.clock = SimulatedClock(scheduler, drift_ppm)
         self.disk = SimulatedDisk()
         self.storage: Storage = _StoragePort(self)
-        self._send_now = network.sender(name)
-        self.network = _NetworkPort(self.send, self._send_now)
+        self.links = network.links_from(name)
+        self.network = _NetworkPort(self)
         self.timers = _TimersPort(self)
         self.random = _RandomPort(self, seed)
         self.trace = trace.port(name)
@@ -159,7 +159,7 @@ class SimulatedHost:
 
     def send(self, to: NodeId, message: Any) -> None:
         if self._syncs_wanted == self._syncs_done:
-            self._send_now(to, message)
+            self.links[to].send(message)
         else:
             self._waiting.append((self._syncs_wanted, to, message))
 
@@ -188,7 +188,7 @@ class SimulatedHost:
         waiting = self._waiting
         while waiting and waiting[0][0] <= covered:
             _, to, message = waiting.popleft()
-            self._send_now(to, message)
+            self.links[to].send(message)
         if self._syncs_wanted > covered:
             self._begin_sync()
 
@@ -198,7 +198,7 @@ class SimulatedHost:
         self._sync.finish()
         ready = [(to, message) for covers, to, message in self._waiting if covers <= self._sync_covers]
         for to, message in ready[: uniform(self._disk_salt ^ 8, now_us, 0, len(ready) + 1)]:
-            self._send_now(to, message)
+            self.links[to].send(message)
 
     def set_timer(self, timer: _Timer, delay_us: int) -> None:
         scheduler = self.scheduler
@@ -206,11 +206,14 @@ class SimulatedHost:
 
 
 class _NetworkPort:
-    __slots__ = ("send", "send_ahead")
+    __slots__ = ("_links", "send")
 
-    def __init__(self, send: Callable[[NodeId, Any], None], send_ahead: Callable[[NodeId, Any], None]) -> None:
-        self.send = send
-        self.send_ahead = send_ahead
+    def __init__(self, host: SimulatedHost) -> None:
+        self.send = host.send
+        self._links = host.links
+
+    def send_ahead(self, to: NodeId, message: Any) -> None:
+        self._links[to].send(message)
 
 
 class _TimersPort:
