@@ -171,6 +171,24 @@ CHECKERS: Mapping[str, CheckerDescription] = {
             "LogChecker",
         ),
         CheckerDescription(
+            "rw-read-committed",
+            "transactions on registers never see what was aborted, nor go back while they read",
+            "faultline.checkers.isolation.weak",
+            "ReadCommittedChecker",
+        ),
+        CheckerDescription(
+            "rw-read-atomic",
+            "transactions on registers see others altogether or not at all",
+            "faultline.checkers.isolation.weak",
+            "ReadAtomicChecker",
+        ),
+        CheckerDescription(
+            "rw-causal",
+            "transactions on registers that know of something know of what led to it",
+            "faultline.checkers.isolation.weak",
+            "CausalConsistencyChecker",
+        ),
+        CheckerDescription(
             "errors",
             "errors nobody expected, grouped by code",
             "faultline.checkers.classic.errors",

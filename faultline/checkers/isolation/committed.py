@@ -1,0 +1,182 @@
+"""A history as committed transactions: who read whose write.
+
+Every level here rests on knowing, for each read, the transaction whose write it saw, which unique values tell. Reads of
+null saw the *initial transaction* (number 0), which comes before all others.
+
+A transaction is committed when it is ok, or when it is indeterminate and somebody saw one of its writes; then only its
+writes are known. An indeterminate transaction that nobody saw may have been aborted, and is left out: that can hide no
+violation that is certain. Failed ones are aborted.
+
+Some things no level allows, and they are found while reading (Adya 1999, section 4.2; AWDIT calls their absence *read
+consistency*): garbage reads (a value that nobody wrote), aborted reads (G1a), intermediate reads (G1b), future reads (a
+transaction's own later write), and reads that ignore the transaction's own earlier write (internal).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from faultline.checkers.classic.shape import micro_operations, wrong_shape
+from faultline.checkers.classic.words import token
+from faultline.harness.history import History
+
+__all__ = ["INITIAL", "Committed", "Misread", "Read", "Sessions", "Transaction", "read_committed_transactions"]
+
+INITIAL = 0
+"""The number of the transaction that wrote null to every key, before all others."""
+
+Sessions = Literal["process", "worker"]
+
+_EXPECTED = (
+    "transactions of [[r, k, null], [w, k, v], …], each value written to a key once, answered with what they read."
+)
+
+_Micro = tuple[str, Any, Any]
+
+
+class Read(NamedTuple):
+    """One external read: the key, and the number of the transaction whose write it saw."""
+
+    key: Any
+    writer: int
+
+
+@dataclass(slots=True)
+class Transaction:
+    """A committed transaction: its row, its session and place in it, its external reads in order, its written keys."""
+
+    row: int
+    session: int
+    place: int
+    reads: list[Read] = field(default_factory=list)
+    writes: dict[Any, Any] = field(default_factory=dict)
+
+
+class Misread(NamedTuple):
+    """A read that no level allows: its name, key and value, the reader's row, and the writer's if there is one."""
+
+    anomaly: str
+    key: Any
+    value: Any
+    reader: int
+    writer: int | None
+
+
+@dataclass(slots=True)
+class Committed:
+    """The committed transactions by number, number 0 being the initial one, and the misreads among them."""
+
+    transactions: list[Transaction]
+    sessions: list[list[int]]
+    misreads: list[Misread]
+
+    def numbers(self) -> range:
+        """The numbers of all but the initial transaction."""
+        return range(1, len(self.transactions))
+
+    def reads_from(self) -> Iterator[tuple[int, Read]]:
+        """Every external read with the number of its reader."""
+        return ((number, read) for number in self.numbers() for read in self.transactions[number].reads)
+
+
+class _Write(NamedTuple):
+    row: int
+    is_final: bool
+
+
+def read_committed_transactions(checker: str, history: History, sessions: Sessions = "process") -> Committed:
+    """Read `history`; raises UsageError, in the name of `checker`, for what is not a transaction on registers."""
+    return _Reader(checker, history, sessions).read()
+
+
+class _Reader:
+    def __init__(self, checker: str, history: History, sessions: Sessions) -> None:
+        self.checker, self.history = checker, history
+        self.session_of = history.process if sessions == "process" else history.worker
+        self.micro: list[list[_Micro]] = []
+        self.writes: dict[tuple[Any, Any], _Write] = {}
+        self.misreads: list[Misread] = []
+
+    def read(self) -> Committed:
+        for row in range(len(self.history)):
+            self.micro.append(self._micro(row))
+            self._index_writes(row)
+        reads = {row: list(self._reads(row)) for row, kind in enumerate(self.history.outcome) if kind == "ok"}
+        seen = {writer for found in reads.values() for _, writer in found if writer is not None}
+        return self._committed(reads, seen)
+
+    def _micro(self, row: int) -> list[_Micro]:
+        history = self.history
+        answered = history.outcome[row] == "ok" and history.result[row] is not None
+        value = history.result[row] if answered else history.value[row]
+        micro = micro_operations(self.checker, history, row, value, _EXPECTED)
+        for f, _, written in micro:
+            if f not in ("r", "w") or (f == "w" and written is None):
+                raise wrong_shape(self.checker, history, row, f"has the micro-operation {f} of {written}", _EXPECTED)
+        return [(f, token(key), token(value)) for f, key, value in micro]
+
+    def _index_writes(self, row: int) -> None:
+        last = {key: number for number, (f, key, _) in enumerate(self.micro[row]) if f == "w"}
+        for number, (f, key, value) in enumerate(self.micro[row]):
+            if f == "w":
+                write = _Write(row, last[key] == number)
+                if self.writes.setdefault((key, value), write) is not write:
+                    problem = f"writes {value} to key {key}, as operation {self.writes[key, value].row} does"
+                    raise wrong_shape(self.checker, self.history, row, problem, _EXPECTED)
+
+    def _reads(self, row: int) -> Iterator[tuple[Any, int | None]]:
+        """The external reads of a row: key, and the writer's row or None for the initial state. Notes misreads."""
+        own: dict[Any, Any] = {}
+        for f, key, value in self.micro[row]:
+            if f == "w":
+                own[key] = value
+            elif key in own:
+                if own[key] != value:
+                    self._misread(row, "internal", key, value)
+            elif value is None:
+                yield key, None
+            else:
+                anomaly = self._wrong(row, key, value)
+                if anomaly is not None:
+                    self._misread(row, anomaly, key, value)
+                if anomaly in (None, "intermediate-read"):
+                    yield key, self.writes[key, value].row
+
+    def _wrong(self, row: int, key: Any, value: Any) -> str | None:
+        """Why no level allows this external read; None when one might."""
+        write = self.writes.get((key, value))
+        if write is None:
+            return "garbage-read"
+        if write.row == row:
+            return "future-read"
+        if self.history.outcome[write.row] == "fail":
+            return "aborted-read"
+        return None if write.is_final else "intermediate-read"
+
+    def _misread(self, row: int, anomaly: str, key: Any, value: Any) -> None:
+        write = self.writes.get((key, value))
+        self.misreads.append(Misread(anomaly, key, value, row, None if write is None else write.row))
+
+    def _committed(self, reads: dict[int, list[tuple[Any, int | None]]], seen: set[int]) -> Committed:
+        """Number the committed transactions in order of invocation."""
+        rows = [row for row in range(len(self.history)) if row in reads or row in seen]
+        number_of = {row: number for number, row in enumerate(rows, start=1)}
+        sessions: list[list[int]] = []
+        session_numbers: dict[int, int] = {}
+        transactions = [Transaction(row=-1, session=-1, place=-1)]
+        for row in rows:
+            session = session_numbers.setdefault(self.session_of[row], len(session_numbers))
+            if session == len(sessions):
+                sessions.append([])
+            transaction = Transaction(row, session, len(sessions[session]))
+            transaction.reads = [Read(key, INITIAL if w is None else number_of[w]) for key, w in reads.get(row, ())]
+            transaction.writes = _final_writes(self.micro[row])
+            sessions[session].append(number_of[row])
+            transactions.append(transaction)
+        return Committed(transactions, sessions, self.misreads)
+
+
+def _final_writes(micro: Sequence[_Micro]) -> dict[Any, Any]:
+    return {key: value for f, key, value in micro if f == "w"}

@@ -1,0 +1,178 @@
+"""Read committed, read atomicity and causal consistency of transactions on registers, in near-linear time.
+
+Each level is an axiom that forces an order between some transactions; a history keeps the level if and only if that
+order, together with reads and sessions, has no cycle (Biswas & Enea, OOPSLA 2019; AWDIT, PLDI 2025). So the verdict is
+exact: nothing is missed and nothing is alleged, given what the clients saw.
+
+| anomaly                     | the cycle that shows it                                                              |
+|-----------------------------|--------------------------------------------------------------------------------------|
+| `circular-information-flow` | reads and sessions alone: everybody learned from somebody who learned from them (G1c) |
+| `non-monotonic-read`        | read committed: a transaction saw T2, and then read what T2 had overwritten          |
+| `non-repeatable-read`       | read atomicity: a transaction read one key from two transactions                     |
+| `fractured-read`            | read atomicity: a transaction saw one write of T2, and not another one               |
+| `causality-violation`       | causal consistency: a transaction read what something it knew of had overwritten     |
+| `conflicting-write-order`   | several transactions whose reads are each possible, and together are not             |
+
+besides `garbage-read`, `aborted-read`, `intermediate-read`, `future-read` and `internal`, which no level allows.
+
+All three include that a session's transactions come one after the other, as in the papers. `session_order=False` leaves
+that out of read committed and read atomicity, for stores that promise nothing to sessions; Adya's PL-2 is such a level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from faultline.checkers.isolation.committed import INITIAL, Committed, Sessions, read_committed_transactions
+from faultline.checkers.isolation.explain import edge_detail, rows_of, told_cycle, told_misread
+from faultline.checkers.isolation.order import Edge, Order
+from faultline.checkers.isolation.read_atomic import forced_by_read_atomicity
+from faultline.checkers.isolation.read_committed import forced_by_read_committed
+from faultline.harness.history import OPEN, History
+from faultline.harness.run_record import RunRecord
+from faultline.harness.verdict import CheckResult, Finding, Verdict
+
+__all__ = ["CausalConsistencyChecker", "ReadAtomicChecker", "ReadCommittedChecker", "findings_of_misreads"]
+
+_CYCLES_MAX = 5
+_MISREADS_MAX = 5
+
+
+class ReadCommittedChecker:
+    """Nobody sees what was aborted or overwritten within a transaction, and reads within one never go back."""
+
+    name = "rw-read-committed"
+    level = "read committed"
+    pattern = "non-monotonic-read"
+
+    def __init__(self, *, sessions: Sessions = "process", session_order: bool = True) -> None:
+        self.sessions: Sessions = sessions
+        self.session_order = session_order
+
+    def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
+        """The verdict on the transactions of `history`; of `run` nothing is needed."""
+        committed = read_committed_transactions(self.name, history, self.sessions)
+        forced = self._forced(committed)
+        order = _order(committed, forced or (), self.session_order)
+        cycles = order.cycles(_CYCLES_MAX)
+        findings = findings_of_misreads(self.name, history, committed)
+        findings += [self._finding(history, committed, cycle, order) for cycle in cycles]
+        return self._result(history, committed, findings, is_known=forced is not None)
+
+    def _forced(self, committed: Committed) -> Iterable[Edge] | None:
+        """The order that the level forces; None when it cannot be told."""
+        return forced_by_read_committed(committed)
+
+    def _result(
+        self, history: History, committed: Committed, findings: Sequence[Finding], *, is_known: bool
+    ) -> CheckResult:
+        count = len(committed.transactions) - 1
+        if findings:
+            verdict, sentence = Verdict.VIOLATION, findings[0].sentence
+        elif not len(history):
+            verdict, sentence = Verdict.VACUOUS, "No transaction was invoked."
+        elif not is_known:
+            verdict = Verdict.UNKNOWN
+            sentence = f"There are too many sessions for clocks of {count} transactions; reads form no cycle."
+        else:
+            verdict, sentence = Verdict.PASS, f"All {count} committed transactions keep {self.level}."
+        detail = {"transactions": count, "sessions": len(committed.sessions), "misreads": len(committed.misreads)}
+        return CheckResult(
+            checker=self.name, verdict=verdict, sentence=sentence, findings=tuple(findings), detail=detail
+        )
+
+    def _finding(self, history: History, committed: Committed, cycle: Sequence[Edge], order: Order) -> Finding:
+        chains = {edge: order.chain(edge.source, edge.reader) for edge in cycle if edge.kind == "forced"}
+        rows = rows_of(committed, cycle, chains)
+        return Finding(
+            checker=self.name,
+            anomaly=self._anomaly(committed, cycle),
+            sentence=told_cycle(committed, cycle, chains),
+            operations=rows,
+            time_us=_end_us(history, rows),
+            detail={
+                "level": self.level,
+                "cycle": [edge_detail(committed, edge, chains.get(edge, ())) for edge in cycle],
+            },
+        )
+
+    def _anomaly(self, committed: Committed, cycle: Sequence[Edge]) -> str:
+        forced = [edge for edge in cycle if edge.kind == "forced"]
+        if not forced:
+            return "circular-information-flow"
+        if len({edge.reader for edge in forced}) > 1:
+            return "conflicting-write-order"
+        edge = forced[0]
+        seen = [writer for key, writer in committed.transactions[edge.reader].reads if key == edge.key]
+        is_twice = edge.source in seen and edge.target in seen
+        return "non-repeatable-read" if is_twice and self.pattern == "fractured-read" else self.pattern
+
+
+class ReadAtomicChecker(ReadCommittedChecker):
+    """What a transaction wrote is seen altogether or not at all."""
+
+    name = "rw-read-atomic"
+    level = "read atomicity"
+    pattern = "fractured-read"
+
+    def _forced(self, committed: Committed) -> Iterable[Edge] | None:
+        return forced_by_read_atomicity(committed, session_order=self.session_order)
+
+
+class CausalConsistencyChecker(ReadCommittedChecker):
+    """Whoever knows of something knows of all that led to it; sessions are part of that."""
+
+    name = "rw-causal"
+    level = "causal consistency"
+    pattern = "causality-violation"
+
+    def __init__(self, *, sessions: Sessions = "process") -> None:
+        super().__init__(sessions=sessions)
+
+    def _forced(self, committed: Committed) -> Iterable[Edge] | None:
+        from faultline.checkers.isolation.causal import CELLS_MAX, forced_by_causality, happened_before
+
+        if len(committed.transactions) * len(committed.sessions) > CELLS_MAX:
+            return None
+        clocks = happened_before(committed)
+        return () if clocks is None else forced_by_causality(committed, clocks)
+
+
+def findings_of_misreads(checker: str, history: History, committed: Committed) -> list[Finding]:
+    """Reads that no level allows, the first of each kind, at most a few."""
+    first = {misread.anomaly: misread for misread in reversed(committed.misreads)}
+    findings = []
+    for anomaly, misread in list(reversed(first.items()))[:_MISREADS_MAX]:
+        rows = tuple(sorted({row for row in (misread.reader, misread.writer) if row is not None}))
+        count = sum(other.anomaly == anomaly for other in committed.misreads)
+        findings.append(
+            Finding(
+                checker=checker,
+                anomaly=anomaly,
+                sentence=told_misread(history, misread),
+                operations=rows,
+                time_us=_end_us(history, rows),
+                detail={"count": count},
+            )
+        )
+    return findings
+
+
+def _order(committed: Committed, forced: Iterable[Edge], session_order: bool) -> Order:
+    order = Order(len(committed.transactions))
+    for number, (key, writer) in committed.reads_from():
+        if writer != INITIAL:
+            order.successors[writer].append(Edge(writer, number, "reads", key))
+    if session_order:
+        for session in committed.sessions:
+            order.add(Edge(before, after, "session") for before, after in pairwise(session))
+    for edge in forced:
+        order.successors[edge.source].append(edge)
+        if edge.target == INITIAL:
+            order.successors[INITIAL].append(Edge(INITIAL, edge.source, "initial"))
+    return order
+
+
+def _end_us(history: History, rows: Sequence[int]) -> int:
+    return max((max(history.complete_us[row], history.invoke_us[row]) for row in rows), default=OPEN)
