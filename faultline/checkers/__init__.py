@@ -212,6 +212,12 @@ CHECKERS: Mapping[str, CheckerDescription] = {
             "faultline.checkers.transactions.checker",
             "ListAppendChecker",
         ),
+        CheckerDescription(
+            "rw-register",
+            "transactions of writes to registers and reads of them keep what their consistency model promises",
+            "faultline.checkers.transactions.checker",
+            "RwRegisterChecker",
+        ),
     )
 }
 

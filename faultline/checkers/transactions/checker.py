@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from faultline.checkers.transactions.judgement import DEFAULT_STEPS, judge
 from faultline.checkers.transactions.list_append import infer_list_append
-from faultline.checkers.transactions.models import canonical
+from faultline.checkers.transactions.models import canonical, forbidden_by
+from faultline.checkers.transactions.register_order import VersionSources
+from faultline.checkers.transactions.rw_register import infer_rw_register
 from faultline.harness.errors import UsageError
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
 
-__all__ = ["ListAppendChecker", "check_transactions"]
+__all__ = ["ListAppendChecker", "RwRegisterChecker", "check_transactions"]
 
 
 class ListAppendChecker:
-    """Transactions of appends to lists and reads of them are what `model` promises."""
+    """Transactions of appends to lists and reads of them are what `model` promises.
+
+    `steps` bounds the search for cycles in one strongly connected component, in edges looked at.
+    """
 
     name = "list-append"
 
@@ -27,13 +35,50 @@ class ListAppendChecker:
         return judge(history, infer_list_append(history), self.name, self.model, self.steps)
 
 
+class RwRegisterChecker:
+    """Transactions of writes to registers and reads of them are what `model` promises.
+
+    What orders the versions of a key, beside that it is unset at first: see `register_order`. `sequential_keys` and
+    `linearizable_keys` are on where the model implies them, unless they are given. `version_orders` has, by key, the
+    values in the order in which the store says it installed them.
+    """
+
+    name = "rw-register"
+
+    def __init__(
+        self,
+        model: str = "strict-serializable",
+        steps: int = DEFAULT_STEPS,
+        *,
+        writes_follow_reads: bool | None = None,
+        sequential_keys: bool | None = None,
+        linearizable_keys: bool | None = None,
+        version_orders: Mapping[Any, Sequence[Any]] | None = None,
+    ) -> None:
+        self.model = canonical(model)
+        self.steps = steps
+        forbidden = forbidden_by(self.model)
+        self.sources = VersionSources(
+            writes_follow_reads="G1" in forbidden if writes_follow_reads is None else writes_follow_reads,
+            sequential_keys="G2-process" in forbidden if sequential_keys is None else sequential_keys,
+            linearizable_keys="G2-realtime" in forbidden if linearizable_keys is None else linearizable_keys,
+            store=version_orders,
+        )
+
+    def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
+        """The verdict on all transactions of `history`; UsageError for one that is malformed."""
+        return judge(history, infer_rw_register(history, self.sources), self.name, self.model, self.steps)
+
+
 def check_transactions(
-    history: History, workload: str = "list-append", model: str = "strict-serializable", steps: int = DEFAULT_STEPS
+    history: History, workload: str = "list-append", model: str = "strict-serializable", **options: Any
 ) -> CheckResult:
-    """Check a history whose rows with `f == "txn"` are transactions of `workload`, against `model`."""
-    if workload not in _CHECKERS:
-        raise UsageError(f"There are no transactions of kind `{workload}`.", f"Choose one of {', '.join(_CHECKERS)}.")
-    return _CHECKERS[workload](model, steps).check(history)
+    """Check a history whose rows with `f == "txn"` are transactions of `workload`, against `model`.
 
-
-_CHECKERS = {"list-append": ListAppendChecker}
+    `options` are those of the checker's class.
+    """
+    checkers: dict[str, Any] = {checker.name: checker for checker in (ListAppendChecker, RwRegisterChecker)}
+    if workload not in checkers:
+        raise UsageError(f"There are no transactions of kind `{workload}`.", f"Choose one of {', '.join(checkers)}.")
+    result: CheckResult = checkers[workload](model, **options).check(history)
+    return result

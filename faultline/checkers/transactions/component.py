@@ -90,8 +90,8 @@ class Component:
         return sorted((part for part in parts if len(part) > 1), key=min)
 
     def _drawn(self, kinds: EdgeKind) -> tuple[list[int], list[int], int]:
-        pairs = [(i, to) for i in range(self.size) for to, kind, _ in self.out[i] if kind & kinds]
-        pairs += [(i, to) for i in range(self.size) for to, kind, _ in self.into_hub[i] if kind & kinds]
+        pairs = [(i, to) for i in range(self.size) for to, kind, _ in self.out[i] if not kind & ~kinds]
+        pairs += [(i, to) for i in range(self.size) for to, kind, _ in self.into_hub[i] if not kind & ~kinds]
         pairs += [(hub, to) for hub, members in self.members.items() for to in members]
         count = self.size + len(self.members)
         if EdgeKind.REALTIME in kinds:

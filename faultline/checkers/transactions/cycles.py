@@ -149,8 +149,8 @@ class _Search:
         return [
             node
             for node in sorted(inside)
-            if any(kind == anchor for _, kind, _ in component.out[node])
-            or any(kind == anchor for _, kind, _ in component.into_hub[node])
+            if any(kind & anchor for _, kind, _ in component.out[node])
+            or any(kind & anchor for _, kind, _ in component.into_hub[node])
         ]
 
     def _from(self, start: int, limit: int) -> list[LocalStep] | None:

@@ -9,6 +9,9 @@ The kinds are Adya's (*Weak Consistency*, MIT 1999, chapter 3), and two orders t
 - `process`: the same client ran the source before the target;
 - `realtime`: the source had completed before the target was invoked.
 
+A `ww` or `rw` edge that is only known thanks to the process or real-time order carries that order's flag as well, so
+that it counts against models that promise the order, and not against others.
+
 A *hub* is an extra node without a transaction. When every one of many readers precedes every one of many writers, all
 pairs would be quadratically many edges; instead the readers point to a hub, and the hub to the writers by a `link`,
 which adds nothing to the kind of the step before it. Hubs never make a transaction its own predecessor (`add_hub`).

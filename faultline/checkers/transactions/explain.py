@@ -15,7 +15,7 @@ __all__ = ["cycle_detail", "cycle_sentence", "reasons_of", "turned"]
 
 _NAMED_STEPS = 6
 
-KIND_NAMES = {
+_KIND_NAMES = {
     EdgeKind.WW: "ww",
     EdgeKind.WR: "wr",
     EdgeKind.RW: "rw",
@@ -23,6 +23,11 @@ KIND_NAMES = {
     EdgeKind.PROCESS: "process",
     EdgeKind.REALTIME: "realtime",
 }
+
+
+def _kind_name(kind: EdgeKind) -> str:
+    """The name of an edge's kind, without the order that it may owe its being known to."""
+    return next(name for flag, name in _KIND_NAMES.items() if kind & flag)
 
 
 def turned(columns: TransactionColumns, cycle: Cycle) -> tuple[Step, ...]:
@@ -82,7 +87,7 @@ def cycle_detail(inference: Inference, cycle: Cycle, steps: tuple[Step, ...], re
         {
             "from": f"T{number}",
             "to": f"T{number % len(steps) + 1}",
-            "kind": KIND_NAMES[step.kind],
+            "kind": _kind_name(step.kind),
             "key": reason.key,
             "because": reason.clause,
         }

@@ -30,6 +30,7 @@ def list_anomalies(columns: TransactionColumns, versions: ListVersions) -> Obser
     _duplicates(columns, versions, found)
     _bad_versions(columns, versions, found)
     _intermediate_reads(columns, versions, found)
+    _disordered_transactions(columns, versions, found)
     _internal(columns, versions, found)
     state = np.full(len(columns.key), -1, dtype=np.int64)
     state[versions.read[versions.fits]] = versions.length[versions.fits]
@@ -161,14 +162,38 @@ def _intermediate_reads(columns: TransactionColumns, versions: ListVersions, fou
 
 def _replaced_appends(columns: TransactionColumns) -> Booleans:
     """Which appends are followed by another append of the same transaction to the same key."""
+    earlier, _ = _successive_appends(columns)
+    replaced = np.zeros(len(columns.key) + 1, dtype=np.bool_)
+    replaced[earlier] = True
+    return replaced
+
+
+def _successive_appends(columns: TransactionColumns) -> tuple[Integers, Integers]:
+    """Each append with the next one of the same transaction to the same key."""
     appends = np.flatnonzero(~columns.is_read)
     order = appends[np.lexsort((appends, columns.key[appends], columns.owner[appends]))]
     again = (columns.owner[order[:-1]] == columns.owner[order[1:]]) & (
         columns.key[order[:-1]] == columns.key[order[1:]]
     )
-    replaced = np.zeros(len(columns.key) + 1, dtype=np.bool_)
-    replaced[order[:-1][again]] = True
-    return replaced
+    return order[:-1][again], order[1:][again]
+
+
+def _disordered_transactions(columns: TransactionColumns, versions: ListVersions, found: Observations) -> None:
+    """Transactions whose appends to one key stand there in another order than they were done, or not all of them."""
+    earlier, later = _successive_appends(columns)
+    before, after = versions.position[earlier], versions.position[later]
+    wrong = (after >= 0) & (before > after) | (after >= 0) & (before < 0)
+    for one, other in zip(earlier[wrong].tolist(), later[wrong].tolist(), strict=True):
+        key, number = columns.keys[columns.key[one]], int(columns.key[one])
+        writer, reader = int(columns.owner[one]), int(columns.owner[versions.longest[number]])
+        found.add(
+            "incompatible-order",
+            [writer, reader],
+            f"{found.name(writer).capitalize()} appended {shown(columns.values[one])} to {key} and then "
+            f"{shown(columns.values[other])}, but in what {found.name(reader)} read, the former does not come before "
+            "the latter.",
+            key,
+        )
 
 
 def _internal(columns: TransactionColumns, versions: ListVersions, found: Observations) -> None:
@@ -193,7 +218,7 @@ def _internal(columns: TransactionColumns, versions: ListVersions, found: Observ
     last_read = np.full(groups, -1, dtype=np.int64)
     np.maximum.at(last_read, group[reading], np.flatnonzero(reading))
     checked = ~reading & (np.arange(len(order)) < last_read[group])
-    misplaced = checked & (place != lowest[group] + own)
+    misplaced = checked & ((place != lowest[group] + own) | (versions.position[order] < 0))
     # An append that comes after all reads of its key must not be among what they saw.
     foreseen = ~reading & ~checked & (versions.position[order] >= 0) & (highest[group] >= 0)
     foreseen &= place < highest[group]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from faultline.checkers.transactions.columns import OK, Integers, TransactionColumns
+from faultline.checkers.transactions.columns import Integers, TransactionColumns
 from faultline.checkers.transactions.edges import DependencyEdges, EdgeKind, EdgeList
 from faultline.checkers.transactions.list_versions import ListVersions
 
@@ -54,7 +54,8 @@ def _write_edges(
 
 def _unread_edges(edges: EdgeList, columns: TransactionColumns, versions: ListVersions, last_reads: Integers) -> None:
     """Edges to the appends nobody read; `last_reads` are the reads after which no committed version follows."""
-    unread = np.flatnonzero(~columns.is_read & (versions.position < 0) & (columns.outcome[columns.owner] == OK))
+    happened = versions.happened(columns)[columns.owner]
+    unread = np.flatnonzero(~columns.is_read & (versions.position < 0) & happened)
     broken = np.isin(columns.key[unread], np.array(versions.repeated, dtype=np.int64))
     unread = unread[~broken]
     if not len(unread):

@@ -59,6 +59,16 @@ class ListVersions:
         """The transaction that wrote each version, -1 for garbage."""
         return np.where(self.append == GARBAGE, -1, columns.owner[self.append])
 
+    def happened(self, columns: TransactionColumns) -> Booleans:
+        """Which transactions took effect for certain: those that are ok, and unknown ones of which something was read.
+
+        Transactions are atomic: one of whose appends any was read has appended them all.
+        """
+        writer = self.writer(columns)
+        happened: Booleans = columns.outcome == OK
+        happened[writer[writer >= 0]] = True
+        return happened & (columns.outcome != FAIL)
+
     def committed(self, columns: TransactionColumns) -> Booleans:
         """Which versions count: somebody wrote them who did not fail."""
         writer = self.writer(columns)

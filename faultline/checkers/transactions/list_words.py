@@ -24,9 +24,9 @@ class ListWords:
         columns = self._columns
         key = columns.keys[columns.key[step.reason]]
         value = shown(columns.values[step.reason])
-        if step.kind == EdgeKind.WR:
+        if step.kind & EdgeKind.WR:
             return Reason(f"{target} read {value} from {key}, the last element of which {source} had appended", key)
-        if step.kind == EdgeKind.RW:
+        if step.kind & EdgeKind.RW:
             return Reason(f"{source} read {_list(value)} from {key}, before {target} appended {self._next(step)}", key)
         earlier = self._before(step)
         if self._versions.position[step.reason] < 0:

@@ -24,7 +24,7 @@ import numpy as np
 from faultline.checkers.transactions.columns import NEVER, Integers, TransactionColumns
 from faultline.checkers.transactions.edges import DependencyEdges
 
-__all__ = ["Regions", "suspect_regions"]
+__all__ = ["Regions", "raise_targets", "suspect_regions"]
 
 _ROUNDS = 120
 _SHIFT = 10
@@ -47,7 +47,7 @@ def suspect_regions(columns: TransactionColumns, edges: DependencyEdges, realtim
     """
     earliest = np.zeros(edges.nodes, dtype=np.int64)
     earliest[: edges.transactions] = columns.invoke << _SHIFT
-    rounds = _raise_targets(earliest, edges)
+    rounds = raise_targets(earliest, edges.source, edges.target)
     back = np.flatnonzero(earliest[edges.source] >= earliest[edges.target])
     low, high = earliest[edges.target[back]], earliest[edges.source[back]]
     if realtime:
@@ -58,11 +58,14 @@ def suspect_regions(columns: TransactionColumns, edges: DependencyEdges, realtim
     return _merged(earliest, low, high, rounds)
 
 
-def _raise_targets(earliest: Integers, edges: DependencyEdges) -> int:
-    """Raise the targets of backward edges until none is left or the rounds are used up; returns the rounds."""
-    order = np.argsort(edges.source, kind="stable")
-    source, target = edges.source[order], edges.target[order]
-    bounds = np.searchsorted(source, np.arange(edges.nodes + 1))
+def raise_targets(earliest: Integers, source: Integers, target: Integers) -> int:
+    """Raise `earliest` of the targets of backward edges until none is left or the rounds are used up.
+
+    Returns the rounds. If no edge runs backward after that, the graph has no cycle.
+    """
+    order = np.argsort(source, kind="stable")
+    source, target = source[order], target[order]
+    bounds = np.searchsorted(source, np.arange(len(earliest) + 1))
     back = np.flatnonzero(earliest[source] >= earliest[target])
     for done in range(_ROUNDS):
         if not len(back):

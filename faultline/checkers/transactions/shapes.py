@@ -28,9 +28,10 @@ __all__ = ["SHAPES", "CycleShape", "Machine", "classify", "shapes_for"]
 
 _DEPENDENCY = EdgeKind.WW | EdgeKind.WR
 _ANTI = EdgeKind.RW | EdgeKind.PREDICATE_RW
+_ORDERS = (EdgeKind(0), EdgeKind.PROCESS, EdgeKind.REALTIME)
+_KINDS = (*EdgeKind, *(kind | order for kind in (EdgeKind.WW, EdgeKind.RW) for order in _ORDERS[1:]))
 
-START = -1
-FORBIDDEN = -2
+_FORBIDDEN = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,23 +60,23 @@ class Machine:
     def __init__(self, shape: CycleShape) -> None:
         self._shape = shape
         states = range(12)
-        self.moves = [{int(kind): self._move(state, kind) for kind in EdgeKind} for state in states]
-        self.first = {int(kind): self._first(kind) for kind in EdgeKind}
+        self.moves = [{int(kind): self._move(state, kind) for kind in _KINDS} for state in states]
+        self.first = {int(kind): self._first(kind) for kind in _KINDS}
         self.accepts = [self._accepts(state) for state in states]
 
     def _first(self, kind: EdgeKind) -> int:
-        return self._move(0, kind) if kind == self._shape.anchor else FORBIDDEN
+        return self._move(0, kind) if kind & self._shape.anchor else _FORBIDDEN
 
     def _move(self, state: int, kind: EdgeKind) -> int:
         count, last_rw, used = state >> 2, bool(state & 2), bool(state & 1)
         shape = self._shape
-        if not kind & shape.allowed:
-            return FORBIDDEN
+        if kind & ~shape.allowed:
+            return _FORBIDDEN
         rw = bool(kind & _ANTI)
         if rw and (shape.rw_count == 0 or (shape.rw_count == 1 and count == 1)):
-            return FORBIDDEN
+            return _FORBIDDEN
         if rw and last_rw and not shape.adjacent:
-            return FORBIDDEN
+            return _FORBIDDEN
         used = used or bool(kind & shape.variant)
         return min(2, count + rw) << 2 | rw << 1 | used
 
@@ -122,11 +123,14 @@ def classify(kinds: Sequence[EdgeKind]) -> str:
     count = sum(1 for kind in kinds if kind & _ANTI)
     adjacent = any(kind & _ANTI and after & _ANTI for kind, after in zip(kinds, [*kinds[1:], kinds[0]], strict=True))
     if count == 0:
-        base = "G1c" if EdgeKind.WR in kinds else "G0"
+        base = "G1c" if any(kind & EdgeKind.WR for kind in kinds) else "G0"
     elif count == 1:
         base = "G-single"
     else:
         base = "G2" if adjacent else "G-nonadjacent"
-    item = "-item" if count and EdgeKind.PREDICATE_RW not in kinds else ""
-    order = "-realtime" if EdgeKind.REALTIME in kinds else "-process" if EdgeKind.PROCESS in kinds else ""
+    item = "-item" if count and not any(kind & EdgeKind.PREDICATE_RW for kind in kinds) else ""
+    together = EdgeKind(0)
+    for kind in kinds:
+        together |= kind
+    order = "-realtime" if together & EdgeKind.REALTIME else "-process" if together & EdgeKind.PROCESS else ""
     return base + item + order

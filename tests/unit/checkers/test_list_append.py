@@ -119,7 +119,10 @@ def test_a_list_that_never_shows_any_append_costs_no_square() -> None:
         (("fail:ax1", "rx[1]"), "G1a"),
         (("fail:ax1", "ax2", "rx[1,2]"), "dirty-update"),
         (("ax1 ax2", "rx[1]", "rx[1,2]"), "G1b"),
+        (("ax1 ax2", "rx[2,1]"), "incompatible-order"),
+        (("ax1 ax2", "rx[2]"), "incompatible-order"),
         (("ax1 rx-", "rx[1]"), "internal"),
+        (("ax1 rx- ax2",), "internal"),
         (("rx- rx[1]", "ax1"), "internal"),
         (("ax1 rx[1,2]", "ax2"), "internal"),
         (("rx[1] ax1",), "future-read"),
@@ -155,6 +158,11 @@ def test_histories_that_must_not_be_accused(transactions: tuple[str, ...]) -> No
 def test_an_append_by_an_unknown_transaction_has_no_completion_to_hold_against_it() -> None:
     history = one_after_another("info:ax1", "rx-", "rx[1]")
     assert check(history).verdict == Verdict.PASS
+
+
+def test_an_unknown_transaction_of_which_one_append_was_read_appended_everything() -> None:
+    assert check(concurrent("info:ax1 ay1", "rx[1] ry-"), "serializable").verdict == Verdict.VIOLATION
+    assert check(concurrent("info:ax1 ay1", "rx- ry-"), "serializable").verdict != Verdict.VIOLATION
 
 
 def test_a_history_without_any_dependency_tested_nothing() -> None:

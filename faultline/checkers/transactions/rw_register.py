@@ -1,0 +1,26 @@
+"""Registers: transactions that write unique values to keys and read them. They show less, but every store has them."""
+
+from __future__ import annotations
+
+from faultline.checkers.transactions.columns import encode
+from faultline.checkers.transactions.inference import Inference
+from faultline.checkers.transactions.observations import Observations
+from faultline.checkers.transactions.register_anomalies import observe_registers
+from faultline.checkers.transactions.register_edges import register_edges
+from faultline.checkers.transactions.register_order import VersionSources, order_versions
+from faultline.checkers.transactions.register_versions import find_register_versions
+from faultline.checkers.transactions.register_words import RegisterWords
+from faultline.harness.history import History
+
+__all__ = ["infer_rw_register"]
+
+
+def infer_rw_register(history: History, sources: VersionSources) -> Inference:
+    """All that a register history says about the order of its transactions, with these sources of version order."""
+    columns = encode(history, "w")
+    versions = find_register_versions(columns)
+    found = Observations(columns)
+    observe_registers(columns, versions, found)
+    order = order_versions(columns, versions, sources, found)
+    edges = register_edges(columns, versions, order)
+    return Inference(columns, edges, found, RegisterWords(columns, versions, order))
