@@ -147,7 +147,7 @@ def _report(found: GenericResult, is_confirmed: bool) -> PartReport:
 def _by_port(
     model: Model[State, Input, Output], operations: Sequence[Operation[Input, Output]], budget: Budget, reason: str
 ) -> PartReport:
-    found = check_single(model, operations, budget)
+    found = check_single(model, operations, budget, verbose=True)
     order = found.linearizations[0] if found.linearizations else ()
     return PartReport(found.result, order, _placed_in_order(operations, order), found.steps, "port", reason)
 

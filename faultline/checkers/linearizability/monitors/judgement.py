@@ -14,7 +14,7 @@ from faultline.checkers.linearizability.data_types import MODEL_FACTORIES, UNKNO
 from faultline.checkers.linearizability.explain import Clock, describe_value, seconds
 from faultline.checkers.linearizability.judgement import CHECKER, KeyJudgement, core_rows, key_judgement
 from faultline.checkers.linearizability.minimise import ShrinkBudget, minimise
-from faultline.checkers.linearizability.monitors.decide import Decision, decide
+from faultline.checkers.linearizability.monitors.decision import Decision, decide
 from faultline.checkers.linearizability.operations import INFINITY, canonical
 from faultline.checkers.porcupine.model import PENDING, CheckResult, Operation
 from faultline.checkers.porcupine.search import Budget

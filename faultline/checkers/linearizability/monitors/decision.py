@@ -6,7 +6,7 @@ generic search, and through it to the port, which must refuse it too, as far as 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -23,14 +23,14 @@ from faultline.checkers.porcupine.model import PENDING, CheckResult, Operation
 from faultline.checkers.porcupine.search import Budget
 from faultline.harness.errors import HarnessError, UsageError
 
-__all__ = ["CONFIRMATION_STEPS_MAX", "Decision", "decide", "hooks_for"]
+__all__ = ["CONFIRMATION_STEPS_MAX", "MONITORS", "Decision", "decide", "hooks_for"]
 
 CONFIRMATION_STEPS_MAX = 20_000
 """Configurations the search may visit to confirm a monitor's core."""
 
 Monitor = Callable[[Sequence[Operation[Call, Any]]], MonitorResult]
 
-MONITORS: Mapping[str, Monitor] = {
+MONITORS: dict[str, Monitor] = {
     "queue": monitor_queue,
     "stack": monitor_stack,
     "lock": monitor_lock,
