@@ -135,7 +135,7 @@ class _Check:
             if shown is None or (checked.result.findings and not shown.result.findings):
                 shown = checked
         assert shown is not None, "a large file has operations"
-        return replace(shown, result=merged(results), operations=operations)
+        return replace(shown, result=merged(results, operations), operations=operations)
 
 
 def files_in(folder: Path) -> Iterator[tuple[Path, bool]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from faultline.harness.verdict import CheckResult, Finding, merge
+from faultline.harness.verdict import CheckResult, Finding, Verdict, merge
 
 __all__ = ["FINDINGS_MAX", "merged", "renumbered"]
 
@@ -25,16 +25,19 @@ def _renumbered_finding(finding: Finding, numbers: Sequence[int]) -> Finding:
     return msgspec.structs.replace(finding, operations=tuple(numbers[row] for row in finding.operations))
 
 
-def merged(results: Sequence[CheckResult]) -> CheckResult:
+def merged(results: Sequence[CheckResult], operations: int) -> CheckResult:
     """The worst verdict with its sentence, the first findings of all parts, and the sums of their figures."""
     verdict = merge(result.verdict for result in results)
     worst = next(result for result in results if result.verdict is verdict)
     findings = [finding for result in results for finding in result.findings]
-    about = f" Checked by key in {len(results)} parts." if len(results) > 1 else ""
+    parts = f"{operations:,} operations, checked by key in {len(results)} parts"
+    sentence = f"{worst.sentence} (The worst of {parts}.)"
+    if verdict is Verdict.PASS:
+        sentence = f"All {parts}, pass; of the first: {worst.sentence}"
     return CheckResult(
         checker=worst.checker,
         verdict=verdict,
-        sentence=worst.sentence + about,
+        sentence=sentence,
         findings=tuple(findings[:FINDINGS_MAX]),
         detail=_summed([result.detail for result in results]) | {"parts": len(results)},
     )

@@ -1,9 +1,9 @@
-"""The operations behind a violation, numbered and in words, for `faultline check`."""
+"""What is behind a violation, in words, for `faultline check`: its operations, numbered, and the argument over them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from faultline.harness.history import OPEN, History
 from faultline.harness.verdict import Finding
@@ -17,30 +17,24 @@ __all__ = ["explanation"]
 _OPERATIONS_MAX = 20
 _FINDINGS_MAX = 3
 _VALUE_LENGTH = 120
+_EDGES_MAX = 12
+_READS = frozenset(("read", "get", "dequeue", "pop"))
 
 
 def explanation(checked: CheckedHistory) -> Iterator[str]:
-    """The first findings, each with its operations and the steps of its argument, as indented lines."""
+    """The first findings, each with its operations and its argument, as indented lines."""
     findings = checked.result.findings
     for number, finding in enumerate(findings[:_FINDINGS_MAX]):
         if number:
             yield f"  Also: {visible(finding.sentence)}"
-        yield from _operations(checked, finding)
-        yield from (f"     {visible(step)}" for step in _steps(finding))
+        rows = _rows(checked, finding)
+        if rows:
+            yield f"  {finding.anomaly}, shown by {len(rows)} of {count(checked.operations, 'operation')}:"
+            names = _names(checked, finding, rows)
+            yield from _operations(checked, rows, names)
+            yield from (f"     {visible(line)}" for line in _argument(finding, checked, names))
     if len(findings) > _FINDINGS_MAX:
         yield f"  … and {count(len(findings) - _FINDINGS_MAX, 'further finding')}; --json shows all."
-
-
-def _operations(checked: CheckedHistory, finding: Finding) -> Iterator[str]:
-    history = checked.imported.history
-    rows = _rows(checked, finding)
-    if not rows:
-        return
-    yield f"  {finding.anomaly}, shown by {len(rows)} of {count(checked.operations, 'operation')}:"
-    for number, row in enumerate(rows[:_OPERATIONS_MAX], start=1):
-        yield f"  {number:>4}. {_moment(history, row, checked.imported.clock)}: {_operation(history, row)}"
-    if len(rows) > _OPERATIONS_MAX:
-        yield f"        … and {count(len(rows) - _OPERATIONS_MAX, 'more operation')}; --json shows all."
 
 
 def _rows(checked: CheckedHistory, finding: Finding) -> list[int]:
@@ -52,16 +46,35 @@ def _rows(checked: CheckedHistory, finding: Finding) -> list[int]:
     return [place[number] for number in named if number in place]
 
 
+def _names(checked: CheckedHistory, finding: Finding, rows: list[int]) -> dict[int, str]:
+    """What each row is called: T1, T2 … as the argument over transactions has it, else a number."""
+    if checked.numbers is None and finding.detail.get("edges"):
+        given = {part["row"]: part["name"] for part in finding.detail.get("transactions", ())}
+        if all(row in given for row in rows):
+            return {row: given[row] for row in rows}
+    return {row: str(number) for number, row in enumerate(rows, start=1)}
+
+
+def _operations(checked: CheckedHistory, rows: list[int], names: Mapping[int, str]) -> Iterator[str]:
+    history, clock = checked.imported.history, checked.imported.clock
+    for row in rows[:_OPERATIONS_MAX]:
+        yield f"  {names[row]:>4}. {_moment(history, row, clock)}: {_operation(history, row)}"
+    if len(rows) > _OPERATIONS_MAX:
+        yield f"        … and {count(len(rows) - _OPERATIONS_MAX, 'more operation')}; --json shows all."
+
+
 def _moment(history: History, row: int, clock: str) -> str:
+    is_open = history.complete_index[row] == OPEN
     if clock == "events":
         begin = f"event {history.invoke_index[row] + 1}"
-        return begin if history.complete_index[row] == OPEN else f"{begin}–{history.complete_index[row] + 1}"
+        return begin if is_open else f"{begin}–{history.complete_index[row] + 1}"
     begin = f"{history.invoke_us[row] / 1e6:.6f}"
-    end = "" if history.complete_index[row] == OPEN else f"–{history.complete_us[row] / 1e6:.6f}"
-    return f"{begin}{end} s"
+    return f"{begin} s" if is_open else f"{begin}–{history.complete_us[row] / 1e6:.6f} s"
 
 
 def _operation(history: History, row: int) -> str:
+    if history.f[row] == "txn":
+        return f"client {history.process[row]} {_transaction(history, row)}"
     words = [f"client {history.process[row]}", visible(history.f[row])]
     if history.key[row] is not None:
         words.append(visible(str(history.key[row])))
@@ -70,16 +83,52 @@ def _operation(history: History, row: int) -> str:
     return f"{' '.join(words)} → {_ending(history, row)}"
 
 
+def _transaction(history: History, row: int) -> str:
+    """A transaction's micro-operations, with what its reads answered if it is known."""
+    is_ok = history.outcome[row] == "ok" and isinstance(history.result[row], list)
+    parts = history.result[row] if is_ok else history.value[row]
+    if not isinstance(parts, list) or not all(isinstance(part, list) and part for part in parts):
+        return value_text(parts, _VALUE_LENGTH)
+    told = [" ".join(value_text(field, _VALUE_LENGTH) for field in part) for part in parts[:_OPERATIONS_MAX]]
+    more = ["…"] if len(parts) > _OPERATIONS_MAX else []
+    return "; ".join([*told, *more]) + ("" if history.outcome[row] == "ok" else f" → {_ending(history, row)}")
+
+
 def _ending(history: History, row: int) -> str:
     if history.complete_index[row] == OPEN:
         return "never answered"
     outcome, result, error = history.outcome[row], history.result[row], history.error[row]
     if outcome == "ok":
-        return "ok" if result is None and history.f[row] != "read" else f"ok, {value_text(result, _VALUE_LENGTH)}"
+        says_something = history.f[row] in _READS or (result is not None and result != history.value[row])
+        return f"ok, {value_text(result, _VALUE_LENGTH)}" if says_something else "ok"
     reason = f" ({visible(error)})" if error else ""
     return f"{'failed' if outcome == 'fail' else 'unknown'}{reason}"
 
 
-def _steps(finding: Finding) -> list[str]:
-    steps = finding.detail.get("steps", ())
-    return [step for step in steps if isinstance(step, str)] if isinstance(steps, list | tuple) else []
+# -- the argument ---------------------------------------------------------------------------------------------------
+
+
+def _argument(finding: Finding, checked: CheckedHistory, names: Mapping[int, str]) -> list[str]:
+    detail = finding.detail
+    if detail.get("edges"):
+        return _cycle(detail["edges"])
+    if checked.numbers is None and "order" in detail and "refused" in detail:
+        return _dead_end(detail, names)
+    return []
+
+
+def _cycle(edges: list[Any]) -> list[str]:
+    """Each edge of a cycle with its reason."""
+    lines = [f"{edge['from']} before {edge['to']} ({edge['kind']}): {edge['because']}" for edge in edges[:_EDGES_MAX]]
+    return lines + ([f"… and {count(len(edges) - _EDGES_MAX, 'more edge')}"] if len(edges) > _EDGES_MAX else [])
+
+
+def _dead_end(detail: Mapping[str, Any], names: Mapping[int, str]) -> list[str]:
+    """How far an order of the operations comes, and what cannot be next."""
+    placed = [names[row] for row in detail["order"] if row in names]
+    refused = [names[row] for row in detail["refused"] if row in names]
+    if not refused:
+        return []
+    state = value_text(detail.get("state"), _VALUE_LENGTH)
+    begin = f"After {', '.join(placed)}, in this order, there is {state}" if placed else f"At first there is {state}"
+    return [f"{begin}, and {' or '.join(refused)} cannot be next. No order of these operations fits."]

@@ -37,7 +37,7 @@ _TOKEN = re.compile(
     | ; [^\n]* \n?                          # a comment, or the beginning of one
     | \#[{_]                                # a set; discard
     | [\[\](){}]
-    | \\. [^\s,"\[\](){};]*                 # a character
+    | \\ (?: \w [^\s,"\[\](){};]* | \S )   # a character
     | [^\s,"\[\](){};]+                     # any other atom
     )
     """,
@@ -60,6 +60,8 @@ _CLOSED_BY = {"[": "]", "(": ")", "{": "}", "#{": "}"}
 _CLOSERS = frozenset(_CLOSED_BY.values())
 _NAMES = {"[": "a vector", "(": "a list", "{": "a map", "#{": "a set", _DISCARD: "a discarded form"}
 _ATOMS_KEPT = 200_000
+_ATOM_LENGTH_KEPT = 100
+_TIME_DIGITS, _DIGITS_SAFE = 8, 19
 _INTEGER_MAX = 2**63 - 1
 
 
@@ -226,8 +228,10 @@ class _Atoms(dict[str, Any]):
     """What each atom means, by its text; an atom that is new is understood and, within bounds, remembered."""
 
     def __missing__(self, token: str) -> Any:
+        if token.isdecimal() and token.isascii() and _TIME_DIGITS <= len(token) < _DIGITS_SAFE and token[0] != "0":
+            return int(token)  # times: many, and each another
         value = _atom(token)
-        if len(self) < _ATOMS_KEPT and len(token) < 100:
+        if len(self) < _ATOMS_KEPT and len(token) < _ATOM_LENGTH_KEPT:
             self[token] = value
         return value
 

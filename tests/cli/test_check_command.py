@@ -1,0 +1,148 @@
+"""`faultline check`: one line per history, the explanation of a violation, merged exit codes, JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from faultline.cli.main import main
+from faultline.harness.history import History
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import ok
+
+DATA = Path(__file__).parents[1] / "data" / "histories"
+
+GOOD = "[{:type :invoke, :process 0, :f :write, :value 1} {:type :ok, :process 0, :f :write, :value 1}]\n"
+BAD = GOOD[:-2] + " {:type :invoke, :process 1, :f :read} {:type :ok, :process 1, :f :read, :value 2}]\n"
+
+
+@pytest.fixture
+def check(tmp_path, capsys, monkeypatch):
+    """Runs `faultline check` in a folder with a good, a bad, a broken and an empty history."""
+    monkeypatch.chdir(tmp_path)
+    Path("good.edn").write_text(GOOD)
+    Path("bad.edn").write_text(BAD)
+    Path("broken.edn").write_text(GOOD[:-3])
+    Path("empty.edn").write_text("")
+
+    def command(*arguments: str):
+        with pytest.raises(SystemExit) as ended:
+            main(("check", *arguments))
+        captured = capsys.readouterr()
+        return int(ended.value.code or 0), captured.out, captured.err
+
+    return command
+
+
+EXIT_CODES = [
+    (("good.edn",), 0),
+    (("bad.edn",), 1),
+    (("broken.edn",), 2),
+    (("empty.edn",), 3),
+    (("good.edn", "empty.edn"), 3),
+    (("good.edn", "empty.edn", "broken.edn"), 2),
+    (("broken.edn", "bad.edn", "good.edn"), 1),
+    (("nowhere.edn",), 2),
+    (("good.edn", "--format", "edn"), 2),
+    (("good.edn", "--model", "bank-account"), 2),
+    (("good.edn", "--option", "failed_cas"), 2),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code"), EXIT_CODES)
+def test_exit_codes_merge_with_a_violation_first(check, arguments, code):
+    assert check(*arguments)[0] == code
+
+
+def test_there_is_one_line_per_file_and_the_rest_is_checked_when_one_is_broken(check):
+    code, out, err = check("good.edn", "broken.edn", "bad.edn")
+    assert [line.split(":")[:2] for line in out.splitlines()] == [["good.edn", " pass"], ["bad.edn", " violation"]]
+    assert "faultline: broken.edn, line 1: the text ends within a map." in err
+    assert code == 1
+
+
+def test_a_violation_of_one_file_is_explained_with_numbered_operations(check):
+    _, out, _ = check("bad.edn")
+    first, *block = out.splitlines()
+    assert first.startswith("bad.edn: violation: At event 4 client 1 read 2")
+    assert block[0] == "  phantom-read, shown by 1 of 2 operations:"
+    assert block[1] == "     1. event 3–4: client 1 read → ok, 2"
+    assert "cannot be next" in block[2]
+
+
+def test_explanations_can_be_asked_for_and_left_out(check):
+    assert len(check("bad.edn", "--no-explain")[1].splitlines()) == 1
+    assert len(check("bad.edn", "good.edn")[1].splitlines()) == 2
+    assert len(check("bad.edn", "good.edn", "--explain")[1].splitlines()) > 3
+
+
+def test_a_cycle_is_told_edge_by_edge(check):
+    _, out, _ = check(str(DATA / "elle" / "paper-example.edn"))
+    lines = [line.strip() for line in out.splitlines()]
+    assert "T1. event 3–4: client 0 append 255 8; r 253 [1, 3, 4]" in lines
+    assert "T3 before T1 (rw): T3 read [2, 3, 4, 5] from 255, before T1 appended 8" in lines
+
+
+def test_json_has_one_object_per_file_with_the_verdict_and_its_rows(check):
+    code, out, _ = check("good.edn", "broken.edn", "bad.edn", "--json")
+    good, broken, bad = map(json.loads, out.splitlines())
+    assert code == 1
+    assert (good["file"], good["format"], good["model"], good["verdict"]) == (
+        "good.edn",
+        "jepsen-edn",
+        "cas-register",
+        "pass",
+    )
+    assert (good["operations"], good["nemesis_events"]) == (1, 0)
+    assert broken["error"].startswith("broken.edn, line 1:") and broken["next_step"]
+    assert bad["findings"][0]["operations"] == [1]
+
+
+def test_a_folder_is_searched_and_what_is_no_history_is_named(check):
+    Path("deep").mkdir()
+    Path("deep", "a.edn").write_text(BAD)
+    Path("deep", "notes.txt").write_text("Dear diary,")
+    code, out, err = check("deep")
+    assert (code, out.splitlines()[0].split(":")[0]) == (1, "deep/a.edn")
+    assert "deep/notes.txt is no history and is left out" in err
+
+
+def test_a_folder_without_histories_proves_nothing(check):
+    Path("bare").mkdir()
+    assert check("bare")[0] == 3
+
+
+def test_the_folder_of_a_run_stands_for_its_history(check):
+    history = History()
+    history.complete(history.invoke(Operation(0, "read", "k"), 10, 0, "athens"), ok(3), 2_000)
+    Path("run").mkdir()
+    Path("run", "history.jsonl").write_bytes(history.to_jsonl())
+    code, out, _ = check("run")
+    assert code == 1
+    assert "     1. 0.000010–0.002000 s: client 0 read k → ok, 3" in out.splitlines()
+
+
+def test_options_reach_the_checker_as_json_values(check):
+    Path("bank.edn").write_text(
+        "{:type :invoke, :process 0, :f :read} {:type :ok, :process 0, :f :read, :value {0 5, 1 -1}}"
+    )
+    assert check("bank.edn", "--model", "bank")[0] == 1
+    assert check("bank.edn", "--model", "bank", "--option", "negative-balances=true")[0] == 0
+    assert check("bank.edn", "--model", "bank", "--option", "negative-balances=true", "--option", "total=5")[0] == 1
+
+
+def test_a_search_that_runs_out_of_time_is_unknown(check):
+    code, out, _ = check(str(DATA / "etcd_007.log"), "--timeout", "0")
+    assert (code, out.split(": ")[1]) == (3, "unknown")
+
+
+def test_hostile_values_are_shown_without_effect(check):
+    Path("hostile.edn").write_text(
+        '{:type :invoke, :process 0, :f :read} {:type :ok, :process 0, :f :read, :value "\u202e\\u001b[2J"}'
+    )
+    _, out, _ = check("hostile.edn")
+    block = "".join(out.splitlines(keepends=True)[1:])
+    assert "\u202e" not in block
+    assert "\x1b" not in block
