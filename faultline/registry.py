@@ -24,6 +24,7 @@ __all__ = ["load_packages", "load_system", "load_workload", "resolve", "systems"
 
 _SYSTEMS = {
     "consistent-core": "faultline.systems_under_test.patterns.clusters.consistent_core:ConsistentCore",
+    "paxos-kv": "faultline.systems_under_test.patterns.clusters.paxos_kv:PaxosKv",
 }
 _WORKLOADS = {
     "register": "faultline.workloads.register:Register",

@@ -146,8 +146,10 @@ class ManualPorts:
 class Cluster:
     """Nodes, the queue of messages between them, and what they reported."""
 
+    system_type: type[Any] = ConsistentCore
+
     def __init__(self, size: int = 3, mutants: tuple[str, ...] = (), **options: str) -> None:
-        self.system = ConsistentCore()
+        self.system = self.system_type()
         self.members = tuple(map(NodeId, NAMES[:size]))
         self.options = options
         self.mutants = frozenset(mutants)

@@ -40,7 +40,7 @@ PATTERNS = (
     Pattern("Low-Water Mark", _REPLICATION, 5),
     Pattern("Leader and Followers", _REPLICATION, 6, "data_replication.leader_and_followers"),
     Pattern("HeartBeat", _REPLICATION, 7, "data_replication.heartbeat"),
-    Pattern("Paxos", _REPLICATION, 8),
+    Pattern("Paxos", _REPLICATION, 8, "data_replication.paxos"),
     Pattern("Replicated Log", _REPLICATION, 9, "data_replication.replicated_log"),
     Pattern("Quorum", _REPLICATION, 10, "data_replication.quorum"),
     Pattern("Generation Clock", _REPLICATION, 11, "data_replication.generation_clock"),

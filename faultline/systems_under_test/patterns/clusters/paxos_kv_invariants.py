@@ -1,0 +1,257 @@
+"""The invariants of `paxos-kv`, checked on what its nodes report while a run goes on.
+
+As with `consistent-core`, nothing is concluded from what a node intends while it may die in the same instant. An
+acceptor's promise counts as durable once a proposer has counted it; before that, it binds the living process only.
+A value counts as chosen when a proposer has counted a quorum, or a node was told so.
+
+`needs_order` is true where reports of different nodes must come in the order in which they were made.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from faultline.harness.invariant import Breach, Invariant, Report
+from faultline.systems_under_test.patterns.data_replication.paxos import NEVER, MonotonicId
+from faultline.systems_under_test.patterns.data_replication.paxos_proposer import (
+    AcceptanceCounted,
+    PromiseCounted,
+    ValueChosen,
+    ValueProposed,
+)
+from faultline.systems_under_test.patterns.data_replication.paxos_store import (
+    Accepted,
+    Learned,
+    Promised,
+    StoreStarted,
+)
+
+__all__ = [
+    "ChosenValuesWereProposed",
+    "CommitsMoveForward",
+    "LaterProposalsAgree",
+    "OneProposalPerGeneration",
+    "OneValuePerVersion",
+    "PromisesAreKept",
+    "paxos_kv_invariants",
+]
+
+Events = tuple[type[msgspec.Struct], ...]
+
+_Instance = tuple[str, int]
+
+
+class _PaxosInvariant:
+    """What all invariants here share: how a breach is put into words."""
+
+    id = ""
+    statement = ""
+    needs_order = False
+
+    def _breach(self, report: Report, time_us: int, node: str, sentence: str) -> None:
+        report(Breach(invariant=self.id, sentence=sentence, time_us=time_us, node=node))
+
+
+class OneValuePerVersion(_PaxosInvariant):
+    """PAX-I1, on what proposers saw chosen and what nodes were told."""
+
+    id = "PAX-I1"
+    statement = "At most one value is chosen for each version of a key."
+    events: Events = (ValueChosen, Learned)
+
+    def __init__(self) -> None:
+        self._chosen: dict[_Instance, tuple[str, MonotonicId, int]] = {}
+
+    def observe(self, time_us: int, node: str, event: ValueChosen | Learned, report: Report) -> None:
+        """Compare with the first value that was chosen for this version."""
+        first, generation, checksum = self._chosen.setdefault(
+            (event.key, event.version), (node, event.generation, event.checksum)
+        )
+        if checksum != event.checksum:
+            sentence = (
+                f"For version {event.version} of {event.key}, {first} holds a value chosen in generation"
+                f" {generation}, and {node} another one, chosen in generation {event.generation}."
+            )
+            self._breach(report, time_us, node, sentence)
+
+
+class ChosenValuesWereProposed(_PaxosInvariant):
+    """PAX-I2: an adopted value is no proof, somebody must have wanted it as its own."""
+
+    id = "PAX-I2"
+    statement = "A chosen value was proposed for that version, by a proposer that was free to choose."
+    needs_order = True
+    events: Events = (ValueProposed, ValueChosen)
+
+    def __init__(self) -> None:
+        self._proposed: dict[_Instance, list[int]] = {}
+
+    def observe(self, time_us: int, node: str, event: ValueProposed | ValueChosen, report: Report) -> None:
+        """Remember what was wanted; look up what was chosen."""
+        wanted = self._proposed.setdefault((event.key, event.version), [])
+        if type(event) is ValueProposed:
+            if event.own:
+                wanted.append(event.checksum)
+        elif event.checksum not in wanted:
+            sentence = f"{node} saw a value chosen for version {event.version} of {event.key} that nobody proposed."
+            self._breach(report, time_us, node, sentence)
+
+
+class LaterProposalsAgree(_PaxosInvariant):
+    """PAX-I3, in both directions, so that the order of reports does not matter."""
+
+    id = "PAX-I3"
+    statement = "Once a value is chosen in a generation, every higher generation proposes the same value."
+    events: Events = (ValueProposed, ValueChosen)
+
+    def __init__(self) -> None:
+        self._chosen: dict[_Instance, tuple[MonotonicId, int]] = {}
+        self._proposed: dict[_Instance, list[tuple[MonotonicId, int]]] = {}
+
+    def observe(self, time_us: int, node: str, event: ValueProposed | ValueChosen, report: Report) -> None:
+        """Compare a proposal with what was chosen, and a choice with what was proposed."""
+        instance, now = (event.key, event.version), (event.generation, event.checksum)
+        if type(event) is ValueProposed:
+            self._proposed.setdefault(instance, []).append(now)
+            if instance in self._chosen:
+                self._compare(time_us, node, instance, self._chosen[instance], now, report)
+            return
+        self._chosen[instance] = min(now, self._chosen.get(instance, now))
+        for proposed in self._proposed.get(instance, ()):
+            self._compare(time_us, node, instance, now, proposed, report)
+
+    def _compare(
+        self,
+        time_us: int,
+        node: str,
+        instance: _Instance,
+        chosen: tuple[MonotonicId, int],
+        proposed: tuple[MonotonicId, int],
+        report: Report,
+    ) -> None:
+        if proposed[0] > chosen[0] and proposed[1] != chosen[1]:
+            key, version = instance
+            sentence = (
+                f"A value was chosen for version {version} of {key} in generation {chosen[0]}, and generation"
+                f" {proposed[0]} proposed another one."
+            )
+            self._breach(report, time_us, node, sentence)
+
+
+class PromisesAreKept(_PaxosInvariant):
+    """PAX-I4, over restarts too: a process starts from the promises that somebody had counted by then.
+
+    A proposer counts its own promise while that is still being flushed. It was durable when a peer answers the same
+    generation, because the request to the peer left after it.
+    """
+
+    id = "PAX-I4"
+    statement = "What an acceptor promised never decreases, and it accepts nothing below; restarts included."
+    needs_order = True
+    events: Events = (Promised, Accepted, PromiseCounted, AcceptanceCounted, StoreStarted)
+
+    def __init__(self) -> None:
+        self._durable: dict[str, dict[_Instance, MonotonicId]] = {}
+        self._own: dict[str, dict[_Instance, MonotonicId]] = {}
+        self._now: dict[str, dict[_Instance, MonotonicId]] = {}
+
+    def observe(
+        self,
+        time_us: int,
+        node: str,
+        event: Promised | Accepted | PromiseCounted | AcceptanceCounted | StoreStarted,
+        report: Report,
+    ) -> None:
+        """Raise the floor by what was promised; compare what is done with it."""
+        if type(event) is StoreStarted:
+            self._now[node] = dict(self._durable.get(node, {}))
+        elif type(event) is PromiseCounted or type(event) is AcceptanceCounted:
+            self._count(node, event)
+        elif type(event) is Promised:
+            self._check(time_us, node, "promised", event.key, event.version, event.generation, report)
+        elif type(event) is Accepted:
+            self._check(time_us, node, "accepted", event.key, event.version, event.proposal.generation, report)
+
+    def _count(self, node: str, event: PromiseCounted | AcceptanceCounted) -> None:
+        instance, acceptor = (event.key, event.version), event.acceptor
+        own = self._own.setdefault(node, {})
+        if acceptor == node:
+            own[instance] = event.generation
+            return
+        _raise(self._durable.setdefault(acceptor, {}), instance, event.generation)
+        _raise(self._now.setdefault(acceptor, {}), instance, event.generation)
+        if own.get(instance) == event.generation:
+            _raise(self._durable.setdefault(node, {}), instance, event.generation)
+
+    def _check(
+        self, time_us: int, node: str, did: str, key: str, version: int, generation: MonotonicId, report: Report
+    ) -> None:
+        floors = self._now.setdefault(node, {})
+        floor = floors.get((key, version), NEVER)
+        if generation < floor:
+            sentence = (
+                f"{node} {did} generation {generation} for version {version} of {key} although it had promised {floor}."
+            )
+            self._breach(report, time_us, node, sentence)
+        _raise(floors, (key, version), generation)
+
+
+class OneProposalPerGeneration(_PaxosInvariant):
+    """PAX-R3."""
+
+    id = "PAX-R3"
+    statement = "A generation proposes one value in an instance: generations are unique, restarts included."
+    events: Events = (ValueProposed,)
+
+    def __init__(self) -> None:
+        self._proposed: dict[tuple[str, int, MonotonicId], tuple[str, int]] = {}
+
+    def observe(self, time_us: int, node: str, event: ValueProposed, report: Report) -> None:
+        """Remember what each generation proposed."""
+        instance = (event.key, event.version, event.generation)
+        first, checksum = self._proposed.setdefault(instance, (node, event.checksum))
+        if checksum != event.checksum:
+            sentence = (
+                f"{first} and {node} proposed different values for version {event.version} of {event.key} in"
+                f" generation {event.generation}."
+            )
+            self._breach(report, time_us, node, sentence)
+
+
+class CommitsMoveForward(_PaxosInvariant):
+    """PAX-I6, within a process: a commit is not flushed, a restart may have to learn it again."""
+
+    id = "PAX-I6"
+    statement = "The committed version of a key at a node never decreases while its process lives."
+    events: Events = (Learned, StoreStarted)
+
+    def __init__(self) -> None:
+        self._versions: dict[str, dict[str, int]] = {}
+
+    def observe(self, time_us: int, node: str, event: Learned | StoreStarted, report: Report) -> None:
+        """Compare with the commit this process learned before."""
+        if type(event) is not Learned:
+            self._versions[node] = {}
+            return
+        versions = self._versions.setdefault(node, {})
+        newest = versions.get(event.key, 0)
+        if event.version <= newest:
+            sentence = f"{node} replaced version {newest} of {event.key} by version {event.version}."
+            self._breach(report, time_us, node, sentence)
+        versions[event.key] = event.version
+
+
+def _raise(floors: dict[_Instance, MonotonicId], instance: _Instance, generation: MonotonicId) -> None:
+    floors[instance] = max(floors.get(instance, NEVER), generation)
+
+
+def paxos_kv_invariants() -> list[Invariant]:
+    """Fresh instances of all invariants, for one run."""
+    return [
+        OneValuePerVersion(),
+        ChosenValuesWereProposed(),
+        LaterProposalsAgree(),
+        PromisesAreKept(),
+        OneProposalPerGeneration(),
+        CommitsMoveForward(),
+    ]

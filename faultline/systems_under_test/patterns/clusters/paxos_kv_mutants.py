@@ -1,0 +1,255 @@
+"""The planted bugs of `paxos-kv`: each a record, and a subclass that overrides the one step the bug is about.
+
+They are put into the `PaxosKvParts` a node is built from; the correct code does not know that any of them exists. They
+break paxos-kv for good: never use them outside the harness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from faultline.harness.errors import UsageError
+from faultline.harness.system import Mutant
+from faultline.systems_under_test.patterns.clusters.paxos_kv_node import ClientChange, PaxosKvParts
+from faultline.systems_under_test.patterns.clusters.paxos_kv_options import PaxosKvSettings
+from faultline.systems_under_test.patterns.data_replication.paxos import (
+    Acceptor,
+    Attempt,
+    MonotonicId,
+    MonotonicIds,
+    PaxosQuorums,
+    Proposal,
+)
+from faultline.systems_under_test.patterns.data_replication.paxos_proposer import Proposer, Work
+from faultline.systems_under_test.patterns.data_replication.paxos_store import Commit, PaxosStore
+
+__all__ = ["PAXOS_KV_MUTANTS", "paxos_kv_parts"]
+
+
+def _planted(
+    name: str,
+    requirement: str,
+    summary: str,
+    shows_as: str,
+    campaign: str,
+    caught_by: tuple[str, ...],
+    pattern: str = "paxos",
+) -> Mutant:
+    return Mutant(
+        name=name,
+        pattern=pattern,
+        id=requirement,
+        summary=summary,
+        shows_as=shows_as,
+        campaign=campaign,
+        caught_by=caught_by,
+        worlds=("simulated",),
+        why_not="The local world waits for a leader, and paxos-kv has none.",
+    )
+
+
+_RECORDS = (
+    _planted(
+        "ignore-accepted",
+        "PAX-M1",
+        "a proposer proposes its own value whatever acceptors have accepted",
+        "two values are chosen for one version, and an acknowledged write is lost",
+        "paxos-duels",
+        ("PAX-I1", "PAX-I3", "linearizability"),
+    ),
+    _planted(
+        "adopt-oldest-accepted",
+        "PAX-M2",
+        "a proposer adopts the accepted value of the lowest generation, not that of the highest",
+        "a chosen value is replaced by one that was abandoned",
+        "paxos-duels",
+        ("PAX-I1", "PAX-I3", "linearizability"),
+    ),
+    _planted(
+        "accept-below-promise",
+        "PAX-M4",
+        "an acceptor accepts proposals of a lower generation than it promised",
+        "a proposer that was superseded gets a second value chosen",
+        "paxos-duels",
+        ("PAX-I4", "PAX-I1", "PAX-I3", "linearizability"),
+    ),
+    _planted(
+        "promise-not-durable",
+        "PAX-M6",
+        "an acceptor answers before its promise or acceptance is on disk, and does not flush it",
+        "after a restart it breaks promises and has forgotten chosen values",
+        "paxos-durability",
+        ("PAX-I4", "PAX-I1", "PAX-I3", "PAX-R3", "linearizability"),
+    ),
+    _planted(
+        "ids-not-unique",
+        "PAX-M7",
+        "generations are bare rounds, without the node's name to break ties",
+        "two proposers propose different values in one generation",
+        "paxos-duels",
+        ("PAX-R3", "PAX-I1", "PAX-I3", "linearizability"),
+    ),
+    _planted(
+        "naive-reset",
+        "PAX-M8",
+        "as printed, an acceptor starts over after each commit and neither tells nor learns what was committed",
+        "a node that missed a commit reads nothing, or brings the value before it back",
+        "paxos-duels",
+        ("PAX-I2", "PAX-I1", "PAX-I3", "PAX-I4", "linearizability"),
+    ),
+    _planted(
+        "local-read",
+        "PAX-M9",
+        "a read is answered from what the asked node knows to be committed",
+        "a read returns a value that was overwritten before it began",
+        "paxos-duels",
+        ("linearizability",),
+    ),
+    _planted(
+        "success-without-accepts",
+        "PAX-M10",
+        "as printed, a proposer reports success when its own value was refused in the accept phase",
+        "an acknowledged write is lost",
+        "paxos-duels",
+        ("linearizability",),
+    ),
+    _planted(
+        "success-with-other-value",
+        "PAX-M11",
+        "a proposer that had to finish somebody else's value reports success for its own",
+        "an acknowledged write never happened",
+        "paxos-duels",
+        ("linearizability",),
+    ),
+    _planted(
+        "half-quorums",
+        "PAX-M14",
+        "half of the members are a quorum of both phases, so two quorums need not meet",
+        "two values are chosen for one version",
+        "paxos-duels",
+        ("PAX-I1", "PAX-I3", "linearizability"),
+        "quorum",
+    ),
+    _planted(
+        "no-duplicate-detection",
+        "IDR-M1",
+        "a request that stands in the register already is executed again",
+        "a compare-and-set fails that took effect; an old value comes back after a newer one",
+        "paxos-duels",
+        ("linearizability",),
+        "idempotent-receiver",
+    ),
+)
+
+PAXOS_KV_MUTANTS: dict[str, Mutant] = {record.name: record for record in _RECORDS}
+"""Every planted bug by name."""
+
+
+class _NothingAdopted(Attempt):
+    def adopted(self) -> bytes | None:
+        return None
+
+
+class _OldestAdopted(Attempt):
+    def _most_recent(self, accepted: list[Proposal]) -> Proposal | None:
+        return min(accepted, key=lambda proposal: proposal.generation, default=None)
+
+
+class _AcceptBelowPromise(Acceptor):
+    def _may_accept(self, generation: MonotonicId) -> bool:
+        return True
+
+
+class _PromiseNotDurable(PaxosStore):
+    def _flush(self) -> None:
+        """Leave it to chance."""
+
+
+class _IdsNotUnique(MonotonicIds):
+    def _name(self) -> str:
+        return ""
+
+
+class _NaiveReset(PaxosStore):
+    def _is_open(self, chain: object, version: int) -> bool:
+        return True
+
+    def _catch_up(self, key: str, commit: Commit) -> None:
+        """What the proposer builds on is ignored."""
+
+
+class _IgnoreAccepted(Proposer):
+    attempt_class = _NothingAdopted
+
+
+class _AdoptOldestAccepted(Proposer):
+    attempt_class = _OldestAdopted
+
+
+class _SuccessWithoutAccepts(Proposer):
+    def _failed(self, work: Work) -> None:
+        if work.proposed is not None and self._is_own(work):
+            self._finish(work, self._store.committed(work.key))
+        else:
+            super()._failed(work)
+
+
+class _SuccessWithOtherValue(Proposer):
+    def _is_own(self, work: Work) -> bool:
+        return True
+
+
+class _NoDuplicateDetection(ClientChange):
+    def stands_in(self, last_request: int) -> bool:
+        return False
+
+
+def _half_quorums(_: PaxosKvSettings, members: int) -> PaxosQuorums:
+    return PaxosQuorums(members // 2, members // 2)
+
+
+def _with_store(change: type[PaxosStore]) -> Callable[[PaxosKvParts], PaxosKvParts]:
+    """Puts `change` in front of the store that is there, so that several bugs can be planted together."""
+
+    def changed(parts: PaxosKvParts) -> PaxosKvParts:
+        store: Any = type(change.__name__, (change, parts.store), {})
+        return replace(parts, store=store)
+
+    return changed
+
+
+def _with_proposer(change: type[Proposer]) -> Callable[[PaxosKvParts], PaxosKvParts]:
+    """The same for the proposer."""
+
+    def changed(parts: PaxosKvParts) -> PaxosKvParts:
+        proposer: Any = type(change.__name__, (change, parts.proposer), {})
+        return replace(parts, proposer=proposer)
+
+    return changed
+
+
+_CHANGES: dict[str, Callable[[PaxosKvParts], PaxosKvParts]] = {
+    "ignore-accepted": _with_proposer(_IgnoreAccepted),
+    "adopt-oldest-accepted": _with_proposer(_AdoptOldestAccepted),
+    "accept-below-promise": lambda parts: replace(parts, acceptor=_AcceptBelowPromise),
+    "promise-not-durable": _with_store(_PromiseNotDurable),
+    "ids-not-unique": lambda parts: replace(parts, ids=_IdsNotUnique),
+    "naive-reset": _with_store(_NaiveReset),
+    "local-read": lambda parts: replace(parts, local_reads=True),
+    "success-without-accepts": _with_proposer(_SuccessWithoutAccepts),
+    "success-with-other-value": _with_proposer(_SuccessWithOtherValue),
+    "half-quorums": lambda parts: replace(parts, quorums=_half_quorums),
+    "no-duplicate-detection": lambda parts: replace(parts, change=_NoDuplicateDetection),
+}
+
+
+def paxos_kv_parts(names: Iterable[str]) -> PaxosKvParts:
+    """The parts of a node with the planted bugs `names`; with none, the correct ones. Raises UsageError."""
+    parts = PaxosKvParts()
+    for name in sorted(names):
+        if name not in _CHANGES:
+            raise UsageError(f"paxos-kv has no planted bug {name!r}.", f"It has {', '.join(PAXOS_KV_MUTANTS)}.")
+        parts = _CHANGES[name](parts)
+    return parts
