@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
-from faultline.checkers import CHECKERS, CheckerDescription
+from faultline.checkers import CHECKERS
 from faultline.harness.errors import UsageError
 from faultline.harness.history import History
 from faultline.harness.verdict import CheckResult
@@ -27,9 +27,10 @@ STEPS_MAX = 5_000_000
 """The default budget of one key: a person who checks one file waits longer than a campaign of thousands of runs."""
 
 _PREFIX = "linearizable-"
+_CAUSAL = "causal"
 _LIST_APPEND, _RW_REGISTER = "list-append", "rw-register"
 _WORKLOADS = (_LIST_APPEND, _RW_REGISTER)
-_NO_MODELS = frozenset(("linearizability", "invariants", "availability", "vacuity", "log-patterns", "clock"))
+_NO_MODELS = frozenset(("linearizability", "invariants", "availability", "vacuity", "stats", "log-patterns", "clock"))
 """Checkers that judge a run of Faultline rather than a history, or take the model as an option."""
 
 _PER_KEY = frozenset(("set", "set-full", "counter", "queue", "total-queue"))
@@ -62,6 +63,8 @@ def judge(
 ) -> HistoryChecker:
     """The checker of `model` for `history`. Raises UsageError for an unknown name and for options it has not."""
     options, budget = options or {}, budget or Budget()
+    if model in _WORKLOADS:
+        return _made(model, _of_transactions(model), {"model": "strict-serializable"} | dict(options))
     if model in CHECKERS and model not in _NO_MODELS:
         return _made(model, CHECKERS[model], options)
     name = model.removeprefix(_PREFIX)
@@ -69,7 +72,7 @@ def judge(
         common = {"model": name, "steps_max": budget.steps_max, "timeout_s": budget.timeout_s, "clock": clock}
         return _made(model, CHECKERS["linearizability"], common | dict(options))
     if model in _transactional():
-        return _made(model, _of_transactions(_workload(history)), {"model": model} | dict(options))
+        return _made(model, _of_transactions(_workload(history)), {"model": _canonical(model)} | dict(options))
     raise _unknown(model)
 
 
@@ -92,16 +95,25 @@ def _linearizable() -> dict[str, str]:
 
 
 def _transactional() -> tuple[str, ...]:
-    from faultline.checkers.transactions.models import ALIASES, STRONGER_THAN
+    """The consistency models of which something can be checked; others forbid nothing that a history shows."""
+    from faultline.checkers.transactions.models import ALIASES, STRONGER_THAN, forbidden_by
 
-    weaker = {source.name for sources in STRONGER_THAN.values() for source in sources}
-    return tuple(dict.fromkeys((*STRONGER_THAN, *sorted(weaker), *ALIASES)))
+    weaker = sorted({source.name for sources in STRONGER_THAN.values() for source in sources} - set(STRONGER_THAN))
+    return (*filter(forbidden_by, (*STRONGER_THAN, *weaker, *ALIASES)), _CAUSAL)
 
 
-def _of_transactions(workload: str) -> CheckerDescription:
-    if workload not in CHECKERS:
-        raise UsageError(f"The checker of {workload} transactions is not installed.", "Install Faultline completely.")
-    return CHECKERS[workload]
+def _of_transactions(workload: str) -> Any:
+    if workload == _LIST_APPEND:
+        return CHECKERS[_LIST_APPEND]
+    from faultline.checkers.inference_then_search import InferenceThenSearch
+
+    return InferenceThenSearch
+
+
+def _canonical(model: str) -> str:
+    from faultline.checkers.transactions.models import canonical
+
+    return canonical("causal-cerone" if model == _CAUSAL else model)
 
 
 def _workload(history: History) -> str:

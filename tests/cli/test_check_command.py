@@ -133,8 +133,11 @@ def test_options_reach_the_checker_as_json_values(check):
     assert check("bank.edn", "--model", "bank", "--option", "negative-balances=true", "--option", "total=5")[0] == 1
 
 
-def test_a_search_that_runs_out_of_time_is_unknown(check):
-    code, out, _ = check(str(DATA / "etcd_007.log"), "--timeout", "0")
+def test_what_was_not_established_is_unknown(check):
+    Path("counter.edn").write_text(
+        "{:type :invoke, :process 0, :f :add, :value 1} {:type :ok, :process 0, :f :add, :value 1}"
+    )
+    code, out, _ = check("counter.edn", "--model", "counter", "--timeout", "1")
     assert (code, out.split(": ")[1]) == (3, "unknown")
 
 

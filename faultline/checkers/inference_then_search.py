@@ -1,0 +1,83 @@
+"""Transactions on registers, judged twice: by inference, as Elle does, and by search, where inference is silent.
+
+Registers do not tell in which order they were written. Inference draws the edges that are certain and finds what they
+contradict; what it cannot tell it lets pass. For the levels in SEARCHED_AS a second checker decides exactly, or under
+a budget. A violation of either is a violation. When inference finds nothing and the search gives up, or refuses the
+history, the verdict is that of inference, and the sentence says that it is no more than that.
+
+Real time is not searched: a strictly serializable history is serializable with the order of each session, so that a
+search for the latter may refute the former (IMPLIED), and says nothing else about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from faultline.checkers import CHECKERS
+from faultline.harness.errors import UsageError
+from faultline.harness.history import History
+from faultline.harness.verdict import CheckResult, Verdict
+
+__all__ = ["IMPLIED", "SEARCHED_AS", "InferenceThenSearch"]
+
+_IN_ANY_ORDER = {"session_order": False}
+_IN_SESSION_ORDER = {"session_order": True}
+
+SEARCHED_AS: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "read-committed": ("rw-read-committed", _IN_ANY_ORDER),
+    "read-atomic": ("rw-read-atomic", _IN_ANY_ORDER),
+    "causal-cerone": ("rw-causal", {}),
+    "snapshot-isolation": ("rw-snapshot-isolation", _IN_ANY_ORDER),
+    "strong-session-snapshot-isolation": ("rw-snapshot-isolation", _IN_SESSION_ORDER),
+    "strong-snapshot-isolation": ("rw-snapshot-isolation", _IN_SESSION_ORDER),
+    "serializable": ("rw-serializable", _IN_ANY_ORDER),
+    "strong-session-serializable": ("rw-serializable", _IN_SESSION_ORDER),
+    "strict-serializable": ("rw-serializable", _IN_SESSION_ORDER),
+}
+"""For each consistency model the checker that decides it, or a weaker one, with its options."""
+
+IMPLIED = frozenset(("strong-snapshot-isolation", "strict-serializable"))
+"""Models of which only something weaker is searched."""
+
+
+class InferenceThenSearch:
+    """Judges transactions on registers under `model`; `options` go to the checker that infers."""
+
+    name = "rw-register"
+
+    def __init__(self, model: str, **options: Any) -> None:
+        self.model = model
+        self._inference = CHECKERS[self.name](model=model, **options)
+
+    def check(self, history: History) -> CheckResult:
+        """The verdict on the transactions of `history`. Raises UsageError as inference does."""
+        inferred: CheckResult = self._inference.check(history)  # type: ignore[call-arg]
+        searched = self._searched(history) if inferred.verdict is not Verdict.VIOLATION else None
+        if searched is None:
+            return inferred
+        if searched.verdict is Verdict.VIOLATION:
+            return msgspec.structs.replace(searched, checker=self.name)
+        detail = inferred.detail | {"search": {"verdict": searched.verdict.value, "sentence": searched.sentence}}
+        sentence = f"{inferred.sentence} {'' if self.model in IMPLIED else _said(searched)}".strip()
+        return msgspec.structs.replace(inferred, sentence=sentence, detail=detail)
+
+    def _searched(self, history: History) -> CheckResult | None:
+        """What the search says; None when there is none for the model, or it does not take such a history."""
+        if self.model not in SEARCHED_AS:
+            return None
+        name, options = SEARCHED_AS[self.model]
+        checker: Any = CHECKERS[name](**options)
+        try:
+            result: CheckResult = checker.check(history)
+        except UsageError:
+            return None
+        return result
+
+
+def _said(searched: CheckResult) -> str:
+    if searched.verdict is Verdict.PASS:
+        return f"A search confirms it: {searched.sentence}"
+    return f"A search could not confirm it: {searched.sentence}" if searched.verdict is Verdict.UNKNOWN else ""

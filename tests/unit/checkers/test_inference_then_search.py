@@ -1,0 +1,79 @@
+"""Transactions on registers: what inference cannot tell is searched, and no more is claimed than was found."""
+
+from __future__ import annotations
+
+import pytest
+
+from faultline.checkers.inference_then_search import InferenceThenSearch
+from faultline.checkers.judges import judge, models
+from faultline.harness.errors import UsageError
+from faultline.harness.history import History
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import ok
+from faultline.harness.verdict import Verdict
+
+
+def at_once(*transactions):
+    """Transactions that all began before any ended, each by a client of its own."""
+    history = History()
+    for client, parts in enumerate(transactions):
+        asked = [[f, key, None if f == "r" else value] for f, key, value in parts]
+        history.invoke(Operation(client, "txn", None, asked), client, client, "")
+    for row, parts in enumerate(transactions):
+        history.complete(row, ok([list(part) for part in parts]), 100 + row)
+    return history
+
+
+def silent_contradiction():
+    """T1 and T3 order the writes of x one way, T2's and T1's of y the other; no edge of it is certain by itself."""
+    return at_once(
+        [("r", "x", 1), ("r", "y", 1)],
+        [("w", "y", 1)],
+        [("w", "x", 1), ("w", "y", 2)],
+        [("w", "x", 2)],
+        [("r", "x", 2), ("r", "y", 2)],
+    )
+
+
+def plain_history():
+    return at_once([("w", "x", 1)], [("r", "x", 1), ("w", "y", 1)])
+
+
+def test_a_contradiction_that_inference_does_not_see_is_found_by_search():
+    history = silent_contradiction()
+    result = judge("serializable", history).check(history)
+    assert result.verdict is Verdict.VIOLATION
+    assert result.checker == "rw-register"
+    assert result.findings[0].anomaly == "conflicting-write-order"
+
+
+def test_a_weaker_model_than_the_one_that_is_broken_passes():
+    history = silent_contradiction()
+    assert judge("read-committed", history).check(history).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize("model", ["read-committed", "read-atomic", "causal", "snapshot-isolation", "serializable"])
+def test_a_search_that_decides_confirms_what_inference_lets_pass(model):
+    result = judge(model, plain_history()).check(plain_history())
+    assert result.verdict is Verdict.PASS
+    assert "A search confirms it" in result.sentence
+    assert result.detail["search"]["verdict"] == "pass"
+
+
+@pytest.mark.parametrize("model", ["strict-serializable", "repeatable-read"])
+def test_a_model_that_is_not_searched_itself_is_not_said_to_be_confirmed(model):
+    result = judge(model, plain_history()).check(plain_history())
+    assert result.verdict is Verdict.PASS
+    assert "confirms" not in result.sentence
+
+
+def test_options_go_to_inference_and_unknown_ones_are_refused():
+    with pytest.raises(UsageError, match="cannot be set up with model, depth"):
+        judge("serializable", silent_contradiction(), options={"depth": 3})
+    assert InferenceThenSearch("serializable").model == "serializable"
+
+
+def test_models_that_forbid_nothing_visible_are_not_offered():
+    assert {"PRAM", "sequential", "linearizable"} & models().keys() == set()
+    with pytest.raises(UsageError, match="no model called `PRAM`"):
+        judge("PRAM", plain_history())
