@@ -189,6 +189,18 @@ CHECKERS: Mapping[str, CheckerDescription] = {
             "CausalConsistencyChecker",
         ),
         CheckerDescription(
+            "rw-snapshot-isolation",
+            "transactions on registers read from snapshots, and no two that overlap write the same key",
+            "faultline.checkers.isolation.strong",
+            "SnapshotIsolationChecker",
+        ),
+        CheckerDescription(
+            "rw-serializable",
+            "transactions on registers behave as if they had run one by one",
+            "faultline.checkers.isolation.strong",
+            "SerializabilityChecker",
+        ),
+        CheckerDescription(
             "errors",
             "errors nobody expected, grouped by code",
             "faultline.checkers.classic.errors",

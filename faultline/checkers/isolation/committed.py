@@ -22,7 +22,16 @@ from faultline.checkers.classic.shape import micro_operations, wrong_shape
 from faultline.checkers.classic.words import token
 from faultline.harness.history import History
 
-__all__ = ["INITIAL", "Committed", "Misread", "Read", "Sessions", "Transaction", "read_committed_transactions"]
+__all__ = [
+    "INITIAL",
+    "Committed",
+    "Misread",
+    "Read",
+    "Sessions",
+    "Transaction",
+    "read_committed_transactions",
+    "restricted",
+]
 
 INITIAL = 0
 """The number of the transaction that wrote null to every key, before all others."""
@@ -79,6 +88,21 @@ class Committed:
     def reads_from(self) -> Iterator[tuple[int, Read]]:
         """Every external read with the number of its reader."""
         return ((number, read) for number in self.numbers() for read in self.transactions[number].reads)
+
+
+def restricted(committed: Committed, members: Sequence[int]) -> Committed:
+    """Some of the transactions, numbered anew in the same order, without their reads of the others' writes."""
+    kept = sorted(members)
+    number_of = {INITIAL: INITIAL} | {number: place for place, number in enumerate(kept, start=1)}
+    transactions = [committed.transactions[INITIAL]]
+    sessions: dict[int, list[int]] = {}
+    for number in kept:
+        old = committed.transactions[number]
+        session = sessions.setdefault(old.session, [])
+        reads = [Read(key, number_of[writer]) for key, writer in old.reads if writer in number_of]
+        transactions.append(Transaction(old.row, old.session, len(session), reads, old.writes))
+        session.append(number_of[number])
+    return Committed(transactions, list(sessions.values()), [])
 
 
 class _Write(NamedTuple):

@@ -33,7 +33,7 @@ from faultline.harness.history import OPEN, History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult, Finding, Verdict
 
-__all__ = ["CausalConsistencyChecker", "ReadAtomicChecker", "ReadCommittedChecker", "findings_of_misreads"]
+__all__ = ["CausalConsistencyChecker", "ReadAtomicChecker", "ReadCommittedChecker", "findings_of_misreads", "order_of"]
 
 _CYCLES_MAX = 5
 _MISREADS_MAX = 5
@@ -54,10 +54,10 @@ class ReadCommittedChecker:
         """The verdict on the transactions of `history`; of `run` nothing is needed."""
         committed = read_committed_transactions(self.name, history, self.sessions)
         forced = self._forced(committed)
-        order = _order(committed, forced or (), self.session_order)
+        order = order_of(committed, forced or (), self.session_order)
         cycles = order.cycles(_CYCLES_MAX)
         findings = findings_of_misreads(self.name, history, committed)
-        findings += [self._finding(history, committed, cycle, order) for cycle in cycles]
+        findings += [self.finding(history, committed, cycle, order) for cycle in cycles]
         return self._result(history, committed, findings, is_known=forced is not None)
 
     def _forced(self, committed: Committed) -> Iterable[Edge] | None:
@@ -82,7 +82,8 @@ class ReadCommittedChecker:
             checker=self.name, verdict=verdict, sentence=sentence, findings=tuple(findings), detail=detail
         )
 
-    def _finding(self, history: History, committed: Committed, cycle: Sequence[Edge], order: Order) -> Finding:
+    def finding(self, history: History, committed: Committed, cycle: Sequence[Edge], order: Order) -> Finding:
+        """A cycle of `order` as a finding of this checker."""
         chains = {edge: order.chain(edge.source, edge.reader) for edge in cycle if edge.kind == "forced"}
         rows = rows_of(committed, cycle, chains)
         return Finding(
@@ -159,7 +160,8 @@ def findings_of_misreads(checker: str, history: History, committed: Committed) -
     return findings
 
 
-def _order(committed: Committed, forced: Iterable[Edge], session_order: bool) -> Order:
+def order_of(committed: Committed, forced: Iterable[Edge], session_order: bool) -> Order:
+    """The order that reads, sessions and what is `forced` ask for."""
     order = Order(len(committed.transactions))
     for number, (key, writer) in committed.reads_from():
         if writer != INITIAL:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from isolation_oracle import history_of, holds
+from small_transactions import random_transactions, sane_transactions
 
 from faultline.checkers.isolation.weak import CausalConsistencyChecker, ReadAtomicChecker, ReadCommittedChecker
 from faultline.harness.verdict import Verdict
@@ -14,51 +14,22 @@ LEVELS = {"rc": ReadCommittedChecker, "ra": ReadAtomicChecker, "cc": CausalConsi
 KEYS = "xyz"
 
 
-@st.composite
-def small_histories(draw, transactions_max=5):
-    """A few transactions on three keys, whose reads see any write of their key, or nothing."""
-    shapes = draw(
-        st.lists(
-            st.tuples(
-                st.integers(0, 2),
-                st.lists(st.tuples(st.sampled_from("rw"), st.sampled_from(KEYS)), min_size=1, max_size=4),
-                st.sampled_from(("ok", "ok", "ok", "ok", "ok", "info", "fail")),
-            ),
-            min_size=1,
-            max_size=transactions_max,
-        )
-    )
-    values = {key: [None] for key in KEYS}
-    numbered, count = [], 0
-    for session, micro, outcome in shapes:
-        steps = []
-        for f, key in micro:
-            count += f == "w"
-            steps.append((f, key, count if f == "w" else None))
-            values[key] += [count] if f == "w" else []
-        numbered.append((session, steps, outcome))
-    return [
-        (session, [(f, k, draw(st.sampled_from(values[k])) if f == "r" else v) for f, k, v in steps], outcome)
-        for session, steps, outcome in numbered
-    ]
-
-
 @pytest.mark.parametrize("level", LEVELS)
-@given(transactions=small_histories())
-@settings(max_examples=400)
+@given(transactions=random_transactions() | sane_transactions())
+@settings(max_examples=3 * settings().max_examples)
 def test_a_level_is_kept_exactly_when_some_order_satisfies_its_axiom(level, transactions):
     result = LEVELS[level]().check(history_of(transactions))
     assert result.verdict is (Verdict.PASS if holds(level, transactions) else Verdict.VIOLATION)
 
 
-@given(transactions=small_histories())
+@given(transactions=sane_transactions())
 def test_stronger_levels_are_violated_wherever_weaker_ones_are(transactions):
     verdicts = [checker().check(history_of(transactions)).verdict for checker in LEVELS.values()]
     violated = [verdict is Verdict.VIOLATION for verdict in verdicts]
     assert violated == sorted(violated)
 
 
-@given(transactions=small_histories())
+@given(transactions=sane_transactions())
 def test_the_rows_of_a_finding_are_a_violation_by_themselves(transactions):
     """What a finding names suffices: the other transactions, and reads of their writes, can go."""
     for level, checker in LEVELS.items():

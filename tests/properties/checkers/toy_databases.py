@@ -1,164 +1,168 @@
-"""Databases so small that their isolation level is plain to see, and clients that write histories with them.
+"""Toy databases that keep one isolation level each, and the histories of random clients on them.
 
-Every transaction is a list of micro-operations that are asked one at a time, interleaved at random with those of the
-others:
-
-- *none*: each takes effect at once, for all to see;
-- *read-committed*: reads see what is committed at that moment (and own writes), writes appear together at the commit;
-  what one transaction has written to, no other may write to before it has committed, or it is aborted;
-- *snapshot-isolation*: reads see what was committed at the beginning, and whoever commits a write to what someone else
-  has committed to in between is aborted;
-- *serializable*: a transaction does everything at its commit, but what it sees may be old if it writes nothing;
-- *strict-serializable*: as before, without the age.
+Each class runs micro-operations of transactions that overlap, on keys a to d. What it promises is in its name; what it
+does not promise it breaks now and then, so that the next stronger level can be seen to be violated.
 """
 
 from __future__ import annotations
 
 import random
-from typing import Any
 
 from faultline.harness.history import History
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome
 
-__all__ = ["LEVELS", "toy_history"]
-
-LEVELS = ("none", "read-committed", "snapshot-isolation", "serializable", "strict-serializable")
-
-State = dict[str, Any]
+KEYS = "abcd"
 
 
-class _Database:
-    def __init__(self, level: str, rng: random.Random) -> None:
-        self.level = level
+class Serial:
+    """Everything happens at commit, at once."""
+
+    def __init__(self, rng):
+        self.rng, self.store = rng, {}
+
+    def begin(self, session):
+        return []
+
+    def step(self, transaction, f, key, value):
+        transaction.append([f, key, value])
+
+    def commit(self, transaction, session):
+        for step in transaction:
+            if step[0] == "w":
+                self.store[step[1]] = step[2]
+            else:
+                step[2] = self.store.get(step[1])
+        return transaction
+
+
+class Snapshot(Serial):
+    """Reads from the snapshot of the beginning; the first committer of a key wins, the others abort."""
+
+    def __init__(self, rng):
+        super().__init__(rng)
+        self.version = {}
+
+    def begin(self, session):
+        return {"snapshot": dict(self.store), "version": dict(self.version), "own": {}, "steps": []}
+
+    def step(self, transaction, f, key, value):
+        if f == "w":
+            transaction["own"][key] = value
+        else:
+            value = transaction["own"].get(key, transaction["snapshot"].get(key))
+        transaction["steps"].append([f, key, value])
+
+    def commit(self, transaction, session):
+        if any(self.version.get(key) != transaction["version"].get(key) for key in transaction["own"]):
+            return None
+        for key, value in transaction["own"].items():
+            self.store[key], self.version[key] = value, object()
+        return transaction["steps"]
+
+
+class ReadCommitted(Snapshot):
+    """Each read sees what is committed at that moment, and the last committer wins."""
+
+    def step(self, transaction, f, key, value):
+        transaction["snapshot"] = self.store
+        super().step(transaction, f, key, value)
+
+    def commit(self, transaction, session):
+        self.store.update(transaction["own"])
+        return transaction["steps"]
+
+
+class Causal(Snapshot):
+    """Three replicas; a transaction reads a snapshot of its session's and is delivered elsewhere in causal order.
+
+    Concurrent writes are ordered by a stamp that grows along causality, so that replicas agree in the end.
+    """
+
+    REPLICAS = 3
+
+    def __init__(self, rng):
         self.rng = rng
-        self.states: list[State] = [{}]
-        self.committed: list[set[str]] = [set()]
-        self.locks: dict[str, _Transaction] = {}
+        self.replicas = [{} for _ in range(self.REPLICAS)]
+        self.applied = [set() for _ in range(self.REPLICAS)]
+        self.log = []
+        self.clock = 0
 
-    def read_state(self, began: int) -> State:
-        return self.states[began if self.level == "snapshot-isolation" else -1]
+    def begin(self, session):
+        replica = session % self.REPLICAS
+        self._deliver(replica)
+        return {"snapshot": dict(self.replicas[replica]), "own": {}, "steps": [], "knows": set(self.applied[replica])}
 
-    def commit(self, began: int, effects: list[list[Any]]) -> bool:
-        keys = {micro[1] for micro in effects}
-        if self.level == "snapshot-isolation" and any(keys & other for other in self.committed[began + 1 :]):
-            return False
-        state = dict(self.states[-1])
-        for micro in effects:
-            _apply(state, micro)
-        self.states.append(state)
-        self.committed.append(keys)
-        return True
-
-
-def _apply(state: State, micro: list[Any]) -> None:
-    name, key, value = micro
-    if name == "append":
-        state[key] = [*state.get(key, []), value]
-    elif name == "w":
-        state[key] = value
-
-
-class _Transaction:
-    """One transaction on its way, step by step; `answer` fills in as it goes."""
-
-    def __init__(self, database: _Database, body: list[list[Any]]) -> None:
-        self.database = database
-        self.body = body
-        self.began = len(database.states) - 1
-        self.answer: list[list[Any]] = []
-        self.effects: list[list[Any]] = []
-        self.doomed = False
-
-    def step(self) -> bool:
-        """Do the next micro-operation; False when there is none left to do before the commit."""
-        if len(self.answer) == len(self.body) or self.database.level.endswith("serializable"):
-            return False
-        self._do(self.body[len(self.answer)], self.database.read_state(self.began))
-        return True
-
-    def _do(self, micro: list[Any], seen: State) -> None:
-        name, key, value = micro
-        if name == "r":
-            state = dict(seen)
-            for effect in self.effects:
-                _apply(state, effect)
-            self.answer.append(["r", key, state.get(key)])
-            return
-        self.answer.append([name, key, value])
-        if self.database.level == "read-committed":
-            self.doomed |= self.database.locks.setdefault(key, self) is not self
-        if self.database.level == "none":
-            _apply(self.database.states[-1], micro)
+    def step(self, transaction, f, key, value):
+        if f == "w":
+            transaction["own"][key] = value
         else:
-            self.effects.append(micro)
+            seen = transaction["snapshot"].get(key)
+            value = transaction["own"].get(key, None if seen is None else seen[1])
+        transaction["steps"].append([f, key, value])
 
-    def commit(self) -> bool:
-        """Finish; False when the database aborts the transaction."""
-        database = self.database
-        database.locks = {key: holder for key, holder in database.locks.items() if holder is not self}
-        if database.level.endswith("serializable"):
-            reads_only = all(micro[0] == "r" for micro in self.body)
-            old = database.level == "serializable" and reads_only
-            seen = database.states[-1 - int(database.rng.random() * min(3, len(database.states))) if old else -1]
-            for micro in self.body:
-                self._do(micro, seen)
-        return database.level == "none" or (not self.doomed and database.commit(self.began, self.effects))
+    def commit(self, transaction, session):
+        if transaction["own"]:
+            self.clock += 1
+            known = transaction["knows"] | {
+                n for n in self.applied[session % self.REPLICAS] if self.log[n][3] == session
+            }
+            self.log.append((self.clock, transaction["own"], known, session))
+            self._apply(session % self.REPLICAS, len(self.log) - 1)
+        return transaction["steps"]
+
+    def _deliver(self, replica):
+        """Some of what is outstanding, each only after what its author knew."""
+        for number, (_, _, knows, _) in enumerate(self.log):
+            if number not in self.applied[replica] and knows <= self.applied[replica] and self.rng.random() < 0.5:
+                self._apply(replica, number)
+
+    def _apply(self, replica, number):
+        stamp, own, _, _ = self.log[number]
+        self.applied[replica].add(number)
+        for key, value in own.items():
+            if stamp > self.replicas[replica].get(key, (0,))[0]:
+                self.replicas[replica][key] = (stamp, value)
 
 
-def toy_history(
-    level: str,
-    seed: int,
-    write: str = "append",
-    *,
-    transactions: int = 40,
-    clients: int = 4,
-    keys: int = 3,
-    uncertain: float = 0.1,
-) -> History:
-    """A history of a toy database at `level`; `write` is `append` or `w`, `uncertain` the share of unknown outcomes."""
+class ReadAtomic(Causal):
+    """The same, delivered in any order: whole transactions become visible, whatever their authors knew.
+
+    Each session stays with its replica, so that sessions never go back.
+    """
+
+    def _deliver(self, replica):
+        for number in range(len(self.log)):
+            if number not in self.applied[replica] and self.rng.random() < 0.5:
+                self._apply(replica, number)
+
+
+def history_of(database, seed, transactions=60, sessions=6):
+    """What clients of `database` see, a few transactions of theirs being open at any time."""
     rng = random.Random(seed)
-    database, history = _Database(level, rng), History()
-    processes, next_process = list(range(clients)), clients
-    running: dict[int, tuple[int, _Transaction]] = {}
-    written: dict[str, int] = {}
-    while len(history) < transactions or running:
-        client = int(rng.random() * clients)
-        if client not in running:
-            if len(history) < transactions:
-                body = _body(rng, write, keys, written)
-                row = history.invoke(Operation(processes[client], "txn", None, body), history.next_index, client, "")
-                running[client] = (row, _Transaction(database, body))
+    store, history, opened, time_us, written = database(rng), History(), {}, 0, 0
+    begun = 0
+    while begun < transactions or opened:
+        session, time_us = rng.randrange(sessions), time_us + 10
+        if session not in opened:
+            if begun == transactions:
+                continue
+            begun += 1
+            plan = []
+            for _ in range(rng.randint(1, 6)):
+                f = rng.choice("rrw")
+                written += f == "w"
+                plan.append([f, rng.choice(KEYS), written if f == "w" else None])
+            row = history.invoke(Operation(session, "txn", None, plan), time_us, session, "n")
+            opened[session] = (row, store.begin(session), plan, iter(plan))
             continue
-        row, transaction = running[client]
-        if transaction.step():
+        row, transaction, plan, steps = opened[session]
+        step = next(steps, None)
+        if step is not None:
+            store.step(transaction, *step)
             continue
-        del running[client]
-        outcome = _finish(transaction, rng, uncertain)
-        history.complete(row, outcome, history.next_index)
-        if outcome.kind == "info":
-            processes[client], next_process = next_process, next_process + 1
+        del opened[session]
+        result = store.commit(transaction, session)
+        outcome = Outcome("fail", None, "conflict") if result is None else Outcome("ok", result)
+        history.complete(row, outcome, time_us)
     return history
-
-
-def _finish(transaction: _Transaction, rng: random.Random, uncertain: float) -> Outcome:
-    lost = rng.random() < uncertain
-    if lost and rng.random() < 0.5 and transaction.database.level != "none":
-        transaction.doomed = True
-        transaction.commit()
-        return Outcome("info", None, "lost")
-    if not transaction.commit():
-        return Outcome("fail", None, "conflict")
-    return Outcome("info", None, "lost") if lost else Outcome("ok", transaction.answer)
-
-
-def _body(rng: random.Random, write: str, keys: int, written: dict[str, int]) -> list[list[Any]]:
-    body: list[list[Any]] = []
-    for _ in range(1 + int(rng.random() * 4)):
-        key = "xyzuv"[int(rng.random() * keys)]
-        if rng.random() < 0.5:
-            body.append(["r", key, None])
-        else:
-            written[key] = written.get(key, 0) + 1
-            body.append([write, key, written[key]])
-    return body

@@ -1,0 +1,151 @@
+"""Whether the choices of a polygraph can be made without a cycle: propagation, then backtracking, within a budget.
+
+*Propagation*: a choice of which one side would close a cycle is made the other way; that adds dependencies, which may
+decide more choices. It goes on until nothing changes, and settles most histories alone, possible ones as well as
+impossible ones (the observation of Cobra, OSDI 2020, and PolySI, VLDB 2023, which hand the rest to a solver).
+
+*Backtracking*: of the choices that stay open the one whose later writer completed first is made in the order of
+completion, which is nearly always how the store made it; when that ends in a contradiction, the other way.
+
+Deciding serializability is NP-complete, so a budget of steps bounds the search; a step is a choice looked at or a set
+of reachable nodes changed. When it is spent the answer is *exhausted*, and `settled` tells how many choices were
+decided by necessity. A *conflict* found by propagation alone is kept for the explanation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from faultline.checkers.isolation.closure import Reachability
+from faultline.checkers.isolation.polygraph import Arc, Choice, Dependency, Level, Polygraph, arcs_of
+
+__all__ = ["Answer", "Conflict", "SearchResult", "search"]
+
+Answer = Literal["possible", "impossible", "exhausted"]
+
+
+@dataclass(slots=True)
+class Conflict:
+    """Dependencies that hold by necessity, and the last ones, which close a cycle: one way, and the other if any."""
+
+    settled: list[Dependency]
+    one_way: list[Dependency]
+    other_way: list[Dependency] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class SearchResult:
+    """The answer, the steps it took, how many choices there were and were settled by necessity, and a conflict."""
+
+    answer: Answer
+    steps: int
+    choices: int
+    settled: int
+    conflict: Conflict | None = None
+
+
+class _State:
+    """A partial order of writes: what reaches what, which choices are open, what has been decided."""
+
+    __slots__ = ("decided", "open", "reach")
+
+    def __init__(self, reach: Reachability, choices: Sequence[Choice], decided: list[Dependency]) -> None:
+        self.reach, self.open, self.decided = reach, list(choices), decided
+
+    def copy(self) -> _State:
+        return _State(self.reach.copy(), self.open, self.decided.copy())
+
+
+def search(polygraph: Polygraph, level: Level, size: int, steps_max: int) -> SearchResult:
+    """Decide whether `polygraph` on transactions 0 … size - 1 allows `level`, within `steps_max` steps."""
+    return _Search(polygraph, level, size, steps_max).run()
+
+
+class _Search:
+    def __init__(self, polygraph: Polygraph, level: Level, size: int, steps_max: int) -> None:
+        self.polygraph, self.level, self.size, self.steps_max = polygraph, level, size, steps_max
+        self.steps = 0
+
+    def run(self) -> SearchResult:
+        nodes = self.size if self.level == "serializability" else 2 * self.size
+        state = _State(Reachability(nodes), self.polygraph.choices, [])
+        conflict = self._begin(state) or self._propagate(state)
+        settled = len(self.polygraph.choices) - len(state.open)
+        if conflict is not None:
+            return self._result("impossible", settled, conflict)
+        return self._result(self._decide(state), settled)
+
+    def _result(self, answer: Answer, settled: int, conflict: Conflict | None = None) -> SearchResult:
+        return SearchResult(answer, self.steps, len(self.polygraph.choices), settled, conflict)
+
+    def _begin(self, state: _State) -> Conflict | None:
+        for dependency in self.polygraph.known:
+            if not self._add(state, self._arcs((dependency,))):
+                return Conflict(state.decided, [dependency])
+            state.decided.append(dependency)
+        return None
+
+    def _decide(self, state: _State) -> Answer:
+        """Depth-first over the open choices; the stack holds the states to go back to, with what to try there."""
+        pending: list[tuple[_State, Choice]] = []
+        while not self._is_spent():
+            if not state.open:
+                return "possible"
+            choice = state.open[0]
+            pending.append((state.copy(), choice))
+            alive = self._take(state, choice, reverse=False) and self._propagate(state) is None
+            while not alive and not self._is_spent():
+                if not pending:
+                    return "impossible"
+                state, choice = pending.pop()
+                alive = self._take(state, choice, reverse=True) and self._propagate(state) is None
+        return "exhausted"
+
+    def _take(self, state: _State, choice: Choice, *, reverse: bool) -> bool:
+        state.open.remove(choice)
+        return self._add(state, self._arcs(self.polygraph.brought_by(choice, reverse=reverse)))
+
+    def _propagate(self, state: _State) -> Conflict | None:
+        """Make every choice that has only one way left, until there is none; a conflict when one has no way left."""
+        changed = True
+        while changed and not self._is_spent():
+            changed = False
+            still_open = []
+            for choice in state.open:
+                self.steps += 1
+                ways = [
+                    list(self.polygraph.brought_by(choice)),
+                    list(self.polygraph.brought_by(choice, reverse=True)),
+                ]
+                arcs = [list(self._arcs(way)) for way in ways]
+                free = [not any(state.reach.closes_cycle(*arc) for arc in way) for way in arcs]
+                if free[0] and free[1]:
+                    if not _is_implied(state.reach, arcs):
+                        still_open.append(choice)
+                    continue
+                taken = 0 if free[0] else 1
+                if not free[taken] or not self._add(state, arcs[taken]):
+                    return Conflict(state.decided, ways[taken], ways[1 - taken])
+                state.decided += ways[taken]
+                changed = True
+            state.open = still_open
+        return None
+
+    def _arcs(self, dependencies: Iterable[Dependency]) -> Iterable[Arc]:
+        return arcs_of(self.level, self.size, dependencies)
+
+    def _add(self, state: _State, arcs: Iterable[Arc]) -> bool:
+        before = state.reach.work
+        done = all(state.reach.add(*arc) for arc in arcs)
+        self.steps += state.reach.work - before + 1
+        return done
+
+    def _is_spent(self) -> bool:
+        return self.steps > self.steps_max
+
+
+def _is_implied(reach: Reachability, ways: Sequence[Sequence[Arc]]) -> bool:
+    """Whether one of the ways brings nothing new, so that the choice is as good as made."""
+    return any(all(reach.has(*arc) for arc in way) for way in ways)

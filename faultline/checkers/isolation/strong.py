@@ -1,0 +1,203 @@
+"""Snapshot isolation and serializability of transactions on registers, by a search for an order of the writes.
+
+Registers do not tell in which order they were written, so that both levels are NP-complete to check. Elle infers what
+it can and stays silent about the rest; here the rest is searched, under a budget:
+
+1. misreads, and cycles that read atomicity forces: linear time, and no order can repair them;
+2. a guess at the order (`guess`): when it fits, the history passes in linear time, however long it is;
+3. transactions that share no key, directly or through others, are judged apart (`components`);
+4. each part is searched (`search`); an impossible one is cut down to the few transactions that show it (`core`).
+
+When the budget ends, or a part has more than `transactions_max` transactions, the verdict is *unknown* with what was
+established: no anomaly of read atomicity, how many parts are possible, how many choices were settled by necessity.
+
+`session_order=True` asks for the strong session variants, in which a session's transactions come one after the other.
+Real time is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from faultline.checkers.isolation.committed import (
+    INITIAL,
+    Committed,
+    Sessions,
+    read_committed_transactions,
+    restricted,
+)
+from faultline.checkers.isolation.contradiction import contradiction_of
+from faultline.checkers.isolation.core import smallest_core
+from faultline.checkers.isolation.guess import is_possible_as_guessed
+from faultline.checkers.isolation.polygraph import Level, polygraph_of
+from faultline.checkers.isolation.read_atomic import forced_by_read_atomicity
+from faultline.checkers.isolation.search import Answer, SearchResult, search
+from faultline.checkers.isolation.weak import ReadAtomicChecker, findings_of_misreads, order_of
+from faultline.harness.history import OPEN, History
+from faultline.harness.run_record import RunRecord
+from faultline.harness.verdict import CheckResult, Finding, Verdict
+
+__all__ = ["STEPS_MAX", "TRANSACTIONS_MAX", "SerializabilityChecker", "SnapshotIsolationChecker"]
+
+STEPS_MAX = 3_000_000
+"""The default budget of a history in steps of search: some seconds of one core."""
+
+TRANSACTIONS_MAX = 4_000
+"""The default size of a part that is searched: reachability is a square of it in bits."""
+
+_NOTHING_FOUND = SearchResult("exhausted", 0, 0, 0)
+
+
+class SerializabilityChecker:
+    """The transactions behave as if they had run one by one, in some order."""
+
+    name = "rw-serializable"
+    level: Level = "serializability"
+
+    def __init__(
+        self,
+        *,
+        sessions: Sessions = "process",
+        session_order: bool = False,
+        steps_max: int = STEPS_MAX,
+        transactions_max: int = TRANSACTIONS_MAX,
+    ) -> None:
+        self.sessions: Sessions = sessions
+        self.session_order = session_order
+        self.steps_max = steps_max
+        self.transactions_max = transactions_max
+
+    def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
+        """The verdict on the transactions of `history`; of `run` nothing is needed."""
+        committed = read_committed_transactions(self.name, history, self.sessions)
+        findings = findings_of_misreads(self.name, history, committed) or self._forced_cycles(history, committed)
+        if findings or not len(history):
+            return self._result(history, committed, findings, "violated" if findings else "vacuous", {})
+        completed = _completed(history, committed)
+        if is_possible_as_guessed(committed, completed, self.level, session_order=self.session_order):
+            return self._result(history, committed, [], "guess", {})
+        return self._search(history, committed)
+
+    def _forced_cycles(self, history: History, committed: Committed) -> list[Finding]:
+        """Cycles that already read atomicity forbids, under this checker's name."""
+        forced = forced_by_read_atomicity(committed, session_order=self.session_order)
+        order = order_of(committed, forced, self.session_order)
+        teller = ReadAtomicChecker()
+        teller.name, teller.level = self.name, self.level.replace("-", " ")
+        return [teller.finding(history, committed, cycle, order) for cycle in order.cycles()]
+
+    def _search(self, history: History, committed: Committed) -> CheckResult:
+        parts = [restricted(committed, members) for members in _components(committed, self.session_order)]
+        steps, findings, results = 0, [], []
+        for part in parts:
+            result = self._search_part(history, part, self.steps_max - steps)
+            steps += result.steps
+            results.append(result)
+            if result.answer == "impossible":
+                findings.append(self._finding(history, part))
+        answers = [result.answer for result in results]
+        detail = {
+            "parts": len(parts),
+            "possible_parts": answers.count("possible"),
+            "steps": steps,
+            "choices": sum(result.choices for result in results),
+            "settled_choices": sum(result.settled for result in results),
+        }
+        how = "violated" if findings else "exhausted" if "exhausted" in answers else "search"
+        return self._result(history, committed, findings, how, detail)
+
+    def _search_part(self, history: History, part: Committed, steps_max: int) -> SearchResult:
+        if len(part.transactions) > self.transactions_max or _count_choices(part) > steps_max:
+            return _NOTHING_FOUND
+        polygraph = polygraph_of(part, _completed(history, part), session_order=self.session_order)
+        return search(polygraph, self.level, len(part.transactions), steps_max)
+
+    def _finding(self, history: History, part: Committed) -> Finding:
+        """The smallest core of an impossible part, found under a budget of its own, and why it is impossible."""
+        budget = [self.steps_max]
+
+        def is_impossible(members: Sequence[int]) -> bool:
+            result = self._search_part(history, restricted(part, members), budget[0])
+            budget[0] -= result.steps
+            answer: Answer = result.answer
+            return answer == "impossible"
+
+        core = restricted(part, smallest_core(list(part.numbers()), is_impossible))
+        conflict = self._search_part(history, core, self.steps_max).conflict
+        contradiction = contradiction_of(core, self.level, conflict)
+        rows = tuple(sorted(core.transactions[number].row for number in core.numbers()))
+        return Finding(
+            checker=self.name,
+            anomaly=contradiction.anomaly,
+            sentence=contradiction.sentence,
+            operations=rows,
+            time_us=max(max(history.complete_us[row], history.invoke_us[row]) for row in rows),
+            detail={"level": self.level} | contradiction.detail,
+        )
+
+    def _result(
+        self, history: History, committed: Committed, findings: Sequence[Finding], how: str, detail: dict[str, Any]
+    ) -> CheckResult:
+        count = len(committed.transactions) - 1
+        level = self.level.replace("-", " ")
+        known = f"{detail.get('possible_parts', 0)} of {detail.get('parts', 0)} parts are possible"
+        verdict, sentence = {
+            "violated": (Verdict.VIOLATION, findings[0].sentence if findings else ""),
+            "vacuous": (Verdict.VACUOUS, "No transaction was invoked."),
+            "exhausted": (
+                Verdict.UNKNOWN,
+                f"The search for an order of {count} transactions that keeps {level} ran out of budget; read "
+                f"atomicity is kept, and {known}.",
+            ),
+        }.get(how, (Verdict.PASS, f"All {count} committed transactions keep {level}."))
+        detail = {"transactions": count, "misreads": len(committed.misreads), "how": how} | detail
+        return CheckResult(
+            checker=self.name, verdict=verdict, sentence=sentence, findings=tuple(findings), detail=detail
+        )
+
+
+class SnapshotIsolationChecker(SerializabilityChecker):
+    """Each transaction reads from one snapshot, and no two that overlap write the same key."""
+
+    name = "rw-snapshot-isolation"
+    level: Level = "snapshot-isolation"
+
+
+def _completed(history: History, committed: Committed) -> list[int]:
+    """When each transaction completed; one that did not comes after all others, the initial one before."""
+    rows = [transaction.row for transaction in committed.transactions[1:]]
+    ends = [history.complete_index[row] if history.outcome[row] == "ok" else OPEN for row in rows]
+    return [-1, *(history.next_index + row if end == OPEN else end for row, end in zip(rows, ends, strict=True))]
+
+
+def _count_choices(committed: Committed) -> int:
+    writers: dict[Any, int] = {}
+    for number in committed.numbers():
+        for key in committed.transactions[number].writes:
+            writers[key] = writers.get(key, 0) + 1
+    return sum(count * (count - 1) // 2 for count in writers.values())
+
+
+def _components(committed: Committed, session_order: bool) -> list[list[int]]:
+    """Transactions that share keys, directly or through others, or sessions where those count."""
+    parent = list(range(len(committed.transactions)))
+
+    def find(number: int) -> int:
+        while parent[number] != number:
+            parent[number] = parent[parent[number]]
+            number = parent[number]
+        return number
+
+    first: dict[Any, int] = {}
+    for number in committed.numbers():
+        transaction = committed.transactions[number]
+        shared = [("key", key) for key in (*transaction.writes, *(key for key, _ in transaction.reads))]
+        shared += [("session", transaction.session)] if session_order else []
+        for name in shared:
+            parent[find(number)] = find(first.setdefault(name, number))
+    components: dict[int, list[int]] = {}
+    for number in committed.numbers():
+        components.setdefault(find(number), []).append(number)
+    assert find(INITIAL) == INITIAL
+    return list(components.values())
