@@ -7,8 +7,8 @@ its operations is here learnt from the model, or told by its author through hook
 
 - of equal open operations only the one that returns first is tried, of equal pending ones the one called first;
 - an operation that changes nothing is linearized as soon as it is legal. Which operations these are says the hook
-  `readonly`. Without it, whatever never changed a state so far is guessed to be such; a linearization found that way is
-  as good as any, and when none is found the search runs again without guessing;
+  `readonly`; beyond that, whatever has never changed a state so far is guessed to be such. A linearization found that
+  way is as good as any, and when none is found although guesses were made, the search runs again without them;
 - a pending operation that would change nothing is not used; and a configuration is hopeless when the same one was
   visited with fewer pending operations used up;
 - when the next operation to return is illegal and the hook `can_reach` says that nothing open can help, turn back;
@@ -36,6 +36,9 @@ Input = TypeVar("Input")
 Output = TypeVar("Output")
 
 
+CanReach = Callable[[State, Operation[Input, Output], Sequence[Operation[Input, Output]]], bool]
+
+
 @dataclass(frozen=True, slots=True)
 class Hooks(Generic[State, Input, Output]):
     """What the author of a model may tell the search; each may be left out.
@@ -48,8 +51,11 @@ class Hooks(Generic[State, Input, Output]):
 
     readonly: Callable[[Input, Output], bool] | None = None
     dead: Callable[[State], bool] | None = None
-    can_reach: Callable[[State, Operation[Input, Output], Sequence[Operation[Input, Output]]], bool] | None = None
+    can_reach: CanReach[State, Input, Output] | None = None
 
+
+STATE_BITS = 40
+"""Room for the number of a state in the key of a configuration: more states than memory holds."""
 
 NO_HOOKS: Hooks[Any, Any, Any] = Hooks()
 """Nothing is known of the model but its step function."""
@@ -98,25 +104,28 @@ class _Problem(Generic[State, Input, Output]):
         self.classes: OperationClasses[Input, Output] = OperationClasses()
         self.class_of = [self.classes.number(operation) for operation in operations]
         self.machine = Machine(model, self.classes, hooks.dead)
-        self.completed = [position for position, operation in enumerate(operations) if operation.return_ != PENDING]
-        self.completed.sort(key=lambda position: operations[position].return_)
-        self.returns = [operations[position].return_ for position in self.completed]
+        self._calls = [operation.call for operation in operations]
+        returns = [operation.return_ for operation in operations]
+        self.completed = [position for position, return_ in enumerate(returns) if return_ != PENDING]
+        self.completed.sort(key=returns.__getitem__)
+        self.returns = [returns[position] for position in self.completed]
         self.windows = self._windows()
         self.pending = self._pending()
 
     def _windows(self) -> list[tuple[_Slot, ...]]:
         """For each rank the open operations, in order of return; the first is the one that must be linearized."""
-        calls = sorted(range(len(self.completed)), key=lambda rank: self.operations[self.completed[rank]].call)
+        called = [self._calls[position] for position in self.completed]
+        calls = sorted(range(len(called)), key=called.__getitem__)
         windows: list[tuple[_Slot, ...]] = []
         free: list[int] = []
         open_: list[tuple[int, _Slot]] = []
-        position, slots = 0, 0
+        position = self.slots = 0
         for return_ in self.returns:
-            while position < len(calls) and self.operations[self.completed[calls[position]]].call <= return_:
+            while position < len(calls) and called[calls[position]] <= return_:
                 if free:
                     slot = heappop(free)
                 else:
-                    slot, slots = slots, slots + 1
+                    slot, self.slots = self.slots, self.slots + 1
                 operation = self.completed[calls[position]]
                 insort(open_, (calls[position], (1 << slot, self.class_of[operation], operation, 0)))
                 position += 1
@@ -140,6 +149,8 @@ class _Problem(Generic[State, Input, Output]):
 
 def _window(slots: list[_Slot]) -> tuple[_Slot, ...]:
     """The slots, in order of return, with their twins."""
+    if len({slot[1] for slot in slots}) == len(slots):
+        return tuple(slots)
     earlier: dict[int, int] = {}
     for number, (bit, class_, position, _) in enumerate(slots):
         if class_ in earlier:
@@ -156,15 +167,13 @@ def search_generic(
 ) -> GenericResult:
     """Look for a linearization of `operations`, all of one part. Raises TooManyComparisons for states without hash."""
     problem = _Problem(model, operations, hooks)
-    readonly = hooks.readonly
-    if readonly is not None:
-        known = [readonly(given, answer) for given, answer in problem.classes.pairs]
-        return _Search(problem, hooks, known, False).run(budget, 0)
-    guess = _Search(problem, hooks, [True] * len(problem.classes.pairs), True)
+    pairs = problem.classes.pairs
+    known = [hooks.readonly(given, answer) if hooks.readonly else False for given, answer in pairs]
+    guess = _Search(problem, hooks, known, is_guessing=True)
     found = guess.run(budget, 0)
     if found.result is not CheckResult.ILLEGAL or not guess.has_guessed:
         return found
-    return _Search(problem, hooks, [False] * len(problem.classes.pairs), False).run(budget, found.steps)
+    return _Search(problem, hooks, known, is_guessing=False).run(budget, found.steps)
 
 
 class _Search(Generic[State, Input, Output]):
@@ -174,18 +183,19 @@ class _Search(Generic[State, Input, Output]):
         self,
         problem: _Problem[State, Input, Output],
         hooks: Hooks[State, Input, Output],
-        readonly: list[bool],
+        known: list[bool],
         is_guessing: bool,
     ) -> None:
-        self.problem, self.readonly, self.is_guessing = problem, readonly, is_guessing
+        self.problem, self._known = problem, known
+        self._readonly = [True] * len(known) if is_guessing else known
         self.has_guessed = False
         self._rows, self._next_state = problem.machine.rows, problem.machine.next_state
         self._can_reach = hooks.can_reach
-        self._visited: dict[tuple[int, int, int], list[int]] = {}
+        self._visited: dict[int, int | tuple[int, ...]] = {}
 
     def run(self, budget: Budget, steps: int) -> GenericResult:
         """Walk until a linearization is found, all is visited, or the budget, of which `steps` are gone, ends."""
-        windows, size = self.problem.windows, len(self.problem.windows)
+        windows, size, can_reach = self.problem.windows, len(self.problem.windows), self._can_reach
         rank, linearized, state, used = 0, 0, self.problem.machine.initial, 0
         path: list[int] = []
         longest: tuple[int, tuple[int, ...]] = (-1, ())
@@ -205,7 +215,9 @@ class _Search(Generic[State, Input, Output]):
                 continue
             if rank > longest[0]:
                 longest = (rank, tuple(path))
-            if self._is_new(rank, linearized, state, used) and self._has_hope(rank, linearized, state, used):
+            if self._is_new(rank, linearized, state, used) and (
+                can_reach is None or self._has_hope(can_reach, rank, linearized, state, used)
+            ):
                 frames.append([rank, linearized, state, used, len(path), 0])
             while True:
                 if not frames:
@@ -222,7 +234,7 @@ class _Search(Generic[State, Input, Output]):
 
     def _observe(self, window: tuple[_Slot, ...], linearized: int, state: int, path: list[int]) -> int:
         """Linearize every open operation that changes nothing and is legal; answers the new bits."""
-        row, readonly = self._rows[state], self.readonly
+        row, readonly = self._rows[state], self._readonly
         for bit, class_, position, _ in window:
             if not readonly[class_] or linearized & bit:
                 continue
@@ -232,24 +244,28 @@ class _Search(Generic[State, Input, Output]):
             if reached == state:
                 linearized |= bit
                 path.append(position)
-                self.has_guessed = self.has_guessed or self.is_guessing
-            elif reached != ILLEGAL and self.is_guessing:
+                self.has_guessed = self.has_guessed or not self._known[class_]
+            elif reached != ILLEGAL and not self._known[class_]:
                 readonly[class_] = False
         return linearized
 
     def _is_new(self, rank: int, linearized: int, state: int, used: int) -> bool:
         """Remember a configuration; False when it was visited with no more pending operations used up."""
-        before = self._visited.setdefault((rank, linearized, state), [])
-        for explored in before:
-            if explored & used == explored:
-                return False
-        before.append(used)
+        key = (rank << self.problem.slots | linearized) << STATE_BITS | state
+        before = self._visited.get(key)
+        if before is None:
+            self._visited[key] = used
+            return True
+        explored = before if isinstance(before, tuple) else (before,)
+        if any(sparing & used == sparing for sparing in explored):
+            return False
+        self._visited[key] = (*explored, used)
         return True
 
-    def _has_hope(self, rank: int, linearized: int, state: int, used: int) -> bool:
+    def _has_hope(
+        self, can_reach: CanReach[State, Input, Output], rank: int, linearized: int, state: int, used: int
+    ) -> bool:
         """Whether the next operation to return is legal now or, as far as the hook knows, may become so."""
-        if self._can_reach is None:
-            return True
         problem = self.problem
         _, class_, first, _ = problem.windows[rank][0]
         reached = self._rows[state].get(class_)
@@ -261,7 +277,7 @@ class _Search(Generic[State, Input, Output]):
             called = [p for p, call in zip(group.positions, group.calls, strict=True) if call <= problem.returns[rank]]
             positions += called[start:]
         available = [problem.operations[position] for position in positions]
-        return self._can_reach(problem.machine.value(state), problem.operations[first], available)
+        return can_reach(problem.machine.value(state), problem.operations[first], available)
 
     def _choice(self, frame: list[int]) -> tuple[int, int, int, int] | None:
         """The next operation to linearize in a configuration: (its bit, next state, position, bit of the used set)."""

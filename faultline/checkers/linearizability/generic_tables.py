@@ -30,7 +30,7 @@ ILLEGAL = -1
 COMPARED_MAX = 2_000
 """How many states may be kept that can only be compared one by one; beyond that the port is no slower."""
 
-_SCALARS = (bool, int, float, str, bytes, type(None))
+_SCALARS = (bool, int, float)
 
 
 class TooManyComparisons(Exception):
@@ -89,21 +89,28 @@ class OperationClasses(Generic[Input, Output]):
 
     def __init__(self) -> None:
         self.pairs: list[tuple[Input, Output]] = []
-        self._numbers: dict[Hashable, int] = {}
+        self._equal: dict[tuple[Input, Output], int] = {}
+        self._exact: dict[Hashable, int] = {}
 
     def number(self, operation: Operation[Input, Output]) -> int:
-        """The class of `operation`."""
-        key = (_exact(operation.input), _exact(operation.output))
+        """The class of `operation`. Most pairs are new, so types are compared only when something equal was there."""
+        pair = (operation.input, operation.output)
         try:
-            known = self._numbers.get(key)
+            known = self._equal.get(pair)
         except TypeError:
-            return self._append(operation)
+            return self._append(pair)
         if known is None:
-            known = self._numbers[key] = self._append(operation)
-        return known
+            known = self._equal[pair] = self._append(pair)
+            return known
+        exact = _exact(pair)
+        if exact == _exact(self.pairs[known]):
+            return known
+        if exact not in self._exact:
+            self._exact[exact] = self._append(pair)
+        return self._exact[exact]
 
-    def _append(self, operation: Operation[Input, Output]) -> int:
-        self.pairs.append((operation.input, operation.output))
+    def _append(self, pair: tuple[Input, Output]) -> int:
+        self.pairs.append(pair)
         return len(self.pairs) - 1
 
 
@@ -112,7 +119,7 @@ def _exact(value: Any) -> Any:
     kind = type(value)
     if kind is tuple:
         return tuple([_exact(item) for item in value])
-    return value if kind is int or kind is str or value is None else (kind, value) if kind in _SCALARS else value
+    return (kind, value) if kind in _SCALARS else value
 
 
 class Machine(Generic[State, Input, Output]):

@@ -26,7 +26,7 @@ from faultline.harness.errors import HarnessError, UsageError
 __all__ = ["CONFIRMATION_STEPS_MAX", "MONITORS", "Decision", "decide", "hooks_for"]
 
 CONFIRMATION_STEPS_MAX = 20_000
-"""Configurations the search may visit to confirm a monitor's core."""
+"""Configurations the search may visit to confirm a monitor's core, beyond a few for each of its operations."""
 
 Monitor = Callable[[Sequence[Operation[Call, Any]]], MonitorResult]
 
@@ -109,7 +109,7 @@ def _replayed(data_type: str, operations: Sequence[Operation[Call, Any]], found:
 def _confirmed(data_type: str, operations: Sequence[Operation[Call, Any]], found: MonitorResult) -> Decision:
     core = [operations[position] for position in found.core]
     model = MODEL_FACTORIES[data_type].model()
-    checked = check_part(model, core, Budget(CONFIRMATION_STEPS_MAX), hooks_for(data_type))
+    checked = check_part(model, core, Budget(CONFIRMATION_STEPS_MAX + 4 * len(core)), hooks_for(data_type))
     if checked.result is CheckResult.OK:
         raise HarnessError(
             f"The {data_type} monitor and the search disagree about a few operations, so one of them is wrong.",
