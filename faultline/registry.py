@@ -25,9 +25,11 @@ __all__ = ["load_packages", "load_system", "load_workload", "resolve", "systems"
 _SYSTEMS = {
     "consistent-core": "faultline.systems_under_test.patterns.clusters.consistent_core:ConsistentCore",
     "paxos-kv": "faultline.systems_under_test.patterns.clusters.paxos_kv:PaxosKv",
+    "quorum-register": "faultline.systems_under_test.patterns.clusters.quorum_register:QuorumRegister",
 }
 _WORKLOADS = {
     "register": "faultline.workloads.register:Register",
+    "read-write": "faultline.workloads.read_write:ReadWrite",
 }
 
 

@@ -1,0 +1,134 @@
+"""The client of `quorum-register`: repeats reads elsewhere, and never repeats a write that may have happened.
+
+A read changes nothing that was not decided already, so a reader that hears nothing asks the next node. A write gets a
+stamp from whoever coordinates it; sent twice it would be two writes, and the second could come back after a newer one
+(there is no idempotent receiver here). So it is repeated only when the answer says that it certainly did nothing.
+Each attempt has a number of its own, so that no late answer is taken for another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import Outcome, OutcomeRegistry, ok
+from faultline.harness.world.ports import NodeId, Ports, Timer
+from faultline.systems_under_test.patterns.clusters.quorum_register_coordinator import NO_QUORUM_TO_ASK
+from faultline.systems_under_test.patterns.clusters.quorum_register_messages import ReadValue, ValueResponse, WriteValue
+from faultline.systems_under_test.patterns.clusters.quorum_register_options import RegisterSettings
+
+__all__ = ["DEFINITE", "TIMEOUT", "UNSUPPORTED", "QuorumRegisterClient"]
+
+UNSUPPORTED = "unsupported-operation"
+"""The register has no such operation; nothing was sent."""
+
+TIMEOUT = "timeout"
+"""No answer in time; whether a write takes effect is unknown."""
+
+DEFINITE = frozenset((UNSUPPORTED, NO_QUORUM_TO_ASK))
+"""After these errors nothing happened and nothing will."""
+
+_PAUSE_US = 50_000
+
+
+class QuorumRegisterClient:
+    """One logical client: implements `PortClient` over its ports."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        members: tuple[NodeId, ...],
+        node: NodeId,
+        settings: RegisterSettings,
+        definite: Collection[str] = DEFINITE,
+    ) -> None:
+        self._ports = ports
+        self._members = members
+        self._target = node
+        self._settings = settings
+        self._registry = OutcomeRegistry(definite)
+        self._number = 0
+        self._operation: Operation | None = None
+        self._done: Callable[[Outcome], None] | None = None
+        self._error = TIMEOUT
+        self._deadline_us = 0
+        self._timer: Timer | None = None
+
+    def start(self) -> None:
+        """Nothing to prepare: there are no sessions."""
+
+    def invoke(self, operation: Operation, done: Callable[[Outcome], None]) -> None:
+        """Perform `operation`: read, or write (a value)."""
+        if operation.f not in ("read", "write"):
+            done(self._registry.outcome(UNSUPPORTED))
+            return
+        self._operation, self._done, self._error = operation, done, TIMEOUT
+        self._deadline_us = self._ports.clock.monotonic_us() + self._settings.client_timeout_us
+        self._transmit()
+
+    def receive(self, source: NodeId, message: Any) -> None:
+        """Take an answer; one to an earlier attempt is late, and ignored."""
+        if type(message) is not ValueResponse or message.request_number != self._number or self._done is None:
+            return
+        if message.error is None:
+            self._finish(ok(message.value, source))
+        elif self._may_repeat(message.error):
+            self._error = message.error
+            self._turn_to_next_member()
+            self._arm(_PAUSE_US, self._try_again)
+        else:
+            self._finish(self._registry.outcome(message.error, source))
+
+    # -- attempts -----------------------------------------------------------------------------------------------------
+
+    def _may_repeat(self, error: str) -> bool:
+        return self._is_read or error == NO_QUORUM_TO_ASK
+
+    @property
+    def _is_read(self) -> bool:
+        return self._operation is not None and self._operation.f == "read"
+
+    def _transmit(self) -> None:
+        operation = self._operation
+        assert operation is not None
+        self._number += 1
+        key = operation.key if operation.key is not None else ""
+        if self._is_read:
+            self._arm(self._settings.request_timeout_us, self._handle_silence)
+            self._ports.network.send(self._target, ReadValue(self._number, key))
+        else:
+            self._error = TIMEOUT
+            self._arm(self._settings.client_timeout_us, self._handle_silence)
+            self._ports.network.send(self._target, WriteValue(self._number, key, operation.value))
+
+    def _arm(self, delay_us: int, callback: Callable[[], None]) -> None:
+        self._disarm()
+        left_us = max(0, self._deadline_us - self._ports.clock.monotonic_us())
+        self._timer = self._ports.timers.after(min(delay_us, left_us), callback)
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _handle_silence(self) -> None:
+        self._turn_to_next_member()
+        self._try_again()
+
+    def _try_again(self) -> None:
+        if self._ports.clock.monotonic_us() >= self._deadline_us:
+            self._finish(self._registry.outcome(self._error))
+        else:
+            self._ports.trace.sometimes("client-retried")
+            self._transmit()
+
+    def _turn_to_next_member(self) -> None:
+        self._target = self._members[(self._members.index(self._target) + 1) % len(self._members)]
+
+    def _finish(self, outcome: Outcome) -> None:
+        self._disarm()
+        done = self._done
+        self._done = self._operation = None
+        if done is not None:
+            done(outcome)

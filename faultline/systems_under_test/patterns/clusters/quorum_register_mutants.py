@@ -1,0 +1,215 @@
+"""The planted bugs of `quorum-register`: each is a record, and a subclass put into the `Parts` of a node.
+
+They break the register for good: never use them outside the harness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from faultline.harness.errors import UsageError
+from faultline.harness.system import Mutant
+from faultline.systems_under_test.patterns.clusters.quorum_register_client import DEFINITE, TIMEOUT
+from faultline.systems_under_test.patterns.clusters.quorum_register_coordinator import (
+    NO_QUORUM_TO_STORE,
+    Coordinator,
+)
+from faultline.systems_under_test.patterns.clusters.quorum_register_messages import (
+    NEVER_WRITTEN,
+    QueryResponse,
+    Stamp,
+)
+from faultline.systems_under_test.patterns.clusters.quorum_register_node import Parts
+from faultline.systems_under_test.patterns.clusters.replica_requests import QuorumAnswers
+from faultline.systems_under_test.patterns.clusters.stamped_copies import StampedCopies
+from faultline.systems_under_test.patterns.data_replication.request_waiting_list import (
+    CorrelationIds,
+    RequestCallback,
+    RequestWaitingList,
+    WriteQuorumCallback,
+    WriteResult,
+)
+
+__all__ = ["MUTANTS", "definite_errors", "forced_options", "mutated_parts"]
+
+_LAZY_FLUSH_US = 200_000
+_TIMEOUT_AS_FAILURE = "timeout-as-failure"
+
+_RECORDS = (
+    Mutant(
+        name="ack-before-quorum",
+        pattern="request-waiting-list",
+        id="RWL-M1",
+        summary="a store counts as done when the first replica, usually the coordinator itself, has taken it",
+        shows_as="an acknowledged write is missing from later reads, for good if its one replica dies",
+        campaign="quorums",
+        caught_by=("linearizability", "QRM-I2"),
+    ),
+    Mutant(
+        name="count-duplicate-answers",
+        pattern="request-waiting-list",
+        id="RWL-M2",
+        summary="an answer does not remove what waits for it, so its repetition is counted again",
+        shows_as="a write is acknowledged that fewer replicas have than were asked for",
+        campaign="quorum-retries",
+        caught_by=("linearizability", "QRM-I2"),
+        options={"write_quorum": "3", "read_quorum": "1"},
+    ),
+    Mutant(
+        name="timeout-as-failure",
+        pattern="request-waiting-list",
+        id="RWL-M5",
+        summary="the client calls a write failed when no quorum, or nobody, answered in time",
+        shows_as="a value is read whose write had definitely failed",
+        campaign="quorums",
+        caught_by=("linearizability",),
+    ),
+    Mutant(
+        name="restarted-correlation-ids",
+        pattern="request-waiting-list",
+        id="RWL-M7",
+        summary="correlation ids begin anew after a crash, so answers to the dead incarnation satisfy the new one",
+        shows_as="a write is acknowledged on the strength of an answer to another; two values share a stamp",
+        campaign="incarnations",
+        caught_by=("linearizability", "QRM-I2", "QRM-R7", "node-crash"),
+    ),
+    Mutant(
+        name="count-errors",
+        pattern="quorum",
+        id="QRM-M4",
+        summary="a replica that did not answer in time is counted as if it had",
+        shows_as="a coordinator that is cut off goes on alone: it acknowledges writes that only it has",
+        campaign="quorums",
+        caught_by=("linearizability", "QRM-I2"),
+    ),
+    Mutant(
+        name="ack-before-fsync",
+        pattern="write-ahead-log",
+        id="WAL-M2",
+        summary="a replica acknowledges a value and flushes it up to 200 ms later",
+        shows_as="acknowledged writes vanish when most replicas are killed at once",
+        campaign="quorum-durability",
+        caught_by=("linearizability",),
+    ),
+    Mutant(
+        name="stamp-without-asking",
+        pattern="quorum",
+        id="QRM-R6",
+        summary="a writer takes the stamp after its own copy's, not after the newest a quorum knows",
+        shows_as="an acknowledged write has no effect, because an older one has the higher stamp",
+        campaign="quorums",
+        caught_by=("linearizability",),
+    ),
+)
+
+MUTANTS: dict[str, Mutant] = {record.name: record for record in _RECORDS}
+"""Every planted bug by name."""
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+class _AckBeforeQuorum(Coordinator):
+    def _stores_needed(self) -> int:
+        return 1
+
+
+class _StampWithoutAsking(Coordinator):
+    def _next_stamp(self, key: str, answers: list[QueryResponse]) -> Stamp:
+        return Stamp(self._copies.get(key).stamp.counter + 1, self._node_id, self._ids.next())
+
+
+class _ErrorsAreAnswers(WriteQuorumCallback):
+    __slots__ = ()
+
+    def on_error(self, error: Exception) -> None:
+        self.on_response(error)
+
+
+class _ErrorsAreOldCopies(QuorumAnswers[QueryResponse]):
+    __slots__ = ()
+
+    def on_error(self, error: Exception) -> None:
+        self.on_response(QueryResponse(0, NEVER_WRITTEN, None))
+
+
+class _CountErrors(Coordinator):
+    def _collecting(
+        self, go_on: Callable[[list[QueryResponse]], None], give_up: Callable[[], None]
+    ) -> RequestCallback[QueryResponse]:
+        return _ErrorsAreOldCopies(len(self._members), self._settings.read_quorum, go_on, give_up)
+
+    def _counting(
+        self, number: int, conclude: Callable[[int, WriteResult], None], needed: int
+    ) -> RequestCallback[object]:
+        return _ErrorsAreAnswers(len(self._members), number, conclude, needed)
+
+
+class _CountDuplicates(RequestWaitingList[int, Any]):
+    __slots__ = ()
+
+    def handle_response(self, key: int, response: Any) -> None:
+        waiting = self._pending.get(key)
+        if waiting is not None:
+            waiting[0].on_response(response)
+
+
+class _AckBeforeFsync(StampedCopies):
+    _flush_is_due = False
+
+    def _flush(self) -> None:
+        if not self._flush_is_due:
+            self._flush_is_due = True
+            self._ports.timers.after(_LAZY_FLUSH_US, self._flush_late)
+
+    def _flush_late(self) -> None:
+        self._flush_is_due = False
+        self._log.flush()
+
+
+def _from_the_beginning(_: int) -> CorrelationIds:
+    return CorrelationIds(0)
+
+
+def _with_coordinator(change: type[Coordinator]) -> Callable[[Parts], Parts]:
+    """Puts `change` in front of the coordinator that is there, so that several bugs can be planted together."""
+
+    def changed(parts: Parts) -> Parts:
+        coordinator: Any = type(change.__name__, (change, parts.coordinator), {})
+        return replace(parts, coordinator=coordinator)
+
+    return changed
+
+
+_CHANGES: dict[str, Callable[[Parts], Parts]] = {
+    "ack-before-quorum": _with_coordinator(_AckBeforeQuorum),
+    "count-duplicate-answers": lambda parts: replace(parts, waiting=_CountDuplicates),
+    _TIMEOUT_AS_FAILURE: lambda parts: parts,
+    "restarted-correlation-ids": lambda parts: replace(parts, correlation_ids=_from_the_beginning),
+    "count-errors": _with_coordinator(_CountErrors),
+    "ack-before-fsync": lambda parts: replace(parts, copies=_AckBeforeFsync),
+    "stamp-without-asking": _with_coordinator(_StampWithoutAsking),
+}
+
+
+def mutated_parts(names: Iterable[str]) -> Parts:
+    """The parts of a node with the planted bugs `names`; with none, the correct ones. Raises UsageError."""
+    parts = Parts()
+    for name in sorted(names):
+        if name not in _CHANGES:
+            raise UsageError(f"quorum-register has no planted bug {name!r}.", f"It has {', '.join(MUTANTS)}.")
+        parts = _CHANGES[name](parts)
+    return parts
+
+
+def definite_errors(names: Iterable[str]) -> frozenset[str]:
+    """The errors that clients call definite, with the planted bugs `names`."""
+    return DEFINITE | {TIMEOUT, NO_QUORUM_TO_STORE} if _TIMEOUT_AS_FAILURE in names else DEFINITE
+
+
+def forced_options(names: Iterable[str]) -> dict[str, str]:
+    """The options that the planted bugs `names` need to show."""
+    return {
+        option: value for name in sorted(names) if name in MUTANTS for option, value in MUTANTS[name].options.items()
+    }
