@@ -56,7 +56,7 @@ class Component:
         self.out: list[list[tuple[int, int, int]]] = [[] for _ in range(self.size)]
         self.into_hub: list[list[tuple[int, int, int]]] = [[] for _ in range(self.size)]
         self.members: dict[int, dict[int, None]] = {local[node]: {} for node in nodes[self.size :]}
-        self.kinds = EdgeKind(0)
+        self.kinds = 0
         for node in nodes:
             for place in range(bounds[node], bounds[node + 1]):
                 self._add(local, edges, order[place])
@@ -67,7 +67,7 @@ class Component:
         if target is None:
             return
         kind = int(edges.kind[edge])
-        self.kinds |= EdgeKind(kind)
+        self.kinds |= kind
         if source >= self.size:
             self.members[source][target] = None
         elif target >= self.size:
@@ -84,17 +84,17 @@ class Component:
 
     def cyclic_part(self, kinds: EdgeKind) -> list[set[int]]:
         """The components with at least two transactions that edges of these kinds form on their own."""
-        source, target, count = self._drawn(kinds)
+        source, target, count = self._drawn(int(kinds))
         found = strongly_connected(count, np.array(source, dtype=np.int64), np.array(target, dtype=np.int64))
         parts = [{number for number in part if number < self.size} for part in found]
         return sorted((part for part in parts if len(part) > 1), key=min)
 
-    def _drawn(self, kinds: EdgeKind) -> tuple[list[int], list[int], int]:
+    def _drawn(self, kinds: int) -> tuple[list[int], list[int], int]:
         pairs = [(i, to) for i in range(self.size) for to, kind, _ in self.out[i] if not kind & ~kinds]
         pairs += [(i, to) for i in range(self.size) for to, kind, _ in self.into_hub[i] if not kind & ~kinds]
         pairs += [(hub, to) for hub, members in self.members.items() for to in members]
         count = self.size + len(self.members)
-        if EdgeKind.REALTIME in kinds:
+        if kinds & int(EdgeKind.REALTIME):
             # A chain of one extra node for each transaction, in order of invocation: entered where the suffix begins.
             pairs += [(i, count + self.later[i]) for i in range(self.size) if self.later[i] < self.size]
             pairs += [(count + place, to) for place, to in enumerate(self.by_invocation)]

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from faultline.checkers.transactions.component import Component, Step
 from faultline.checkers.transactions.edges import EdgeKind
@@ -115,7 +116,7 @@ class _Search:
         self._shape = shape
         self._budget = budget
         self._starts = starts
-        machine = Machine(shape)
+        machine = _machine(shape)
         self._first, self._moves = machine.first, machine.moves
         self._accepts = [True] * len(machine.accepts) if any_count else machine.accepts
         self._any = any_count
@@ -135,7 +136,7 @@ class _Search:
         return best
 
     def _possible(self) -> bool:
-        kinds, shape = self._component.kinds, self._shape
+        kinds, shape = EdgeKind(self._component.kinds), self._shape
         return bool(kinds & shape.anchor) and (not shape.variant & EdgeKind.PROCESS or bool(kinds & EdgeKind.PROCESS))
 
     def _possible_starts(self) -> list[int]:
@@ -215,6 +216,11 @@ class _Search:
             if self._any or classify([EdgeKind(kind) for _, _, kind, _ in part]) == self._shape.name:
                 return part
         return None
+
+
+@cache
+def _machine(shape: CycleShape) -> Machine:
+    return Machine(shape)
 
 
 def _walk(parents: dict[int, tuple[int, LocalStep]], origin: int, last: LocalStep) -> list[LocalStep]:

@@ -67,7 +67,8 @@ class ListVersions:
         writer = self.writer(columns)
         happened: Booleans = columns.outcome == OK
         happened[writer[writer >= 0]] = True
-        return happened & (columns.outcome != FAIL)
+        happened[columns.outcome == FAIL] = False
+        return happened
 
     def committed(self, columns: TransactionColumns) -> Booleans:
         """Which versions count: somebody wrote them who did not fail."""
