@@ -61,7 +61,14 @@ class PaxosKv:
     name = "paxos-kv"
     promise = "a linearizable key-value store: every read returns the latest completed write of its key"
     summary = "registers without a leader: each version of each key is decided by a Paxos instance of its own"
-    patterns = ("paxos", "quorum", "write-ahead-log", "segmented-log", "idempotent-receiver", "singular-update-queue")
+    patterns: tuple[str, ...] = (
+        "paxos",
+        "quorum",
+        "write-ahead-log",
+        "segmented-log",
+        "idempotent-receiver",
+        "singular-update-queue",
+    )
     options: Mapping[str, OptionDescription] = PAXOS_KV_OPTIONS
     mutants: Mapping[str, Mutant] = PAXOS_KV_MUTANTS
     messages: tuple[type[msgspec.Struct], ...] = PAXOS_KV_MESSAGES
