@@ -145,9 +145,16 @@ def with_exchanged_answers(history: list[Operation[Call, Any]]) -> list[Operatio
         at = next(at for at in range(len(history) // 2, len(history)) if history[at].input[0] == "release")
         del changed[at]
         return changed
-    one = known[len(known) // 2]
-    later = known[len(known) // 2 + 20 :]
-    other = next(at for at in later if history[at].output != history[one].output)
+    put = {each.input[1]: each.call for each in history if each.input[0] in ("enqueue", "push")}
+    middle = len(known) // 2
+    one, other = next(
+        (one, other)
+        for one in known[middle:]
+        for other in known[middle + 20 : middle + 2_000]
+        if history[one].output != history[other].output
+        and history[one].return_ < history[other].call
+        and put.get(history[other].output, 0) < history[one].call
+    )
     changed[one] = replace(history[one], output=history[other].output)
     changed[other] = replace(history[other], output=history[one].output)
     return changed

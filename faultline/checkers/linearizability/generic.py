@@ -50,8 +50,9 @@ CONFIRMATION_STEPS_MAX = 20_000
 class PartReport:
     """What was found about one part: `order` holds positions of its linearization, or of the longest partial one.
 
-    `furthest` counts the completed operations, in order of return, that can be placed before one cannot. `engine` is
-    who decided, `reason` why it was not the faster one; `is_confirmed` whether somebody else checked the answer.
+    `furthest` counts the completed operations, in order of return, that can be placed before one cannot; when ILLEGAL,
+    it is so by the return of the completed operation number `refuted`. `engine` is who decided, `reason` why it was not
+    the faster one; `is_confirmed` whether somebody else checked the answer.
     """
 
     result: CheckResult
@@ -61,6 +62,7 @@ class PartReport:
     engine: Literal["generic", "port"]
     reason: str = ""
     is_confirmed: bool = False
+    refuted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,9 @@ def check_part(
 
 
 def _report(found: GenericResult, is_confirmed: bool) -> PartReport:
-    return PartReport(found.result, found.order, found.furthest, found.steps, "generic", "", is_confirmed)
+    return PartReport(
+        found.result, found.order, found.furthest, found.steps, "generic", "", is_confirmed, found.refuted
+    )
 
 
 def _by_port(
@@ -149,7 +153,9 @@ def _by_port(
 ) -> PartReport:
     found = check_single(model, operations, budget, verbose=True)
     order = found.linearizations[0] if found.linearizations else ()
-    return PartReport(found.result, order, _placed_in_order(operations, order), found.steps, "port", reason)
+    last = sum(operation.return_ != PENDING for operation in operations) - 1
+    placed = _placed_in_order(operations, order)
+    return PartReport(found.result, order, placed, found.steps, "port", reason, refuted=last)
 
 
 def _replayed(
@@ -173,7 +179,7 @@ def _refused(
     hooks: Hooks[State, Input, Output],
     found: GenericResult,
 ) -> PartReport:
-    prefix = illegal_prefix(operations, found.furthest)
+    prefix = illegal_prefix(operations, found.refuted)
     confirmed = check_single(model, prefix, Budget(CONFIRMATION_STEPS_MAX, budget.deadline_s)).result
     if confirmed is not CheckResult.OK:
         return _report(found, is_confirmed=confirmed is CheckResult.ILLEGAL)
@@ -190,9 +196,9 @@ def _disagreement(what: str, operations: Sequence[Operation[Input, Output]]) -> 
     )
 
 
-def illegal_prefix(operations: Sequence[Operation[Input, Output]], furthest: int) -> list[Operation[Input, Output]]:
-    """The history up to the return of rank `furthest`; what was open then is pending, what came later is left out."""
-    cut = sorted(operation.return_ for operation in operations)[furthest]
+def illegal_prefix(operations: Sequence[Operation[Input, Output]], rank: int) -> list[Operation[Input, Output]]:
+    """The history up to the return number `rank`; what was open then is pending, what came later is left out."""
+    cut = sorted(operation.return_ for operation in operations)[rank]
     return [
         operation
         if operation.return_ <= cut

@@ -11,7 +11,8 @@ its operations is here learnt from the model, or told by its author through hook
   way is as good as any, and when none is found although guesses were made, the search runs again without them;
 - a pending operation that would change nothing is not used; and a configuration is hopeless when the same one was
   visited with fewer pending operations used up;
-- when the next operation to return is illegal and the hook `can_reach` says that nothing open can help, turn back;
+- when an open operation is illegal and the hook `can_reach` says that nothing called before its return can help, turn
+  back. This look-ahead is worth more than all the rest: a wrong turn shows where it is taken;
 - states that the hook `dead` calls dead are one state.
 
 (Wing & Gong 1993; Lowe 2017, just-in-time linearization; the configuration is that of Lee & Mathur's `fptlin`.)
@@ -46,7 +47,8 @@ class Hooks(Generic[State, Input, Output]):
     `readonly(input, output)`: in every state in which this operation is legal it leaves the state as it is.
     `dead(state)`: the operations of this history cannot tell this state from any other dead one, now or ever.
     `can_reach(state, operation, available)`: False only when no sequence of `available` operations (each at most once)
-    leads from `state`, where `operation` is illegal, to one where it is legal.
+    leads from `state`, where `operation` is illegal, to one where it is legal. `available` is all that may come before
+    `operation` returns, the operation itself among it.
     """
 
     readonly: Callable[[Input, Output], bool] | None = None
@@ -63,13 +65,18 @@ NO_HOOKS: Hooks[Any, Any, Any] = Hooks()
 
 @dataclass(frozen=True, slots=True)
 class GenericResult:
-    """`order`: positions of the linearization found, else of the longest; `furthest`: completed operations, in order of
-    return, that can be placed before one cannot; `steps`: configurations visited."""
+    """`order`: positions of the linearization found, else of the longest.
+
+    `furthest`: how many completed operations, in order of return, can be placed before one cannot. `refuted`: the rank
+    of the operation by whose return an illegal history is illegal, later than `furthest` when `can_reach` foresaw it.
+    `steps`: configurations visited.
+    """
 
     result: CheckResult
     order: tuple[int, ...]
     furthest: int
     steps: int
+    refuted: int = 0
 
 
 _Slot = tuple[int, int, int, int]
@@ -85,9 +92,13 @@ class _PendingClass:
     positions: list[int] = field(default_factory=list)
     calls: list[float] = field(default_factory=list)
 
+    def count_used(self, used: int) -> int:
+        """How many of them are in the set `used`."""
+        return (used >> self.offset & ((1 << len(self.positions)) - 1)).bit_count()
+
     def next_unused(self, used: int, return_: float) -> int | None:
         """Which of them is to be used next before `return_`; None when all that were called are used up."""
-        count = (used >> self.offset & ((1 << len(self.positions)) - 1)).bit_count()
+        count = self.count_used(used)
         return count if count < len(self.positions) and self.calls[count] <= return_ else None
 
 
@@ -109,6 +120,9 @@ class _Problem(Generic[State, Input, Output]):
         self.completed = [position for position, return_ in enumerate(returns) if return_ != PENDING]
         self.completed.sort(key=returns.__getitem__)
         self.returns = [returns[position] for position in self.completed]
+        self.rank_of = {position: rank for rank, position in enumerate(self.completed)}
+        self._by_call: list[Operation[Input, Output]] = []
+        self._called: list[int] = []
         self.windows = self._windows()
         self.pending = self._pending()
 
@@ -116,6 +130,7 @@ class _Problem(Generic[State, Input, Output]):
         """For each rank the open operations, in order of return; the first is the one that must be linearized."""
         called = [self._calls[position] for position in self.completed]
         calls = sorted(range(len(called)), key=called.__getitem__)
+        self._by_call = [self.operations[self.completed[rank]] for rank in calls]
         windows: list[tuple[_Slot, ...]] = []
         free: list[int] = []
         open_: list[tuple[int, _Slot]] = []
@@ -129,9 +144,20 @@ class _Problem(Generic[State, Input, Output]):
                 operation = self.completed[calls[position]]
                 insort(open_, (calls[position], (1 << slot, self.class_of[operation], operation, 0)))
                 position += 1
+            self._called.append(position)
             windows.append(_window([slot for _, slot in open_]))
             heappush(free, open_.pop(0)[1][0].bit_length() - 1)
         return windows
+
+    def called_between(self, rank: int, position: int) -> list[Operation[Input, Output]]:
+        """The completed operations called after the return of `rank` and before that of the one at `position`."""
+        return self._by_call[self._called[rank] : self._called[self.rank_of[position]]]
+
+    def unused(self, used: int, position: int) -> list[Operation[Input, Output]]:
+        """The pending operations not in `used` that were called before the operation at `position` returned."""
+        return_ = self.operations[position].return_
+        unused = [self.operations[each] for group in self.pending for each in group.positions[group.count_used(used) :]]
+        return [operation for operation in unused if operation.call <= return_]
 
     def _pending(self) -> list[_PendingClass]:
         by_class: dict[int, list[int]] = {}
@@ -189,6 +215,7 @@ class _Search(Generic[State, Input, Output]):
         self.problem, self._known = problem, known
         self._readonly = [True] * len(known) if is_guessing else known
         self.has_guessed = False
+        self._foreseen = 0
         self._rows, self._next_state = problem.machine.rows, problem.machine.next_state
         self._can_reach = hooks.can_reach
         self._visited: dict[int, int | tuple[int, ...]] = {}
@@ -221,7 +248,8 @@ class _Search(Generic[State, Input, Output]):
                 frames.append([rank, linearized, state, used, len(path), 0])
             while True:
                 if not frames:
-                    return GenericResult(CheckResult.ILLEGAL, longest[1], longest[0], steps)
+                    refuted = max(longest[0], self._foreseen)
+                    return GenericResult(CheckResult.ILLEGAL, longest[1], longest[0], steps, refuted)
                 rank, linearized, state, used, length, _ = frames[-1]
                 del path[length:]
                 choice = self._choice(frames[-1])
@@ -265,19 +293,26 @@ class _Search(Generic[State, Input, Output]):
     def _has_hope(
         self, can_reach: CanReach[State, Input, Output], rank: int, linearized: int, state: int, used: int
     ) -> bool:
-        """Whether the next operation to return is legal now or, as far as the hook knows, may become so."""
-        problem = self.problem
-        _, class_, first, _ = problem.windows[rank][0]
-        reached = self._rows[state].get(class_)
-        if (self._next_state(state, class_) if reached is None else reached) != ILLEGAL:
-            return True
-        positions = [position for bit, _, position, _ in problem.windows[rank][1:] if not linearized & bit]
-        for group in problem.pending:
-            start = (used >> group.offset & ((1 << len(group.positions)) - 1)).bit_count()
-            called = [p for p, call in zip(group.positions, group.calls, strict=True) if call <= problem.returns[rank]]
-            positions += called[start:]
-        available = [problem.operations[position] for position in positions]
-        return can_reach(problem.machine.value(state), problem.operations[first], available)
+        """Whether, as far as the hook knows, the operations that are illegal now may become legal in time.
+
+        Asked of the next to return, and of those open that change nothing, whose legality is known already.
+        """
+        problem, row = self.problem, self._rows[state]
+        window = problem.windows[rank]
+        left: list[Operation[Input, Output]] | None = None
+        for bit, class_, position, _ in window:
+            if linearized & bit or not (self._known[class_] or bit == window[0][0]):
+                continue
+            reached = row.get(class_)
+            if (self._next_state(state, class_) if reached is None else reached) != ILLEGAL:
+                continue
+            if left is None:
+                left = [problem.operations[other] for bit, _, other, _ in window if not linearized & bit]
+            available = left + problem.called_between(rank, position) + problem.unused(used, position)
+            if not can_reach(problem.machine.value(state), problem.operations[position], available):
+                self._foreseen = max(self._foreseen, problem.rank_of[position])
+                return False
+        return True
 
     def _choice(self, frame: list[int]) -> tuple[int, int, int, int] | None:
         """The next operation to linearize in a configuration: (its bit, next state, position, bit of the used set)."""

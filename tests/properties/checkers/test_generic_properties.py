@@ -37,8 +37,14 @@ READS = Hooks(readonly=lambda given_, answer: given_[0] == "read")
 
 
 def can_reach(state, operation, available):
-    """A read of another value needs an operation that changes something."""
-    return any(each.input[0] != "read" for each in available)
+    """Whether some state reachable by any number of `available` operations lets `operation` happen."""
+    reached, grown = {state}, True
+    while grown:
+        before = len(reached)
+        for each in available:
+            reached |= {step(value, each.input, each.output)[1] for value in reached}
+        grown = len(reached) > before
+    return any(step(value, operation.input, operation.output)[0] for value in reached)
 
 
 HOOKS = (NO_HOOKS, READS, Hooks(readonly=READS.readonly, can_reach=can_reach))

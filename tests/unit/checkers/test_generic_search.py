@@ -121,7 +121,7 @@ def test_can_reach_turns_back_before_anything_is_tried_in_vain():
     asked = []
 
     def can_reach(state, operation, available):
-        asked.append((state, operation.output, sorted(each.input[1] for each in available)))
+        asked.append((state, operation.output, sorted(each.input[1] or 0 for each in available)))
         return any(each.input == ("put", operation.output) for each in available)
 
     hooks = Hooks(readonly=READS.readonly, can_reach=can_reach)
@@ -130,7 +130,7 @@ def test_can_reach_turns_back_before_anything_is_tried_in_vain():
     assert blind.result is seeing.result is CheckResult.ILLEGAL
     late = [put(0, 1, 0, 9), put(1, 2, 0, 9), put(2, 3, 5, PENDING), get(3, 7, 1, 6)]
     assert search_generic(Register, late, UNLIMITED, hooks).steps < search_generic(Register, late, UNLIMITED).steps
-    assert (0, 7, [1, 2, 3]) in asked
+    assert (0, 7, [0, 1, 2, 3]) in asked
 
 
 def test_dead_states_are_searched_once():
@@ -214,3 +214,13 @@ def test_more_than_sixty_four_open_operations_are_no_obstacle():
     history = [put(client, client, 0, 1000) for client in range(150)]
     history += [get(200 + number, number, 10 + 2 * number, 11 + 2 * number) for number in range(150)]
     assert check_operations(Register, history, hooks=READS)
+
+
+def test_a_read_that_look_ahead_refuses_is_cut_at_its_own_return():
+    def can_reach(state, operation, available):
+        return any(each.input == ("put", operation.output) for each in available)
+
+    hooks = Hooks(readonly=READS.readonly, can_reach=can_reach)
+    (part,) = check_operations_report(Register, [put(0, 0, 0, 1), get(1, 7, 0, 5), put(0, 8, 2, 3)], hooks=hooks).parts
+    assert (part.result, part.engine, part.is_confirmed) == (CheckResult.ILLEGAL, "generic", True)
+    assert (part.furthest, part.refuted) == (0, 2)

@@ -131,7 +131,7 @@ def _searched(data_type: str, operations: Sequence[Operation[Call, Any]], budget
     reason = ""
     if found.result is CheckResult.ILLEGAL:
         returns = sorted(operation.return_ for operation in operations)
-        cut = returns[found.furthest]
+        cut = returns[found.refuted]
         core = tuple(position for position, operation in enumerate(operations) if operation.call <= cut)
         reason = f"after {found.furthest} operations that returned no order can place the next one"
     return Decision(
