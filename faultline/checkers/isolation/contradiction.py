@@ -59,6 +59,10 @@ class Contradiction:
             return f"No order of {of_whom} explains what they read: {told_cycles[0]}."
         return f"No order of {of_whom} explains what they read: either {told_cycles[0]}; or {told_cycles[1]}."
 
+    def members(self) -> list[int]:
+        """The transactions that the cycles lead through."""
+        return sorted({number for cycle in self.cycles for _, *ends, _ in cycle for number in ends})
+
     @property
     def detail(self) -> dict[str, Any]:
         """The cycles as plain data."""

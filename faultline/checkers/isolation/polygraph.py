@@ -38,7 +38,7 @@ class Dependency(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """Two writers of a key, of which either may have come first; `first` is the one that completed earlier."""
+    """Two writers of a key, of which either may have come first; `first` is taken to have been first."""
 
     key: Any
     first: int
@@ -62,8 +62,8 @@ class Polygraph:
                 yield Dependency("rw", reader, second, choice.key)
 
 
-def polygraph_of(committed: Committed, completed: Sequence[int], *, session_order: bool) -> Polygraph:
-    """The polygraph of `committed`; `completed` says in which order to make choices, by transaction."""
+def polygraph_of(committed: Committed, expected: Sequence[int], *, session_order: bool) -> Polygraph:
+    """The polygraph of `committed`; `expected` is the order in which they are expected to have taken effect."""
     polygraph = Polygraph()
     writers: dict[Any, list[int]] = {}
     for number in committed.numbers():
@@ -80,7 +80,7 @@ def polygraph_of(committed: Committed, completed: Sequence[int], *, session_orde
     if session_order:
         for session in committed.sessions:
             polygraph.known += [Dependency("so", before, after) for before, after in pairwise(session)]
-    polygraph.choices = sorted(_choices(writers, completed), key=lambda choice: _moment(choice, completed))
+    polygraph.choices = sorted(_choices(writers, expected), key=lambda choice: _moment(choice, expected))
     return polygraph
 
 
@@ -96,11 +96,11 @@ def arcs_of(level: Level, size: int, dependencies: Iterable[Dependency]) -> Iter
             yield source + size, target
 
 
-def _choices(writers: dict[Any, list[int]], completed: Sequence[int]) -> Iterator[Choice]:
+def _choices(writers: dict[Any, list[int]], expected: Sequence[int]) -> Iterator[Choice]:
     for key, numbers in writers.items():
-        ordered = sorted(numbers, key=completed.__getitem__)
+        ordered = sorted(numbers, key=expected.__getitem__)
         yield from (Choice(key, first, second) for first, second in combinations(ordered, 2))
 
 
-def _moment(choice: Choice, completed: Sequence[int]) -> tuple[int, int]:
-    return completed[choice.second], -completed[choice.first]
+def _moment(choice: Choice, expected: Sequence[int]) -> tuple[int, int]:
+    return expected[choice.second], -expected[choice.first]

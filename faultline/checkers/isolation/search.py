@@ -67,6 +67,7 @@ class _Search:
     def __init__(self, polygraph: Polygraph, level: Level, size: int, steps_max: int) -> None:
         self.polygraph, self.level, self.size, self.steps_max = polygraph, level, size, steps_max
         self.steps = 0
+        self._arcs_of_ways: dict[Choice, tuple[list[Arc], list[Arc]]] = {}
 
     def run(self) -> SearchResult:
         nodes = self.size if self.level == "serializability" else 2 * self.size
@@ -105,7 +106,7 @@ class _Search:
 
     def _take(self, state: _State, choice: Choice, *, reverse: bool) -> bool:
         state.open.remove(choice)
-        return self._add(state, self._arcs(self.polygraph.brought_by(choice, reverse=reverse)))
+        return self._add(state, self._ways(choice)[reverse])
 
     def _propagate(self, state: _State) -> Conflict | None:
         """Make every choice that has only one way left, until there is none; a conflict when one has no way left."""
@@ -114,24 +115,29 @@ class _Search:
             changed = False
             still_open = []
             for choice in state.open:
+                arcs = self._ways(choice)
+                standing = [_standing(state.reach, way) for way in arcs]
                 self.steps += 1
-                ways = [
-                    list(self.polygraph.brought_by(choice)),
-                    list(self.polygraph.brought_by(choice, reverse=True)),
-                ]
-                arcs = [list(self._arcs(way)) for way in ways]
-                free = [not any(state.reach.closes_cycle(*arc) for arc in way) for way in arcs]
-                if free[0] and free[1]:
-                    if not _is_implied(state.reach, arcs):
-                        still_open.append(choice)
+                if min(standing) >= 0:
+                    still_open += [choice] if max(standing) == 0 else []
                     continue
-                taken = 0 if free[0] else 1
-                if not free[taken] or not self._add(state, arcs[taken]):
+                taken = 0 if standing[0] >= 0 else 1
+                ways = [list(self.polygraph.brought_by(choice, reverse=bool(reverse))) for reverse in range(2)]
+                if standing[taken] < 0 or not self._add(state, arcs[taken]):
                     return Conflict(state.decided, ways[taken], ways[1 - taken])
                 state.decided += ways[taken]
                 changed = True
             state.open = still_open
         return None
+
+    def _ways(self, choice: Choice) -> tuple[list[Arc], list[Arc]]:
+        """The arcs that either way of a choice brings, made once."""
+        ways = self._arcs_of_ways.get(choice)
+        if ways is None:
+            forward, reverse = self.polygraph.brought_by(choice), self.polygraph.brought_by(choice, reverse=True)
+            ways = list(self._arcs(forward)), list(self._arcs(reverse))
+            self._arcs_of_ways[choice] = ways
+        return ways
 
     def _arcs(self, dependencies: Iterable[Dependency]) -> Iterable[Arc]:
         return arcs_of(self.level, self.size, dependencies)
@@ -146,6 +152,13 @@ class _Search:
         return self.steps > self.steps_max
 
 
-def _is_implied(reach: Reachability, ways: Sequence[Sequence[Arc]]) -> bool:
-    """Whether one of the ways brings nothing new, so that the choice is as good as made."""
-    return any(all(reach.has(*arc) for arc in way) for way in ways)
+def _standing(reach: Reachability, way: Sequence[Arc]) -> int:
+    """-1 when some arc of `way` would close a cycle, 1 when all are implied already, else 0."""
+    after = reach.after
+    standing = 1
+    for source, target in way:
+        if after[target] >> source & 1:
+            return -1
+        if standing and not after[source] >> target & 1:
+            standing = 0
+    return standing

@@ -29,10 +29,10 @@ from faultline.checkers.isolation.committed import (
 )
 from faultline.checkers.isolation.contradiction import contradiction_of
 from faultline.checkers.isolation.core import smallest_core
-from faultline.checkers.isolation.guess import is_possible_as_guessed
+from faultline.checkers.isolation.guess import deadlines, is_possible_as_guessed
 from faultline.checkers.isolation.polygraph import Level, polygraph_of
 from faultline.checkers.isolation.read_atomic import forced_by_read_atomicity
-from faultline.checkers.isolation.search import Answer, SearchResult, search
+from faultline.checkers.isolation.search import SearchResult, search
 from faultline.checkers.isolation.weak import ReadAtomicChecker, findings_of_misreads, order_of
 from faultline.harness.history import OPEN, History
 from faultline.harness.run_record import RunRecord
@@ -40,7 +40,7 @@ from faultline.harness.verdict import CheckResult, Finding, Verdict
 
 __all__ = ["STEPS_MAX", "TRANSACTIONS_MAX", "SerializabilityChecker", "SnapshotIsolationChecker"]
 
-STEPS_MAX = 3_000_000
+STEPS_MAX = 2_000_000
 """The default budget of a history in steps of search: some seconds of one core."""
 
 TRANSACTIONS_MAX = 4_000
@@ -95,7 +95,7 @@ class SerializabilityChecker:
             steps += result.steps
             results.append(result)
             if result.answer == "impossible":
-                findings.append(self._finding(history, part))
+                findings.append(self._finding(history, part, result))
         answers = [result.answer for result in results]
         detail = {
             "parts": len(parts),
@@ -110,20 +110,24 @@ class SerializabilityChecker:
     def _search_part(self, history: History, part: Committed, steps_max: int) -> SearchResult:
         if len(part.transactions) > self.transactions_max or _count_choices(part) > steps_max:
             return _NOTHING_FOUND
-        polygraph = polygraph_of(part, _completed(history, part), session_order=self.session_order)
+        order = deadlines(part, _completed(history, part))
+        polygraph = polygraph_of(part, order, session_order=self.session_order)
         return search(polygraph, self.level, len(part.transactions), steps_max)
 
-    def _finding(self, history: History, part: Committed) -> Finding:
+    def _finding(self, history: History, part: Committed, result: SearchResult) -> Finding:
         """The smallest core of an impossible part, found under a budget of its own, and why it is impossible."""
         budget = [self.steps_max]
 
         def is_impossible(members: Sequence[int]) -> bool:
-            result = self._search_part(history, restricted(part, members), budget[0])
-            budget[0] -= result.steps
-            answer: Answer = result.answer
-            return answer == "impossible"
+            tried = self._search_part(history, restricted(part, members), budget[0])
+            budget[0] -= tried.steps
+            return tried.answer == "impossible"
 
-        core = restricted(part, smallest_core(list(part.numbers()), is_impossible))
+        members = list(part.numbers())
+        suspects = contradiction_of(part, self.level, result.conflict).members()
+        if suspects and is_impossible(suspects):
+            members = suspects
+        core = restricted(part, smallest_core(members, is_impossible))
         conflict = self._search_part(history, core, self.steps_max).conflict
         contradiction = contradiction_of(core, self.level, conflict)
         rows = tuple(sorted(core.transactions[number].row for number in core.numbers()))
