@@ -81,6 +81,10 @@ class CheckedByKey(LinearizabilityChecker):
         )
         self._judgements = judgements
 
+    def judge_keys(self, history: History, budget: Budget) -> list[KeyJudgement]:
+        """The judgements on all keys, in order of first use."""
+        return [self.judge_key(history, key, rows, budget) for key, rows in history.rows_by_key().items()]
+
     def judge_key(
         self, history: History, key: str | None, rows: Sequence[int], budget: Budget | None = None
     ) -> KeyJudgement:

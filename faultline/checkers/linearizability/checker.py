@@ -10,6 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from faultline.checkers.linearizability.engine.batch import check_columns
+from faultline.checkers.linearizability.engine.native import engine_in_use
+from faultline.checkers.linearizability.engine.registers import register_columns
+from faultline.checkers.linearizability.engine.result import KeyResult
 from faultline.checkers.linearizability.explain import Clock
 from faultline.checkers.linearizability.judgement import KeyJudgement, judge_register
 from faultline.checkers.linearizability.kv import judge_kv, kv_operations
@@ -17,6 +21,7 @@ from faultline.checkers.linearizability.models import MODEL_FACTORIES, model_nam
 from faultline.checkers.linearizability.monitors.judgement import judge_data_type
 from faultline.checkers.linearizability.operations import FailedCas, register_operations
 from faultline.checkers.porcupine import Budget
+from faultline.checkers.porcupine import CheckResult as Decision
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult, Verdict, merge
@@ -58,8 +63,18 @@ class LinearizabilityChecker:
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
         """The verdict on `history`. Of `run` nothing is needed."""
         budget = Budget.of(self.steps_max, self.timeout_s)
-        judgements = [self.judge_key(history, key, rows, budget) for key, rows in history.rows_by_key().items()]
-        return self._result(history, judgements)
+        return self._result(history, self.judge_keys(history, budget))
+
+    def judge_keys(self, history: History, budget: Budget) -> list[KeyJudgement]:
+        """The verdicts on all keys, in order of first use: all at once, and one by one those that are not legal."""
+        by_key = history.rows_by_key()
+        if self.model.name == "kv" or self.model.name in MODEL_FACTORIES:
+            return [self.judge_key(history, key, rows, budget) for key, rows in by_key.items()]
+        columns = register_columns(history, self.failed_cas, self.model.functions)
+        return [
+            _legal(key, result) if result.result is Decision.OK else self.judge_key(history, key, by_key[key], budget)
+            for key, result in zip(columns.keys, check_columns(columns, budget))
+        ]
 
     def judge_key(
         self, history: History, key: str | None, rows: Sequence[int], budget: Budget | None = None
@@ -92,7 +107,14 @@ class LinearizabilityChecker:
             "illegal_keys": sum(judgement.verdict is Verdict.VIOLATION for judgement in judgements),
             "unknown_keys": {str(judgement.key): [judgement.placed, judgement.completed] for judgement in unknown},
             "steps": sum(judgement.steps for judgement in judgements),
+            "engine": engine_in_use().name,
         }
+
+
+def _legal(key: str | None, result: KeyResult) -> KeyJudgement:
+    return KeyJudgement(
+        key=key, verdict=Verdict.PASS, completed=result.furthest, placed=result.furthest, steps=result.steps
+    )
 
 
 def _sentence(operations: int, keys: int, sentences: Sequence[str], unknown: Sequence[KeyJudgement]) -> str:

@@ -22,11 +22,11 @@ from faultline.checkers.linearizability.operations import (
     WRITE,
     RegisterOperation,
 )
-from faultline.checkers.linearizability.search import SearchResult, search
+from faultline.checkers.linearizability.search import SearchResult, decide, illegal_prefix, search
 from faultline.checkers.porcupine import Budget, CheckResult, check_single
 from faultline.harness.errors import HarnessError
 
-__all__ = ["RegisterEvidence", "illegal_prefix", "likely_cores", "register_evidence", "relaxations"]
+__all__ = ["RegisterEvidence", "likely_cores", "register_evidence", "relaxations"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def register_evidence(
     shrinking, guessing = ShrinkBudget(budget), ShrinkBudget(budget)
 
     def is_illegal(candidate: Sequence[RegisterOperation], within: ShrinkBudget = shrinking) -> bool:
-        checked = search(candidate, initial, within.next())
+        checked = decide(candidate, initial, within.next())
         return within.proves_illegal(checked.result, checked.steps)
 
     prefix = illegal_prefix(operations, found.furthest)
@@ -89,21 +89,6 @@ def _is_confirmed(operations: Sequence[RegisterOperation], initial: Hashable, bu
 
 def _by_return(operation: RegisterOperation) -> int:
     return operation.return_
-
-
-def illegal_prefix(operations: Sequence[RegisterOperation], furthest: int) -> list[RegisterOperation]:
-    """The history up to the return of the completed operation number `furthest`, in order of return.
-
-    Operations that return later are pending, and those of them that only observe are left out.
-    """
-    cut = sorted(operation.return_ for operation in operations if operation.return_ != INFINITY)[furthest]
-    prefix: list[RegisterOperation] = []
-    for operation in operations:
-        if operation.return_ <= cut:
-            prefix.append(operation)
-        elif operation.call < cut and operation.kind >= WRITE:
-            prefix.append(operation._replace(return_=INFINITY))
-    return prefix
 
 
 def likely_cores(prefix: Sequence[RegisterOperation]) -> Iterator[list[RegisterOperation]]:

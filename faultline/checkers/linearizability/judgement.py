@@ -12,9 +12,7 @@ from faultline.checkers.linearizability.evidence import RegisterEvidence, regist
 from faultline.checkers.linearizability.explain import Clock, explain
 from faultline.checkers.linearizability.operations import INFINITY, RegisterOperation
 from faultline.checkers.linearizability.search import search
-from faultline.checkers.linearizability.witness import is_linearization
 from faultline.checkers.porcupine import Budget, CheckResult
-from faultline.harness.errors import HarnessError
 from faultline.harness.history import History
 from faultline.harness.verdict import Finding, Verdict
 
@@ -44,15 +42,11 @@ def judge_register(
     clock: Clock = "seconds",
     initial: Hashable = None,
 ) -> KeyJudgement:
-    """Judge the register `key`, whose `operations` come from `rows`. Every answer has been verified independently."""
+    """Judge the register `key`, whose `operations` come from `rows`. Every answer has been verified independently:
+    by the engine, which replays linearizations, or by the referee, which confirms cores."""
     returns = [operation[4] for operation in operations]
     found = search(operations, initial, budget)
     if found.result is CheckResult.OK:
-        if not is_linearization(found.order, operations, initial):
-            raise HarnessError(
-                f"The linearization found for key {key!r} does not hold when it is replayed.",
-                "Report this as a bug of Faultline, with the run's folder.",
-            )
         return key_judgement(key, Verdict.PASS, returns, found.furthest, found.steps)
     evidence = register_evidence(operations, found, initial, budget)
     if evidence is None:
