@@ -18,7 +18,6 @@ from faultline.checkers.linearizability.explain import Clock
 from faultline.checkers.linearizability.judgement import KeyJudgement, judge_register
 from faultline.checkers.linearizability.kv import judge_kv, kv_operations
 from faultline.checkers.linearizability.models import MODEL_FACTORIES, model_named
-from faultline.checkers.linearizability.monitors.judgement import judge_data_type
 from faultline.checkers.linearizability.operations import FailedCas, register_operations
 from faultline.checkers.porcupine import Budget
 from faultline.checkers.porcupine import CheckResult as Decision
@@ -82,6 +81,8 @@ class LinearizabilityChecker:
         """The verdict on one key, whose operations are in `rows`."""
         budget = budget or Budget.of(self.steps_max, self.timeout_s)
         if self.model.name in MODEL_FACTORIES:
+            from faultline.checkers.linearizability.monitors.judgement import judge_data_type
+
             return judge_data_type(history, key, rows, self.model.name, budget, self.clock)
         if self.model.name == "kv":
             return judge_kv(history, key, kv_operations(history, rows), budget, self.clock)
