@@ -23,7 +23,7 @@ from faultline.checkers.transactions.inference import Inference
 from faultline.checkers.transactions.models import canonical, orders_for, ruled_out
 from faultline.checkers.transactions.observations import Observation
 from faultline.checkers.transactions.order import suspect_regions
-from faultline.checkers.transactions.pairs import observe_pairs
+from faultline.checkers.transactions.pairs import observe_pairs, observe_updates
 from faultline.checkers.transactions.shapes import CycleShape, shapes_for
 from faultline.harness.history import History
 from faultline.harness.verdict import CheckResult, Finding, Verdict
@@ -100,6 +100,8 @@ def _search(inference: Inference, model: str, steps: int) -> _Found:
         component = Component(columns, lookup, nodes)
         observe_pairs(component, columns, inference.observations)
         _search_component(component, shapes, min(steps, steps * _ALL_COMPONENTS - found.cost), found)
+    for cycle in (cycle for cycles in found.cycles.values() for cycle in cycles):
+        observe_updates(cycle, columns, inference.observations)
     return found
 
 

@@ -7,6 +7,8 @@ A component is scanned for pairs of transactions each of which must precede the 
 - `rw` both ways on different objects: *write skew* (Berenson et al. 1995, A5B);
 - `ww` one way and `rw` back on one object: *G-cursor* (Adya, PL-CS).
 
+And a cycle with an anti-dependency in which at most one transaction writes nothing is *G-update* (Adya, PL-3U).
+
 Only pairs are looked at, so longer cycles of these kinds appear under the names of their shapes alone. Adya's G-MSR and
 G-SIa speak of snapshots and start times that no client sees; they are implied by other anomalies and never found on
 their own.
@@ -16,12 +18,14 @@ from __future__ import annotations
 
 from faultline.checkers.transactions.columns import TransactionColumns
 from faultline.checkers.transactions.component import Component
+from faultline.checkers.transactions.cycles import Cycle
 from faultline.checkers.transactions.edges import EdgeKind
 from faultline.checkers.transactions.observations import Observations
 
-__all__ = ["observe_pairs"]
+__all__ = ["observe_pairs", "observe_updates"]
 
 _WW, _WR, _RW = int(EdgeKind.WW), int(EdgeKind.WR), int(EdgeKind.RW)
+_ORDERS = int(EdgeKind.PROCESS | EdgeKind.REALTIME)
 
 
 def observe_pairs(component: Component, columns: TransactionColumns, found: Observations) -> None:
@@ -41,6 +45,23 @@ def observe_pairs(component: Component, columns: TransactionColumns, found: Obse
                         seen.add((anomaly, *pair))
                         one, other = component.transactions[source], component.transactions[target]
                         _observe(columns, found, anomaly, one, other, reason, missed)
+
+
+def observe_updates(cycle: Cycle, columns: TransactionColumns, found: Observations) -> None:
+    """Report `cycle` as G-update if it is one; cycles that need process or real-time order are not."""
+    kinds = [int(step.kind) for step in cycle.steps]
+    if not any(kind & _RW for kind in kinds) or any(kind & _ORDERS for kind in kinds):
+        return
+    members = [step.source for step in cycle.steps]
+    readers = [t for t in members if columns.is_read[columns.start[t] : columns.start[t + 1]].all()]
+    if len(readers) <= 1:
+        rows = ", ".join(str(columns.rows[t]) for t in sorted(members))
+        found.add(
+            "G-update",
+            members,
+            f"The transactions in rows {rows} cannot be put in any order, and {'all but one' if readers else 'all'} of "
+            "them write, so that not even updates are serializable.",
+        )
 
 
 def _names(columns: TransactionColumns, kind: int, reason: int, missed: int) -> list[str]:

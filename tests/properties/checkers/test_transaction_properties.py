@@ -9,7 +9,7 @@ import pytest
 from every_order import is_serializable, is_snapshot_isolated
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toy_databases import LEVELS, toy_history
+from interleaved_databases import LEVELS, toy_history
 
 from faultline.checkers.transactions.checker import check_transactions
 from faultline.harness.history import History
