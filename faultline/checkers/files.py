@@ -33,7 +33,7 @@ __all__ = [
 
 
 LARGE_BYTES = 128 << 20
-"""A file of more than this is split by key on disk, if its model allows; it would take four or five times as much memory."""
+"""A file of more than this is split by key on disk, if its model allows: it takes four or five times the memory."""
 
 _SAMPLE_EVENTS = 20_000
 

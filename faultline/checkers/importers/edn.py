@@ -24,6 +24,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from faultline.checkers.importers.text import Tail
+
 __all__ = ["DEPTH_MAX", "EdnError", "EdnReader"]
 
 DEPTH_MAX = 100
@@ -85,23 +87,24 @@ class EdnReader:
     def __init__(self, *, unwrap: bool = False) -> None:
         self._unwrap = unwrap
         self._atoms = _Atoms()
-        self._rest = ""
+        self._tail = Tail()
         self._forms: list[Any] = []
         self._frames: list[tuple[str, str, list[Any]]] = [(_FILE, "", self._forms)]
 
     def feed(self, text: str) -> list[Any]:
         """The forms that `text` completes. Raises EdnError."""
-        text = self._rest + text
+        if not self._tail.add(text):
+            return []
+        text = self._tail.take()
         end = max(map(text.rfind, " \n,]})")) + 1
         tokens = _TOKEN.findall(text, 0, end)
-        self._rest = text[end:]
-        if tokens and _is_open(tokens[-1]):
-            self._rest = tokens.pop() + self._rest
+        open_token = tokens.pop() if tokens and _is_open(tokens[-1]) else ""
+        self._tail.keep(open_token + text[end:])
         return self._read(tokens)
 
     def finish(self) -> list[Any]:
         """The last forms, when no more text comes. Raises EdnError when something is still open."""
-        forms = self._read(_TOKEN.findall(self._rest))
+        forms = self._read(_TOKEN.findall(self._tail.take()))
         kind, opener, _ = self._frames[-1]
         if kind != _FILE:
             raise EdnError(f"the text ends within {_within(opener)}")

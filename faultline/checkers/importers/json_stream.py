@@ -11,12 +11,13 @@ import json
 import re
 from typing import Any
 
+from faultline.checkers.importers.text import Tail
+
 __all__ = ["JsonError", "JsonReader"]
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _INTEGER_MAX = 2**63 - 1
 _LONGEST_TOKEN = 16
-_LONG = 1 << 16
 
 
 class JsonError(ValueError):
@@ -30,16 +31,14 @@ class JsonReader:
         self._decoder = json.JSONDecoder(
             object_pairs_hook=_object, parse_constant=_no_number, parse_int=_integer, parse_float=_float
         )
-        self._rest = ""
-        self._next_try = 0
+        self._tail = Tail()
         self._in_array: bool | None = None
         self._expects = "value"
         self._is_over = False
 
     def feed(self, text: str) -> list[Any]:
         """The objects that `text` completes. Raises JsonError."""
-        self._rest += text
-        return self._read(is_last=False) if len(self._rest) >= self._next_try else []
+        return self._read(is_last=False) if self._tail.add(text) else []
 
     def finish(self) -> list[Any]:
         """The last objects, when no more text comes. Raises JsonError when something is still open."""
@@ -49,7 +48,7 @@ class JsonReader:
         return objects
 
     def _read(self, *, is_last: bool) -> list[Any]:
-        text, place = self._rest, 0
+        text, place = self._tail.take(), 0
         has_escapes = "\\u" in text
         objects: list[Any] = []
         while (place := self._next_object(text, place)) < len(text):
@@ -65,8 +64,7 @@ class JsonReader:
                 _check_characters(value)
             objects.append(value)
             self._expects = "comma"
-        self._rest = text[place:]
-        self._next_try = 2 * len(self._rest) if len(self._rest) > _LONG else 0
+        self._tail.keep(text[place:])
         return objects
 
     def _next_object(self, text: str, place: int) -> int:

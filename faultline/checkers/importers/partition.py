@@ -6,8 +6,8 @@ completed operations go to one of several files by their key, and only those tha
 is a small history of whole keys.
 
 Limits: one key must fit into memory (some 750 bytes an operation), operations that never complete stay there to the
-end, and the disk must have room for about as much as the file takes. A file of 282 MB with 1,500,000 operations on 2,000
-keys was judged within 300 MB of memory.
+end, and the disk must have room for about as much as the file takes. A file of 282 MB, 1,500,000 operations on 2,000
+keys, was judged within 300 MB of memory.
 """
 
 from __future__ import annotations

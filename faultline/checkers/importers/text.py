@@ -13,9 +13,10 @@ from typing import Any, Protocol
 from faultline.checkers.importers.events import EventError
 from faultline.harness.errors import UsageError
 
-__all__ = ["EventSource", "FormReader", "Forms", "Lines", "malformed", "numbered_lines", "unreadable"]
+__all__ = ["EventSource", "FormReader", "Forms", "Lines", "Tail", "malformed", "numbered_lines", "unreadable"]
 
 _PIECE = 1 << 20
+_LONG = 1 << 16
 
 
 class EventSource(Protocol):
@@ -28,6 +29,36 @@ class EventSource(Protocol):
 
     def line_of(self, number: int) -> int:
         """The line on which event `number`, counted from 1, the last that was given, ends."""
+
+
+class Tail:
+    """Text that came and could not be read yet: the beginning of something long, to be tried again in due time.
+
+    A long beginning is not offered again before it has doubled, so that a string of a gigabyte, or one that is never
+    closed, costs time in proportion to its length.
+    """
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._length = 0
+        self._next_try = 0
+
+    def add(self, text: str) -> bool:
+        """Take more text; answers whether it is time to read."""
+        self._pieces.append(text)
+        self._length += len(text)
+        return self._length >= self._next_try
+
+    def take(self) -> str:
+        """All text that waits."""
+        text = "".join(self._pieces)
+        self.keep("")
+        return text
+
+    def keep(self, text: str) -> None:
+        """Let `text`, which could not be read, wait for more."""
+        self._pieces, self._length = [text], len(text)
+        self._next_try = 2 * len(text) if len(text) > _LONG else 0
 
 
 class FormReader(Protocol):

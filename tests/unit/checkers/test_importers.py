@@ -94,6 +94,35 @@ def test_the_functions_suggest_the_model_and_its_checker_accepts_them(tmp_path, 
     assert not checked.result.findings
 
 
+WRONG = {
+    "mutex": [("acquire", "nil", "nil"), ("acquire", "nil", "nil")],
+    "cas-register": [("write", "[:k 1]", "[:k 1]"), ("read", "[:k nil]", "[:k 2]")],
+    "total-queue": [("enqueue", "1", "1"), ("dequeue", "nil", "1"), ("dequeue", "nil", "1")],
+    "unique-ids": [("generate", "nil", "7"), ("generate", "nil", "7")],
+    "bank": [("read", "nil", "{0 5, 1 5}"), ("read", "nil", "{0 5, 1 6}")],
+    "set": [("add", "1", "1"), ("add", "2", "2"), ("read", "nil", "#{1}")],
+    "counter": [("add", "1", "1"), ("add", "1", "1"), ("read", "nil", "3")],
+    "strict-serializable": [("txn", "[[:append 1 1]]", "[[:append 1 1]]"), ("txn", "[[:r 1 nil]]", "[[:r 1 []]]")],
+}
+
+
+@pytest.mark.parametrize(("model", "operations"), WRONG.items())
+def test_what_each_suggested_model_forbids_is_found(tmp_path, model, operations):
+    path = tmp_path / "history.edn"
+    path.write_text(edn(*operations))
+    (checked,) = check_histories(path)
+    assert (checked.model, checked.result.verdict) == (model, Verdict.VIOLATION)
+
+
+@pytest.mark.parametrize("name", ["linearizable-queue", "linearizable-set", "linearizable-counter", "stack"])
+def test_objects_that_share_their_name_with_a_classic_checker_are_named_linearizable(tmp_path, name):
+    function = {"linearizable-queue": "enqueue", "stack": "push"}.get(name, "add")
+    path = tmp_path / "history.edn"
+    path.write_text(edn((function, "1", "nil")))
+    (checked,) = check_histories(path, model=name)
+    assert (checked.result.checker, checked.result.verdict) == ("linearizability", Verdict.PASS)
+
+
 def test_a_history_of_functions_that_no_model_knows_asks_for_one(tmp_path):
     path = tmp_path / "history.edn"
     path.write_text(edn(("frobnicate", "1", "1")))
