@@ -17,6 +17,7 @@ from typing import Any, NewType, Protocol
 import msgspec
 
 __all__ = [
+    "READY",
     "Clock",
     "Link",
     "Network",
@@ -155,8 +156,16 @@ class Ports(Protocol):
         """What the node tells the harness."""
 
 
+READY = "ready"
+"""The role of a node that serves clients in a system without a leader."""
+
+
 class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """What the harness may ask a node: who leads, as this node believes; used to aim faults at roles."""
+    """What the harness may ask a node: who leads, as this node believes; used to aim faults at roles.
+
+    `role` is `leader` for a node that leads, and `READY` where nobody ever does: a real run begins once one node
+    leads, or all are ready.
+    """
 
     role: str
     generation: int = 0

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from faultline.harness.errors import HarnessError
 from faultline.harness.plan import Plan
-from faultline.harness.world.ports import NodeId, NodeStatus
+from faultline.harness.world.ports import READY, NodeId, NodeStatus
 from faultline.harness.world.real.channel import HOST, Address
 from faultline.harness.world.real.clock import ClockSetting
 from faultline.harness.world.real.node_process import NodeConfig
@@ -46,17 +46,19 @@ class LocalCluster:
         for process in self.processes.values():
             await asyncio.to_thread(process.wait_until_up)
 
-    async def wait_for_leader(self, timeout_s: float) -> NodeId:
-        """Wait until a node says that it leads. Raises HarnessError naming the logs when none does."""
+    async def wait_until_serving(self, timeout_s: float) -> str:
+        """Wait until a node leads or, without leaders, all are ready; says which. Raises HarnessError."""
         deadline_s = time.monotonic() + timeout_s
         while time.monotonic() < deadline_s:
-            leader = await asyncio.to_thread(self.leader)
-            if leader is not None:
-                return leader
+            serving = await asyncio.to_thread(self.serving)
+            if serving is not None:
+                return serving
             self._refuse_early_end()
             await asyncio.sleep(_POLL_S)
         logs = ", ".join(str(process.log) for process in self.processes.values())
-        raise HarnessError(f"No node became leader within {timeout_s:g} s.", f"See the nodes' logs: {logs}.")
+        raise HarnessError(
+            f"No node became leader, nor were all nodes ready, within {timeout_s:g} s.", f"See the nodes' logs: {logs}."
+        )
 
     async def close(self) -> None:
         """Kill all nodes and release all sockets, whatever state they are in."""
@@ -107,9 +109,19 @@ class LocalCluster:
 
     def leader(self) -> NodeId | None:
         """The node that says it leads in the highest generation, if any."""
-        statuses = [(node, self.status(node)) for node in self.nodes]
-        leaders = [(s.generation, node) for node, s in statuses if s is not None and s.role == "leader"]
-        return max(leaders)[1] if leaders else None
+        return _leader(self._statuses())
+
+    def serving(self) -> str | None:
+        """Who serves clients, in words; None while nobody leads and not all nodes of a leaderless system are ready."""
+        statuses = self._statuses()
+        leader = _leader(statuses)
+        if leader is not None:
+            return f"{leader} leads"
+        ready = all(status is not None and status.role == READY for status in statuses.values())
+        return "all nodes are ready" if ready else None
+
+    def _statuses(self) -> dict[NodeId, NodeStatus | None]:
+        return {node: self.status(node) for node in self.nodes}
 
     def unexpected_exits(self) -> list[tuple[NodeId, int]]:
         """Nodes that ended on their own since the last call, with their exit codes."""
@@ -122,3 +134,8 @@ class LocalCluster:
                 f"The node {node} ended with code {code} before the run began: {process.log_tail()}",
                 f"The whole log is {process.log}.",
             )
+
+
+def _leader(statuses: dict[NodeId, NodeStatus | None]) -> NodeId | None:
+    leaders = [(s.generation, node) for node, s in statuses.items() if s is not None and s.role == "leader"]
+    return max(leaders)[1] if leaders else None

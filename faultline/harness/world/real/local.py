@@ -1,6 +1,6 @@
 """Carries out a plan in the local real world: processes, loopback TCP, real files, real time.
 
-Times of the plan count from the moment the cluster has a leader. Clients and proxies share one event loop, the nemesis
+Times of the plan count from the moment the cluster serves. Clients and proxies share one event loop, the nemesis
 has a thread of its own. Operations that are due after the plan's heal wait until the heal is really done, since
 bringing a process back takes real time here. However the run ends – finished, out of time, Ctrl-C, an exception – all
 processes, sockets and threads are released.
@@ -113,10 +113,10 @@ class _LocalRun:
         self.progress(f"starting {len(self.plan.nodes)} node processes")
         started_us = machine_monotonic_us()
         await self.cluster.start()
-        leader = await self.cluster.wait_for_leader(LEADER_TIMEOUT_S)
+        serving = await self.cluster.wait_until_serving(LEADER_TIMEOUT_S)
         self._ready_us = machine_monotonic_us()
         self._boot_us = self._ready_us - started_us
-        self.progress(f"{leader} leads after {self._boot_us / 1_000_000:.2f} s")
+        self.progress(f"{serving} after {self._boot_us / 1_000_000:.2f} s")
 
     async def _run(self) -> None:
         self.clients = ClientHost(self.plan, self.parts.system, self.cluster.address, self.errors)
@@ -153,11 +153,11 @@ class _LocalRun:
         self._holding = not self.interrupted
 
     async def _wait_for_heal(self) -> None:
-        """Hold operations back until all faults are undone and a leader is seen again."""
+        """Hold operations back until all faults are undone and the cluster serves again."""
         try:
             await asyncio.wait_for(self._healed.wait(), HEAL_TIMEOUT_S)
             if not self.interrupted:
-                await self.cluster.wait_for_leader(LEADER_TIMEOUT_S)
+                await self.cluster.wait_until_serving(LEADER_TIMEOUT_S)
         except TimeoutError:
             self.errors.append(f"The heal was not done after {HEAL_TIMEOUT_S:g} s.")
         except HarnessError as error:

@@ -45,8 +45,6 @@ def _planted(
         shows_as=shows_as,
         campaign=campaign,
         caught_by=caught_by,
-        worlds=("simulated",),
-        why_not="The local world waits for a leader, and paxos-kv has none.",
     )
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from faultline.harness.errors import UsageError
-from faultline.harness.world.ports import NodeId, NodeStatus, Ports
+from faultline.harness.world.ports import READY, NodeId, NodeStatus, Ports
 from faultline.systems_under_test.patterns.clusters.messages import ClientResponse, GetValue
 from faultline.systems_under_test.patterns.clusters.paxos_kv_messages import OutcomeUnknown, PaxosClientRequest
 from faultline.systems_under_test.patterns.clusters.paxos_kv_options import PaxosKvSettings
@@ -152,7 +152,7 @@ class PaxosKvNode:
 
     def status(self) -> NodeStatus:
         """Nobody leads; the highest round this node knows stands for a generation."""
-        return NodeStatus(role="ready", generation=self.ids.round, detail={"undecided": len(self.proposer)})
+        return NodeStatus(role=READY, generation=self.ids.round, detail={"undecided": len(self.proposer)})
 
     def _enter(self, callback: Callable[[], None]) -> None:
         self._queue.post((self.ports.node_id, _TimerRang(callback)))

@@ -1,0 +1,35 @@
+"""paxos-kv as three processes: nobody leads, faults bite all the same, and the history is linearizable."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from faultline.harness.plan import PlannedFault
+from faultline.harness.planning import RunRequest, make_plan
+from faultline.harness.world.real.local import run_local
+from faultline.registry import resolve
+
+FAULTS = (
+    PlannedFault("partition", 400_000, 600_000, "one"),
+    PlannedFault("pause", 1_300_000, 500_000, "one"),
+    PlannedFault("kill", 2_100_000, 500_000, "one"),
+)
+
+
+@pytest.mark.real
+@pytest.mark.slow
+def test_a_system_without_a_leader_starts_heals_and_passes_as_real_processes(tmp_path: Path) -> None:
+    request = RunRequest(
+        system="paxos-kv", seed=3, world="local", duration_s=3.0, faults=("kill", "pause", "partition")
+    )
+    parts = resolve(request)
+    plan = msgspec.structs.replace(make_plan(request, parts), faults=FAULTS)
+    record = run_local(plan, parts, folder=tmp_path)
+    assert record.errors == []
+    assert record.breaches == []
+    assert [interval.applied for interval in record.faults] == [None, None, None]
+    linearizability, *_ = parts.checkers
+    assert linearizability.check(record.history, record).verdict == "pass"
