@@ -1,11 +1,11 @@
-"""How fast the monitors are: sets, queues, stacks, locks and counters of 10^3 … 10^6 operations, legal and not.
+"""How fast the monitors are: sets, queues, stacks, locks and counters of 10^3 … 10^6 operations, true and changed.
 
     python benchmarks/checkers/monitors.py
     python benchmarks/checkers/monitors.py --operations 1000000 --json
 
 Histories are those of a true object with ten clients that always have an operation open; one operation in two hundred
-crashes. The illegal ones have two answers exchanged in the middle, some twenty answers apart (a lock: one release left
-out). Timed is `decide`: from a list of operations to a verdict that has been replayed, or whose core another engine
+crashes. The changed ones have two answers exchanged in the middle, some twenty answers apart (a lock: one release left
+out), which nearly always makes them illegal. Timed is `decide`: from a list of operations to a verdict that has been replayed, or whose core another engine
 has confirmed. The port of Porcupine gets the same operations, up to `--port-max` of them, because its cost grows with
 their square at best.
 """
@@ -192,8 +192,8 @@ def main() -> None:
     arguments = parser.parse_args()
     for kind in arguments.kinds:
         for operations in arguments.operations:
-            legal = true_history(kind, operations, arguments.seed)
-            for name, history in (("legal", legal), ("illegal", with_exchanged_answers(legal))):
+            true = true_history(kind, operations, arguments.seed)
+            for name, history in (("true", true), ("changed", with_exchanged_answers(true))):
                 figures = _timed(kind, history, arguments.port_max)
                 peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
                 line = {"kind": kind, "operations": operations, "history": name, **figures, "peak_mb": peak_mb}

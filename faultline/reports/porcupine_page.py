@@ -1,4 +1,7 @@
-"""A history checked by the port of Porcupine, as one offline HTML file: `visualize(model, information, path)`.
+"""A history checked by the port of Porcupine, as one offline HTML file: `visualize(data, path)`.
+
+The data are the records that `faultline.checkers.porcupine.visualization_data(model, information)` makes; here only
+their shape is known, since reports know nothing of checkers.
 
 A figure for each part, with a row for each client and a bar for each operation; then, in words, the longest partial
 linearization with the state after each step, the operations that it leaves out, and the other partial linearizations.
@@ -11,24 +14,28 @@ The colours of annotations are not used: they come from outside, and the page's 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol
 
 from markupsafe import Markup
 
-from faultline.checkers.porcupine import LinearizationInfo, Model, visualization_data
-from faultline.checkers.porcupine.visualization import (
-    AnnotationElement,
-    HistoryElement,
-    PartitionVisualization,
-    VisualizationData,
-)
 from faultline.reports.page import write_page
 from faultline.reports.svg import group, tag
 from faultline.reports.text import count, shorten
 
-__all__ = ["LINEARIZATIONS_MAX", "OPERATIONS_MAX", "PARTS_MAX", "porcupine_values", "visualize"]
+__all__ = [
+    "LINEARIZATIONS_MAX",
+    "OPERATIONS_MAX",
+    "PARTS_MAX",
+    "Element",
+    "Note",
+    "Part",
+    "Step",
+    "Visualization",
+    "porcupine_values",
+    "visualize",
+]
 
 PARTS_MAX = 20
 """No more parts than these are shown, illegal ones first."""
@@ -39,10 +46,6 @@ OPERATIONS_MAX = 400
 LINEARIZATIONS_MAX = 20
 """No more partial linearizations of a part than these are listed, longest first."""
 
-State = TypeVar("State")
-Input = TypeVar("Input")
-Output = TypeVar("Output")
-
 _LANE = 40
 _LEFT = 110
 _WIDTH_MIN = 1000
@@ -50,18 +53,75 @@ _MOMENT = 24
 _CHARACTER = 7.4
 
 
-def visualize(
-    model: Model[State, Input, Output],
-    information: LinearizationInfo[Input, Output],
-    path: Path | str,
-    title: str = "A history and its linearizations",
-) -> Path:
+class Element(Protocol):
+    """An operation; `end` is None when it never returned."""
+
+    @property
+    def client_id(self) -> int: ...
+    @property
+    def start(self) -> float: ...
+    @property
+    def end(self) -> float | None: ...
+    @property
+    def description(self) -> str: ...
+
+
+class Step(Protocol):
+    """A step of a linearization: the operation's position, and the state after it in words."""
+
+    @property
+    def index(self) -> int: ...
+    @property
+    def state(self) -> str: ...
+
+
+class Note(Protocol):
+    """An annotation, at a client's row or under a tag."""
+
+    @property
+    def start(self) -> float: ...
+    @property
+    def end(self) -> float: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def details(self) -> str: ...
+    @property
+    def client_id(self) -> int | None: ...
+    @property
+    def tag(self) -> str: ...
+
+
+class Part(Protocol):
+    """A part: its operations, its clients, its longest partial linearizations, and which of them holds what."""
+
+    @property
+    def history(self) -> Sequence[Element]: ...
+    @property
+    def lanes(self) -> Sequence[int]: ...
+    @property
+    def partial_linearizations(self) -> Sequence[Sequence[Step]]: ...
+    @property
+    def largest(self) -> Mapping[int, int]: ...
+    @property
+    def unplaced(self) -> Sequence[int]: ...
+
+
+class Visualization(Protocol):
+    """A whole checked history."""
+
+    @property
+    def partitions(self) -> Sequence[Part]: ...
+    @property
+    def annotations(self) -> Sequence[Note]: ...
+
+
+def visualize(data: Visualization, path: Path | str, title: str = "A history and its linearizations") -> Path:
     """Write the page of a verbose check to `path`, and return it. The same check gives the same bytes."""
-    values = porcupine_values(visualization_data(model, information), title)
-    return write_page(Path(path), "porcupine.html", values)
+    return write_page(Path(path), "porcupine.html", porcupine_values(data, title))
 
 
-def porcupine_values(data: VisualizationData, title: str) -> dict[str, Any]:
+def porcupine_values(data: Visualization, title: str) -> dict[str, Any]:
     """Everything the template prints, as plain data."""
     numbered = sorted(enumerate(data.partitions), key=lambda item: (not _missing(item[1]), item[0]))
     return {
@@ -74,7 +134,7 @@ def porcupine_values(data: VisualizationData, title: str) -> dict[str, Any]:
     }
 
 
-def _part(number: int, part: PartitionVisualization, notes: Sequence[AnnotationElement]) -> dict[str, Any]:
+def _part(number: int, part: Part, notes: Sequence[Note]) -> dict[str, Any]:
     shown = _shown(part)
     orders = part.partial_linearizations
     return {
@@ -92,7 +152,7 @@ def _part(number: int, part: PartitionVisualization, notes: Sequence[AnnotationE
     }
 
 
-def _missing(part: PartitionVisualization) -> list[int]:
+def _missing(part: Part) -> list[int]:
     """The completed operations that the longest linearization leaves out."""
     orders = part.partial_linearizations
     placed = {step.index for step in orders[0]} if orders else set()
@@ -101,7 +161,7 @@ def _missing(part: PartitionVisualization) -> list[int]:
     ]
 
 
-def _sentence(part: PartitionVisualization) -> str:
+def _sentence(part: Part) -> str:
     operations, missing = count(len(part.history), "operation"), _missing(part)
     if not missing:
         return f"{operations}, with a linearization that holds all of them that returned."
@@ -110,7 +170,7 @@ def _sentence(part: PartitionVisualization) -> str:
     return f"{operations}; no linearization holds more than {longest} of them{unplaced}."
 
 
-def _shown(part: PartitionVisualization) -> list[int]:
+def _shown(part: Part) -> list[int]:
     """The operations that are drawn: all, or those nearest before and after the first that the longest leaves out."""
     order = sorted(range(len(part.history)), key=lambda position: part.history[position].start)
     if len(order) <= OPERATIONS_MAX:
@@ -121,7 +181,7 @@ def _shown(part: PartitionVisualization) -> list[int]:
     return order[begin : begin + OPERATIONS_MAX]
 
 
-def _linearization(number: int, part: PartitionVisualization, index: int) -> dict[str, Any]:
+def _linearization(number: int, part: Part, index: int) -> dict[str, Any]:
     steps = part.partial_linearizations[index]
     kept = steps[-OPERATIONS_MAX:]
     return {
@@ -136,12 +196,12 @@ def _anchor(number: int, index: int) -> str:
     return f"part-{number + 1}-linearization-{index + 1}"
 
 
-def _described(element: HistoryElement) -> str:
+def _described(element: Element) -> str:
     until = "never returned" if element.end is None else f"until {element.end:g}"
     return f"{shorten(element.description, 300)}, by client {element.client_id}, from {element.start:g} {until}"
 
 
-def _note(note: AnnotationElement) -> str:
+def _note(note: Note) -> str:
     where = f"client {note.client_id}" if note.client_id is not None else note.tag or "the history"
     when = f"at {note.start:g}" if note.start == note.end else f"from {note.start:g} until {note.end:g}"
     return f"{note.description}, {where}, {when}" + (f": {note.details}" if note.details else "")
@@ -150,7 +210,7 @@ def _note(note: AnnotationElement) -> str:
 # -- the figure --------------------------------------------------------------------------------------------------
 
 
-def _svg(number: int, part: PartitionVisualization, shown: Sequence[int], notes: Sequence[AnnotationElement]) -> Markup:
+def _svg(number: int, part: Part, shown: Sequence[int], notes: Sequence[Note]) -> Markup:
     """The bars of `shown`, one row for each client, below a row for each tag of annotations in the same stretch."""
     elements = [part.history[position] for position in shown]
     scale = _Scale(elements)
@@ -172,14 +232,14 @@ def _svg(number: int, part: PartitionVisualization, shown: Sequence[int], notes:
     return tag("svg", *drawn, viewBox=f"0 0 {width:g} {height}", class_="wide", width=width, height=height)
 
 
-def _row_of(note: AnnotationElement) -> str:
+def _row_of(note: Note) -> str:
     return f"client {note.client_id}" if note.client_id is not None else note.tag or "notes"
 
 
 class _Scale:
     """Times to coordinates; moments are spread evenly, so that a long silence takes no room."""
 
-    def __init__(self, elements: Sequence[HistoryElement]) -> None:
+    def __init__(self, elements: Sequence[Element]) -> None:
         moments = {element.start for element in elements}
         moments |= {element.end for element in elements if element.end is not None}
         self._moments = sorted(moments)
@@ -194,7 +254,7 @@ class _Scale:
         return _LEFT + (self.right - _LEFT) * min(rank, last) / last
 
 
-def _rooms(elements: Sequence[HistoryElement], scale: _Scale) -> list[float]:
+def _rooms(elements: Sequence[Element], scale: _Scale) -> list[float]:
     """How far each label may reach: to the beginning of the next operation in the same row."""
     rooms: list[float] = []
     following: dict[int, float] = {}
@@ -212,7 +272,7 @@ def _cut(text: str, room: float) -> str:
 
 def _bar(
     number: int,
-    part: PartitionVisualization,
+    part: Part,
     position: int,
     is_missing: bool,
     scale: _Scale,
@@ -230,7 +290,7 @@ def _bar(
     return tag("a", drawn, href=f"#{_anchor(number, index)}") if index < LINEARIZATIONS_MAX else drawn
 
 
-def _note_bar(note: AnnotationElement, scale: _Scale, y: int) -> Markup:
+def _note_bar(note: Note, scale: _Scale, y: int) -> Markup:
     x = scale.x(note.start)
     width = max(3.0, scale.x(note.end) - x)
     bar = tag("rect", x=x, y=y + 30, width=width, height=6, class_="fault-edge")

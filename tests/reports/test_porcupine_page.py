@@ -6,7 +6,14 @@ import pytest
 from page_reader import Page
 from test_report_hostile_values import HOSTILE
 
-from faultline.checkers.porcupine import PENDING, Annotation, Model, Operation, check_operations_verbose
+from faultline.checkers.porcupine import (
+    PENDING,
+    Annotation,
+    Model,
+    Operation,
+    check_operations_verbose,
+    visualization_data,
+)
 from faultline.reports.porcupine_page import LINEARIZATIONS_MAX, OPERATIONS_MAX, PARTS_MAX, visualize
 from faultline.reports.text import visible
 
@@ -28,7 +35,7 @@ ILLEGAL = [
 def page_of(tmp_path, history, *annotations, model=Register):
     _, information = check_operations_verbose(model, history)
     information.add_annotations(annotations)
-    path = visualize(model, information, tmp_path / "page.html")
+    path = visualize(visualization_data(model, information), tmp_path / "page.html")
     return Page(path.read_text("utf-8"))
 
 
