@@ -5,9 +5,9 @@
 
 Histories are those of a true object with ten clients that always have an operation open; one operation in two hundred
 crashes. The changed ones have two answers exchanged in the middle, some twenty answers apart (a lock: one release left
-out), which nearly always makes them illegal. Timed is `decide`: from a list of operations to a verdict that has been replayed, or whose core another engine
-has confirmed. The port of Porcupine gets the same operations, up to `--port-max` of them, because its cost grows with
-their square at best.
+out), which nearly always makes them illegal. Timed is `decide`: from a list of operations to a verdict that has been
+replayed, or whose core another engine has confirmed. The port of Porcupine gets the same operations, up to
+`--port-max` of them, because its cost grows with their square at best.
 """
 
 from __future__ import annotations
