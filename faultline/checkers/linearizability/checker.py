@@ -14,6 +14,7 @@ from faultline.checkers.linearizability.engine.batch import check_columns
 from faultline.checkers.linearizability.engine.native import engine_in_use
 from faultline.checkers.linearizability.engine.registers import register_columns
 from faultline.checkers.linearizability.engine.result import KeyResult
+from faultline.checkers.linearizability.engine.texts import text_columns
 from faultline.checkers.linearizability.explain import Clock
 from faultline.checkers.linearizability.judgement import KeyJudgement, judge_register
 from faultline.checkers.linearizability.kv import judge_kv, kv_operations
@@ -67,9 +68,12 @@ class LinearizabilityChecker:
     def judge_keys(self, history: History, budget: Budget) -> list[KeyJudgement]:
         """The verdicts on all keys, in order of first use: all at once, and one by one those that are not legal."""
         by_key = history.rows_by_key()
-        if self.model.name == "kv" or self.model.name in MODEL_FACTORIES:
+        if self.model.name in MODEL_FACTORIES:
             return [self.judge_key(history, key, rows, budget) for key, rows in by_key.items()]
-        columns = register_columns(history, self.failed_cas, self.model.functions)
+        if self.model.name == "kv":
+            columns = text_columns((key, kv_operations(history, rows)) for key, rows in by_key.items())
+        else:
+            columns = register_columns(history, self.failed_cas, self.model.functions)
         return [
             _legal(key, result) if result.result is Decision.OK else self.judge_key(history, key, by_key[key], budget)
             for key, result in zip(columns.keys, check_columns(columns, budget))

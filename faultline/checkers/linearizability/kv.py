@@ -1,8 +1,8 @@
-"""Judging one key of a string store (get, put, append), with the port of Porcupine alone.
+"""Judging one key of a string store (get, put, append).
 
-Strings that grow are not registers with values one can count, so the fast search does not apply; the histories this
-model is for, Porcupine's own, are small. The illegal prefix is found by bisection: a longer prefix than an illegal one
-is illegal too, since what had not returned by its end may still happen, or not.
+The engine judges the texts that gets answered (see `engine.texts`), and the port of Porcupine confirms what it
+refuses. The illegal prefix is found by bisection: a longer prefix than an illegal one is illegal too, since what had
+not returned by its end may still happen, or not.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from faultline.checkers.linearizability.classify import Anomaly
+from faultline.checkers.linearizability.engine.batch import check_columns
+from faultline.checkers.linearizability.engine.texts import text_columns
 from faultline.checkers.linearizability.explain import Clock, explain
 from faultline.checkers.linearizability.judgement import CHECKER, KeyJudgement, core_rows, key_judgement
 from faultline.checkers.linearizability.minimise import ShrinkBudget, minimise
 from faultline.checkers.linearizability.models import KV_MODEL, KvInput
 from faultline.checkers.linearizability.operations import BEGINNING, INFINITY
 from faultline.checkers.porcupine import PENDING, Budget, CheckResult, Model, Operation, PartResult, check_single
-from faultline.harness.errors import UsageError
+from faultline.harness.errors import HarnessError, UsageError
 from faultline.harness.history import History
 from faultline.harness.verdict import Finding, Verdict
 
@@ -71,23 +73,35 @@ def judge_kv(
 ) -> KeyJudgement:
     """Judge one key of a string store."""
     returns = [operation.return_ for operation in operations]
-    found = check_single(KV_MODEL, referee_kv(operations), budget)
+    found = check_columns(text_columns([(key, operations)]), budget)[0]
     if found.result is CheckResult.OK:
-        return key_judgement(key, Verdict.PASS, returns, sum(r != INFINITY for r in returns), found.steps)
+        return key_judgement(key, Verdict.PASS, returns, found.furthest, found.steps)
     if found.result is CheckResult.UNKNOWN:
-        placed = max(map(len, found.linearizations), default=0)
-        return key_judgement(key, Verdict.UNKNOWN, returns, placed, found.steps)
+        return key_judgement(key, Verdict.UNKNOWN, returns, found.furthest, found.steps)
     shrinking = ShrinkBudget(budget)
     prefix, placed = _shortest_illegal_prefix(operations, shrinking)
     core, is_minimal = minimise(prefix, lambda candidate: _is_illegal(candidate, shrinking), kv_relaxations)
+    if not _is_confirmed(core, budget):
+        return key_judgement(key, Verdict.UNKNOWN, returns, placed, found.steps)
     detail = {"longest_prefix": placed, "minimal": is_minimal and not shrinking.is_spent}
     finding = _finding(history, key, core, ShrinkBudget(budget), clock, detail)
     return key_judgement(key, Verdict.VIOLATION, returns, placed, found.steps, finding)
 
 
 def _is_illegal(operations: Sequence[KvOperation], shrinking: ShrinkBudget) -> bool:
-    checked = check_single(live_model(operations), referee_kv(operations), shrinking.next())
+    checked = check_columns(text_columns([(None, operations)]), shrinking.next())[0]
     return shrinking.proves_illegal(checked.result, checked.steps)
+
+
+def _is_confirmed(core: Sequence[KvOperation], budget: Budget) -> bool:
+    """Whether the port of Porcupine also refuses `core`; raises HarnessError when it accepts it."""
+    result = check_single(live_model(core), referee_kv(core), budget).result
+    if result is CheckResult.OK:
+        raise HarnessError(
+            "The engine and the port of Porcupine disagree about the same few operations, so one of them is wrong.",
+            f"Report this as a bug of Faultline, with the operations: {core!r}.",
+        )
+    return result is CheckResult.ILLEGAL
 
 
 def live_model(operations: Sequence[KvOperation]) -> Model[str | None, KvInput, str | None]:

@@ -11,7 +11,9 @@ from faultline.checkers.linearizability.engine.native import engine_in_use, kern
 from faultline.checkers.linearizability.engine.problem import problem_of
 from faultline.checkers.linearizability.engine.registers import columns_of, register_columns
 from faultline.checkers.linearizability.engine.replay import is_linearization
+from faultline.checkers.linearizability.engine.texts import text_columns
 from faultline.checkers.linearizability.engine.zones import Contradiction, check_zones
+from faultline.checkers.linearizability.kv import KvOperation
 from faultline.checkers.linearizability.operations import (
     AVOID,
     INFINITY,
@@ -175,6 +177,40 @@ def test_the_shortcut_into_columns_means_what_the_long_way_means():
         assert meant == [[long.values[v] for v in long.demand], [long.values[v] for v in long.produce]]
         assert (short.kind, short.call, short.return_) == (long.kind, long.call, long.return_)
         assert [history.f[row] for row in short.row].count("write") == 3
+
+
+TEXTS = {
+    "an append seen at last is in its place": (["append a", "append b", "get ab"], OK),
+    "an append that nobody sees may be anywhere before a put": (["append a", "put x", "get x"], OK),
+    "a tail that nobody can have written": (["append a", "get ab"], ILLEGAL),
+    "one text in two places": (["append a", "append b", "get ba", "get ab"], ILLEGAL),
+    "an answer that ambiguous texts can make": (["append ab", "append a", "get aba"], OK),
+    "a beginning that need not have been there": (["append ab", "get ab", "append a", "get aba"], OK),
+    "texts that repeat are searched": (["append x", "append x", "get xx", "append x", "get xxx"], OK),
+    "texts that repeat, one too few": (["append x", "append x", "get xxx"], ILLEGAL),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_strings_are_taken_apart_to_their_very_end(name, engine):
+    lines, expected = TEXTS[name]
+    parts = [KvOperation(*line.split(), 2 * row, 2 * row + 1, row) for row, line in enumerate(lines)]
+    for method in ("auto", "search"):
+        assert check_columns(text_columns([("k", parts)]), engine=engine, method=method)[0].result is expected
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_pending_appends_of_unseen_and_of_repeated_texts_are_told_apart(engine):
+    fields = [
+        ("append", "x", 2, 5),
+        ("get", "x", 6, 8),
+        ("append", "xy", 9, INFINITY),
+        ("append", "x", 11, INFINITY),
+        ("get", "xx", 17, 24),
+    ]
+    parts = [KvOperation(*values, row) for row, values in enumerate(fields)]
+    assert check_columns(text_columns([("k", parts)]), engine=engine)[0].result is OK
 
 
 def test_a_kernel_that_cannot_be_built_says_why(monkeypatch, tmp_path):

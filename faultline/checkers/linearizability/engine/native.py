@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 __all__ = ["KERNEL_VERSION", "Engine", "engine_in_use", "kernel"]
 
-KERNEL_VERSION = 1
+KERNEL_VERSION = 2
 """What `native/kernel.c` must answer; it counts up with every change of the interface or of a verdict."""
 
 

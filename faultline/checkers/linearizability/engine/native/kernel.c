@@ -7,7 +7,7 @@
 
 #include "kernel.h"
 
-#define KERNEL_VERSION 1
+#define KERNEL_VERSION 2
 #define PATIENCE 8
 
 typedef struct {
@@ -74,8 +74,8 @@ static void take_edges(Batch *b, Problem *p) {
     for (int32_t i = 0; i < p->size; i++) {
         if (p->kind[i] != APPEND) continue;
         int32_t has_edges = p->produce[i] < p->demand[i];
-        p->produce[i] = has_edges ? p->produce[i] - first : 0;
-        p->demand[i] = has_edges ? p->demand[i] - first : 0;
+        p->produce[i] = has_edges ? p->produce[i] - first : p->edges;
+        p->demand[i] = has_edges ? p->demand[i] - first : p->edges;
     }
 }
 
