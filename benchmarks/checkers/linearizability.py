@@ -1,0 +1,215 @@
+"""How fast the linearizability engine is: real logs, and registers of 10^3 … 10^6 operations on one key and on many.
+
+    python benchmarks/checkers/linearizability.py
+    python benchmarks/checkers/linearizability.py --operations 1000000 --json
+    python benchmarks/checkers/linearizability.py --engine python --operations 10000
+
+Every client always has an operation open, which is as much contention as there can be. Kinds: `unique` reads and writes
+values that are all different, `unique-cas` also replaces them, `five` reads and writes five values, `five-cas` also
+replaces those. In some histories one read is changed, at nine tenths; in histories with crashes one operation in so
+many never returns. Figures are milliseconds of processor time from columns to verdicts that have been replayed, the
+least of three, and the peak memory of the process afterwards; encoding is measured by itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import resource
+from array import array
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from time import process_time
+
+from faultline.checkers.importers import format_named
+from faultline.checkers.linearizability.engine.batch import check_columns
+from faultline.checkers.linearizability.engine.columns import PENDING, Columns
+from faultline.checkers.linearizability.engine.native import engine_in_use
+from faultline.checkers.linearizability.engine.registers import register_columns
+from faultline.checkers.linearizability.operations import AVOID, OBSERVE, SWAP, WRITE
+from faultline.checkers.porcupine import Budget
+from faultline.harness.history import History
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import ok
+
+__all__ = ["main", "register_history"]
+
+LOGS = Path(__file__).parents[2] / "tests" / "data" / "histories"
+STEPS_MAX = 30_000_000
+REPETITIONS = 3
+
+
+class _Key:
+    """A register that `clients` clients use all the time."""
+
+    def __init__(self, kind: str, clients: int, rng: random.Random) -> None:
+        self.rng, self.clients, self.state, self.written = rng, clients, 0, 0
+        self.has_cas, self.is_unique = kind.endswith("cas"), kind.startswith("unique")
+
+    def operation(self) -> list[int]:
+        """Kind, demand and produce of the next operation."""
+        draw = self.rng.random()
+        if draw < 0.5:
+            return [OBSERVE, 0, 0]
+        self.written += 1
+        value = self.written if self.is_unique else 1 + int(self.rng.random() * 5)
+        if not self.has_cas or draw < 0.75:
+            return [WRITE, 0, value]
+        expected = self.state if self.is_unique or self.rng.random() < 0.5 else 1 + int(self.rng.random() * 5)
+        return [SWAP, expected, value] if expected != value else [OBSERVE, 0, 0]
+
+    def take_effect(self, operation: list[int]) -> None:
+        """The operation happens, now."""
+        if operation[0] == OBSERVE:
+            operation[1] = self.state
+        elif operation[0] == SWAP and operation[1] != self.state:
+            operation[0], operation[2] = AVOID, 0
+        else:
+            self.state = operation[2]
+
+
+def register_history(
+    kind: str,
+    clients: int,
+    operations: int,
+    *,
+    keys: int = 1,
+    crashes: float = 0.0,
+    is_corrupted: bool = False,
+    seed: int = 1,
+) -> Columns:
+    """Columns of a history of `operations` operations; `crashes` is the share of those that never return."""
+    rng = random.Random(seed)
+    columns, base = Columns(list(range(keys)), [None]), 0
+    for key in range(keys):
+        register = _Key(kind, clients, rng)
+        rows = sorted(_carried_out(register, operations // keys, crashes), key=lambda row: row[3])
+        if is_corrupted:
+            _corrupt(rows)
+        for name, column in zip(("kind", "demand", "produce", "call", "return_"), zip(*rows)):
+            setattr(columns, name, getattr(columns, name) + array(getattr(columns, name).typecode, column))
+        columns.key.extend([key] * len(rows))
+        base = max(base, register.written, 5)
+    columns.values += list(range(1, base + 1))
+    columns.row = array("q", range(len(columns.kind)))
+    return columns
+
+
+def _carried_out(register: _Key, operations: int, crashes: float) -> Iterator[tuple[int, int, int, int, int]]:
+    rng, time = register.rng, 0
+    under_way = [(register.operation(), client, False) for client in range(register.clients)]
+    begun = time = register.clients
+    while under_way:
+        time += 1
+        place = int(rng.random() * len(under_way))
+        operation, call, happened = under_way[place]
+        if not happened:
+            register.take_effect(operation)
+            under_way[place] = (operation, call, True)
+            continue
+        crashed = rng.random() < crashes
+        if not crashed or operation[0] >= WRITE:
+            yield operation[0], operation[1], operation[2], call, PENDING if crashed else time
+        if begun < operations:
+            begun, time = begun + 1, time + 1
+            under_way[place] = (register.operation(), time, False)
+        else:
+            under_way.pop(place)
+
+
+def _corrupt(rows: list[tuple[int, int, int, int, int]]) -> None:
+    """Let a read at nine tenths see what was there long before."""
+    late = next(place for place in range(len(rows) * 9 // 10, len(rows)) if rows[place][0] == OBSERVE)
+    early = next(row for row in rows[len(rows) // 2 :] if row[0] == WRITE and row[2] != rows[late][1])
+    rows[late] = (OBSERVE, early[2], 0, *rows[late][3:])
+
+
+def _measure(columns: Columns, engine: str | None) -> dict[str, object]:
+    best, verdicts = float("inf"), ""
+    for _ in range(REPETITIONS):
+        start = process_time()
+        results = check_columns(columns, Budget(STEPS_MAX), engine=engine)
+        best = min(best, process_time() - start)
+        verdicts = ", ".join(sorted({f"{result.result} by {result.decided_by}" for result in results}))
+        if best > 2:
+            break
+    return {"ms": round(best * 1000, 3), "verdict": verdicts, "peak_mb": _peak_mb()}
+
+
+def _peak_mb() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def _synthetic(operations: int) -> Iterator[tuple[str, Callable[[], Columns]]]:
+    for size in [size for size in (1_000, 10_000, 100_000, 1_000_000) if size <= operations]:
+        for kind in ("unique", "unique-cas", "five", "five-cas"):
+            for clients in (10, 50):
+                yield f"{kind}, {clients} clients, {size}", partial(register_history, kind, clients, size)
+            corrupted = partial(register_history, kind, 10, size, is_corrupted=True)
+            yield f"{kind}, 10 clients, {size}, a read changed", corrupted
+        for kind in ("unique-cas", "five-cas"):
+            yield f"{kind}, 10 clients, {size}, a fifth crash", partial(register_history, kind, 10, size, crashes=0.2)
+        yield f"five-cas, 50 clients, {size} on 100 keys", partial(register_history, "five-cas", 50, size, keys=100)
+
+
+def _encoding(operations: int) -> float:
+    """Operations a second from a History, ten keys one after the other, to verdicts."""
+    history, rng = History(), random.Random(1)
+    last: dict[str, int] = {}
+    for number in range(operations):
+        key, value = f"k{number % 10}", None if rng.random() < 0.5 else number
+        row = history.invoke(Operation(number % 5, "read" if value is None else "write", key, value), number, 0, "n")
+        if value is not None:
+            last[key] = value
+        history.complete(row, ok(last.get(key)), number)
+    start = process_time()
+    check_columns(register_columns(history))
+    return operations / (process_time() - start)
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--operations", type=int, default=100_000, help="the largest history")
+    parser.add_argument("--only", default="", help="only histories whose name holds this")
+    parser.add_argument("--engine", choices=("native", "python"), help="default: what is in use")
+    parser.add_argument("--logs", type=Path, default=LOGS, help="folder with etcd_*.log")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    arguments = parser.parse_args()
+    figures: dict[str, dict[str, object]] = {}
+    for name, make in [*_real(arguments.logs), *_synthetic(arguments.operations)]:
+        if arguments.only not in name:
+            continue
+        figures[name] = _measure(make(), arguments.engine)
+        if not arguments.json:
+            figure = figures[name]
+            print(f"{name:48} {figure['ms']:>12} ms {figure['peak_mb']:>6} MB  {figure['verdict']}", flush=True)
+    speed = _encoding(min(arguments.operations, 200_000)) if not arguments.only else 0.0
+    if arguments.json:
+        print(json.dumps({"engine": engine_in_use().name, "figures": figures, "operations_per_s": speed}))
+    elif speed:
+        print(f"from History to verdicts: {speed:,.0f} operations/s, engine {engine_in_use().name}")
+
+
+def _real(folder: Path) -> Iterator[tuple[str, Callable[[], Columns]]]:
+    """The etcd logs as one history, each log a key."""
+    read = format_named("jepsen-log").read
+    histories = [read(path).history for path in sorted(folder.glob("etcd_*.log"))]
+
+    def joined() -> Columns:
+        whole = History()
+        for number, history in enumerate(histories):
+            for name in ("process", "worker", "node", "f", "value", "outcome", "result", "error"):
+                getattr(whole, name).extend(getattr(history, name))
+            for name in ("invoke_us", "complete_us", "invoke_index", "complete_index"):
+                getattr(whole, name).extend(getattr(history, name))
+            whole.key.extend([str(number)] * len(history))
+        return register_columns(whole)
+
+    yield f"{len(histories)} etcd logs in one batch", joined
+
+
+if __name__ == "__main__":
+    main()
