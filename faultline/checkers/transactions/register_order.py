@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from faultline.checkers.transactions.columns import NEVER, Integers, TransactionColumns, hashable
+from faultline.checkers.transactions.columns import NEVER, OK, Integers, TransactionColumns, hashable
 from faultline.checkers.transactions.components import strongly_connected
 from faultline.checkers.transactions.observations import Observations, shown
 from faultline.checkers.transactions.order import raise_targets
@@ -211,10 +211,12 @@ def _report(
     found: Observations,
 ) -> None:
     suffix = f"-{source}" if source in ("process", "realtime") else ""
-    writers = [int(columns.owner[versions.write[version]]) for version in circle if versions.write[version] >= 0]
-    inside = np.isin(versions.version[versions.external_read], np.array(circle, dtype=np.int64))
-    readers = columns.owner[versions.external_read[inside]].tolist()
-    values = {number: value for (_, value), number in versions.numbers.items() if number in circle[:8]}
+    if not found.wants(f"cyclic-versions{suffix}"):
+        found.count(f"cyclic-versions{suffix}")
+        return
+    uses = np.flatnonzero(np.isin(versions.version, np.array(circle, dtype=np.int64)))
+    values = {int(versions.version[micro]): columns.values[micro] for micro in uses.tolist()}
+    ok = columns.outcome[columns.owner[uses]] == OK
     means = {
         "store": "the order that the store reports contradicts itself",
         "writes-follow-reads": "transactions read one and wrote another of them in a circle",
@@ -223,7 +225,7 @@ def _report(
     }
     found.add(
         f"cyclic-versions{suffix}",
-        sorted({*writers, *readers})[:16] or [0],
+        sorted(set(columns.owner[uses[ok] if ok.any() else uses].tolist()))[:16],
         f"The values {', '.join(shown(values[version]) for version in circle[:8])} of {columns.keys[key]} "
         f"have no order: {means[source]}.",
         columns.keys[key],
