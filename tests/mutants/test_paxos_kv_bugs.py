@@ -15,7 +15,7 @@ from faultline.registry import load_system, resolve
 MUTANTS = load_system("paxos-kv").mutants
 CAMPAIGNS = sorted({mutant.campaign for mutant in MUTANTS.values()})
 SEEDS_MAX = 100
-TWIN_SEEDS = 25
+TWIN_SEEDS = 20
 
 
 def judged(campaign: str, seed: int, *mutants: str) -> Judgement:

@@ -29,8 +29,8 @@ grow without bound, and so does the table of clients of a key.
 *Checkers.* Linearizability per key; the invariants.
 
 *Planted bugs.* See `paxos_kv_mutants`: `ignore-accepted`, `adopt-oldest-accepted`, `accept-below-promise`,
-`promise-not-durable`, `ids-not-unique`, `naive-reset`, `local-read`, `success-without-accepts`,
-`success-with-other-value`, `half-quorums`, `no-duplicate-detection`.
+`late-answers-count`, `strict-accept`, `promise-not-durable`, `ids-not-unique`, `naive-reset`, `local-read`,
+`success-without-accepts`, `success-with-other-value`, `half-quorums`, `no-duplicate-detection`.
 
 Sources: Patterns of Distributed Systems ch. 8; Cassandra's lightweight transactions, which are built so. Multi-Paxos
 and a change function over the current value in one instance (CASPaxos, gryadka) are not.

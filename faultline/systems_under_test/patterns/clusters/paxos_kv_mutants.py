@@ -36,6 +36,7 @@ def _planted(
     campaign: str,
     caught_by: tuple[str, ...],
     pattern: str = "paxos",
+    **options: str,
 ) -> Mutant:
     return Mutant(
         name=name,
@@ -45,6 +46,7 @@ def _planted(
         shows_as=shows_as,
         campaign=campaign,
         caught_by=caught_by,
+        options=options,
     )
 
 
@@ -72,6 +74,24 @@ _RECORDS = (
         "a proposer that was superseded gets a second value chosen",
         "paxos-duels",
         ("PAX-I4", "PAX-I1", "PAX-I3", "linearizability"),
+    ),
+    _planted(
+        "late-answers-count",
+        "PAX-M5",
+        "a proposer counts answers to its earlier generations for the present one",
+        "a value is called chosen that no quorum accepted in one generation",
+        "paxos-duels",
+        ("PAX-I1", "PAX-I3", "linearizability"),
+        phase_timeout_ms="25",
+        backoff_ms="2",
+    ),
+    _planted(
+        "strict-accept",
+        "PAX-M12",
+        "an acceptor accepts only what is above its promise, as the table of the text has it",
+        "no value is ever chosen, so no operation is answered after the heal either",
+        "paxos-duels",
+        ("availability",),
     ),
     _planted(
         "promise-not-durable",
@@ -160,6 +180,11 @@ class _AcceptBelowPromise(Acceptor):
         return True
 
 
+class _StrictAccept(Acceptor):
+    def _may_accept(self, generation: MonotonicId) -> bool:
+        return generation > self.promised
+
+
 class _PromiseNotDurable(PaxosStore):
     def _flush(self) -> None:
         """Leave it to chance."""
@@ -184,6 +209,11 @@ class _IgnoreAccepted(Proposer):
 
 class _AdoptOldestAccepted(Proposer):
     attempt_class = _OldestAdopted
+
+
+class _LateAnswersCount(Proposer):
+    def _is_answer_to(self, attempt: Attempt, generation: MonotonicId) -> bool:
+        return True
 
 
 class _SuccessWithoutAccepts(Proposer):
@@ -232,6 +262,8 @@ _CHANGES: dict[str, Callable[[PaxosKvParts], PaxosKvParts]] = {
     "ignore-accepted": _with_proposer(_IgnoreAccepted),
     "adopt-oldest-accepted": _with_proposer(_AdoptOldestAccepted),
     "accept-below-promise": lambda parts: replace(parts, acceptor=_AcceptBelowPromise),
+    "late-answers-count": _with_proposer(_LateAnswersCount),
+    "strict-accept": lambda parts: replace(parts, acceptor=_StrictAccept),
     "promise-not-durable": _with_store(_PromiseNotDurable),
     "ids-not-unique": lambda parts: replace(parts, ids=_IdsNotUnique),
     "naive-reset": _with_store(_NaiveReset),

@@ -36,8 +36,8 @@ only probable: with bad luck duelling proposers go on for long.
 *Checkers.* Linearizability; the invariants above, on what proposers count.
 
 *Planted bugs.* `ignore-accepted`, `adopt-oldest-accepted`, `accept-below-promise`, `promise-not-durable`,
-`ids-not-unique`, `naive-reset`, `local-read`, `success-without-accepts`, `success-with-other-value`, `half-quorums`
-and `no-duplicate-detection`.
+`ids-not-unique`, `naive-reset`, `late-answers-count`, `strict-accept`, `local-read`, `success-without-accepts`,
+`success-with-other-value`, `half-quorums` and `no-duplicate-detection`.
 
 Deviations from the printed code: an acceptor accepts its promised generation again (the table of the text demands a
 later one) and counts as having accepted only when it did; a refused accept phase is never success, not even for the

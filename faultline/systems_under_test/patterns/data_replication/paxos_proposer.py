@@ -212,7 +212,7 @@ class Proposer:
         if not response.given:
             self._count_refusal(work, source)
             return
-        self._ports.trace.emit(PromiseCounted(work.key, work.version, attempt.generation, source))
+        self._ports.trace.emit(PromiseCounted(work.key, work.version, response.generation, source))
         if attempt.promised(source, response.accepted):
             self._promises_complete(work)
 
@@ -250,7 +250,7 @@ class Proposer:
         if not response.given:
             self._count_refusal(work, source)
             return
-        self._ports.trace.emit(AcceptanceCounted(work.key, work.version, attempt.generation, source))
+        self._ports.trace.emit(AcceptanceCounted(work.key, work.version, response.generation, source))
         if attempt.accepted(source):
             self._chosen(work)
 
@@ -341,7 +341,11 @@ class Proposer:
         work = self._works.get(response.key)
         if work is None or work.attempt is None or work.version != response.version:
             return None
-        return work if work.attempt.generation == response.generation else None
+        return work if self._is_answer_to(work.attempt, response.generation) else None
+
+    def _is_answer_to(self, attempt: Attempt, generation: MonotonicId) -> bool:
+        # Only answers of one generation make a quorum, also when an earlier one asked for the same value.
+        return generation == attempt.generation
 
     def _send_to_peers(self, message: PrepareRequest | AcceptRequest | CommitNotice) -> None:
         for peer in self._peers:
