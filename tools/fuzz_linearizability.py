@@ -1,9 +1,11 @@
 """Random small histories, judged by the fast engine and by the port of Porcupine: they must never disagree.
 
     python tools/fuzz_linearizability.py --seeds 0..999999 --processes 2
+    python tools/fuzz_linearizability.py --seeds 0..999999 --processes 2 --model kv
 
 Each seed is one history of a register that a few clients use at once: reads, writes and compare-and-sets, over few
-values or over values that are all different; operations crash before or after their effect; some answers are corrupted.
+values or over values that are all different; or of a string that is read, put and appended to, with texts that repeat,
+that begin each other, or that are all different. Operations crash before or after their effect; some answers are wrong.
 Each is judged by the native kernel and by the plain Python engine, each with the monitor and by search alone, and every
 linearization is replayed once more. The first difference is printed with its seed, and the program ends with 1.
 """
@@ -15,15 +17,19 @@ import multiprocessing
 import random
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from time import perf_counter
 from typing import Any
 
-from faultline.checkers.linearizability.engine.batch import check_columns
+from faultline.checkers.linearizability.engine.batch import Method, check_columns
 from faultline.checkers.linearizability.engine.columns import Columns
 from faultline.checkers.linearizability.engine.native import engine_in_use
 from faultline.checkers.linearizability.engine.registers import columns_of
-from faultline.checkers.linearizability.models import referee_operations, register_model
+from faultline.checkers.linearizability.engine.result import KeyResult
+from faultline.checkers.linearizability.engine.texts import text_columns
+from faultline.checkers.linearizability.kv import KvOperation, referee_kv
+from faultline.checkers.linearizability.models import KV_MODEL, referee_operations, register_model
 from faultline.checkers.linearizability.operations import (
     AVOID,
     INFINITY,
@@ -35,9 +41,10 @@ from faultline.checkers.linearizability.operations import (
 from faultline.checkers.linearizability.witness import is_linearization
 from faultline.checkers.porcupine import CheckResult, check_operations
 
-__all__ = ["disagreements", "main", "random_history"]
+__all__ = ["disagreements", "main", "random_history", "random_texts"]
 
 BATCH = 250
+METHODS: tuple[Method, ...] = ("auto", "search")
 OPERATIONS_MAX = 13
 
 
@@ -92,52 +99,120 @@ class _Register:
 
 
 def random_history(seed: int) -> list[RegisterOperation]:
-    """The history of `seed`, in order of call."""
-    register, time = _Register(seed), 0
-    under_way: dict[int, tuple[list[Any], bool]] = {}
-    done: list[tuple[list[Any], int]] = []
-    while register.begun < register.size or under_way:
-        time += 1
-        client = int(register.rng.random() * register.clients)
-        operation, happened = under_way.pop(client, (None, False))
-        if operation is None:
-            if register.begun < register.size:
-                under_way[client] = (register.invoke(time), False)
-        elif register.rng.random() < register.crashes:
-            if operation[0] >= WRITE:
-                done.append((operation, INFINITY))
-        elif happened:
-            done.append((operation, time))
-        else:
-            register.take_effect(operation)
-            under_way[client] = (operation, True)
-    done.sort(key=lambda item: item[0][3])
+    """The history of a register for `seed`, in order of call."""
+    done = _carried_out(_Register(seed), lambda given: given[0] >= WRITE)
     return [
         RegisterOperation(kind, demand, produce, call, return_, row)
         for row, ((kind, demand, produce, call), return_) in enumerate(done)
     ]
 
 
-def disagreements(seeds: Sequence[int], counts: Counter[str]) -> list[str]:
+class _Text:
+    """A string that clients use at once, some of whom crash or misread."""
+
+    alphabets = (("a", "b"), ("a", "b", "ab", "ba", ""), ("x", "xy", "y"), ())
+
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.size = 1 + int(self.rng.random() * 10)
+        self.clients = 1 + int(self.rng.random() * 4)
+        self.texts = self.alphabets[int(self.rng.random() * 4)]
+        self.has_brackets = self.rng.random() < 0.5
+        self.puts = (0.0, 0.1, 0.3)[int(self.rng.random() * 3)]
+        self.crashes = self.rng.random() * 0.25
+        self.corruption = (0.0, 0.0, 0.15, 0.3)[int(self.rng.random() * 4)]
+        self.state = ""
+        self.seen = [""]
+        self.begun = 0
+
+    def invoke(self, time: int) -> list[Any]:
+        """A new operation: function, text, call."""
+        self.begun += 1
+        draw = self.rng.random()
+        text = f"<{self.begun}>" if self.has_brackets else str(self.begun)
+        if self.texts:
+            text = self.texts[int(self.rng.random() * len(self.texts))]
+        return ["get" if draw < 0.45 else "put" if draw < 0.45 + self.puts else "append", text, time]
+
+    def take_effect(self, operation: list[Any]) -> None:
+        """The operation happens, now."""
+        if operation[0] == "get":
+            operation[1] = self.wrong_answer() if self.rng.random() < self.corruption else self.state
+        else:
+            self.state = operation[1] if operation[0] == "put" else self.state + operation[1]
+            self.seen.append(self.state)
+
+    def wrong_answer(self) -> str:
+        """A tail nobody wrote, a loss at either end, or an old string."""
+        old = self.seen[int(self.rng.random() * len(self.seen))]
+        return (self.state + "z", self.state[:-1], self.state[1:], old)[int(self.rng.random() * 4)]
+
+
+def random_texts(seed: int) -> list[KvOperation]:
+    """The history of a string for `seed`, in order of call."""
+    return [
+        KvOperation(f, text, call, return_, row)
+        for row, ((f, text, call), return_) in enumerate(_carried_out(_Text(seed), lambda given: given[0] != "get"))
+    ]
+
+
+def _carried_out(thing: _Register | _Text, changes: Callable[[list[Any]], bool]) -> list[tuple[list[Any], int]]:
+    """Operations on `thing` by clients who take turns at random, with their returns, in order of call.
+
+    What crashes is kept, pending, if it `changes` something.
+    """
+    time = 0
+    under_way: dict[int, tuple[list[Any], bool]] = {}
+    done: list[tuple[list[Any], int]] = []
+    while thing.begun < thing.size or under_way:
+        time += 1
+        client = int(thing.rng.random() * thing.clients)
+        operation, happened = under_way.pop(client, (None, False))
+        if operation is None:
+            if thing.begun < thing.size:
+                under_way[client] = (thing.invoke(time), False)
+        elif thing.rng.random() < thing.crashes:
+            if changes(operation):
+                done.append((operation, INFINITY))
+        elif happened:
+            done.append((operation, time))
+        else:
+            thing.take_effect(operation)
+            under_way[client] = (operation, True)
+    return sorted(done, key=_call)
+
+
+def _call(done: tuple[list[Any], int]) -> int:
+    return int(done[0][-1])
+
+
+def disagreements(seeds: Sequence[int], counts: Counter[str], model: str = "cas-register") -> list[str]:
     """What the engines and the port do not agree about, in words; `counts` counts what was judged, and how."""
-    histories = [random_history(seed) for seed in seeds]
-    expected = [check_operations(register_model(), referee_operations(history)) for history in histories]
-    columns = _joined(histories)
-    engines = ["python"] if engine_in_use().name == "python" else ["native", "python"]
+    if model == "kv":
+        texts = [random_texts(seed) for seed in seeds]
+        expected = [check_operations(KV_MODEL, referee_kv(history)) for history in texts]
+        columns = text_columns((str(seed), history) for seed, history in zip(seeds, texts))
+    else:
+        histories = [random_history(seed) for seed in seeds]
+        expected = [check_operations(register_model(), referee_operations(history)) for history in histories]
+        columns = _joined(histories)
     complaints: list[str] = []
-    for engine in engines:
-        for method in ("auto", "search"):
+    for engine in ["python"] if engine_in_use().name == "python" else ["native", "python"]:
+        for method in METHODS:
             results = check_columns(columns, engine=engine, method=method)
-            begin = 0
-            for seed, history, is_legal, result in zip(seeds, histories, expected, results):
+            for key, (seed, is_legal, result) in enumerate(zip(seeds, expected, results)):
                 counts[f"{engine}, {result.decided_by}: {result.result}"] += 1
-                order = [history[i - begin] for i in result.order]
-                begin += len(history)
                 if (result.result is CheckResult.OK) != is_legal:
                     complaints.append(f"seed {seed}: {engine} ({method}) says {result.result}, the port {is_legal}")
-                elif is_legal and not is_linearization(order, history):
+                elif is_legal and model != "kv" and not _holds(histories, key, result):
                     complaints.append(f"seed {seed}: {engine} ({method}) gives a false witness")
     return complaints
+
+
+def _holds(histories: Sequence[Sequence[RegisterOperation]], key: int, result: KeyResult) -> bool:
+    """Whether the linearization found is one, by the oldest of the three replays."""
+    begin = sum(map(len, histories[:key]))
+    return is_linearization([histories[key][i - begin] for i in result.order], histories[key])
 
 
 def _joined(histories: Sequence[Sequence[RegisterOperation]]) -> Columns:
@@ -157,9 +232,9 @@ def _joined(histories: Sequence[Sequence[RegisterOperation]]) -> Columns:
     return joined
 
 
-def _judge(seeds: range) -> tuple[list[str], Counter[str]]:
+def _judge(model: str, seeds: range) -> tuple[list[str], Counter[str]]:
     counts: Counter[str] = Counter()
-    return disagreements(seeds, counts), counts
+    return disagreements(seeds, counts, model), counts
 
 
 def _batches(text: str) -> Iterable[range]:
@@ -171,12 +246,13 @@ def main() -> int:
     """Judge all seeds; print what differs, then what was judged."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", default="0..9999", help="first..last, both included")
+    parser.add_argument("--model", choices=("cas-register", "kv"), default="cas-register")
     parser.add_argument("--processes", type=int, default=1)
     arguments = parser.parse_args()
     start, counts, complaints = perf_counter(), Counter[str](), list[str]()
     batches = list(_batches(arguments.seeds))
     with multiprocessing.Pool(arguments.processes) as pool:
-        for found, counted in pool.imap_unordered(_judge, batches):
+        for found, counted in pool.imap_unordered(partial(_judge, arguments.model), batches):
             complaints += found
             counts += counted
             for complaint in found:

@@ -19,3 +19,13 @@ def test_engines_and_port_agree_on_random_histories_and_every_witness_holds(monk
     assert disagreements(range(first, first + 1500), counts) == []
     assert min(counts["python, zones: Illegal"], counts["python, slots: Illegal"]) > 10
     assert min(counts["python, zones: Ok"], counts["python, slots: Ok"]) > 200
+
+
+@pytest.mark.parametrize("first", [0, 1500])
+def test_engines_and_port_agree_on_random_strings(monkeypatch, first):
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    from fuzz_linearizability import disagreements
+
+    counts: Counter[str] = Counter()
+    assert disagreements(range(first, first + 1500), counts, "kv") == []
+    assert min(counts["python, zones: Illegal"], counts["python, slots: Illegal"]) > 10
