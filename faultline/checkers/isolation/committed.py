@@ -54,13 +54,21 @@ class Read(NamedTuple):
 
 @dataclass(slots=True)
 class Transaction:
-    """A committed transaction: its row, its session and place in it, its external reads in order, its written keys."""
+    """A committed transaction: its row, its session and place in it, its external reads in order, its written keys.
+
+    `witness` is the row of a reader that shows an indeterminate one to be committed, -1 for one that is ok.
+    """
 
     row: int
     session: int
     place: int
     reads: list[Read] = field(default_factory=list)
     writes: dict[Any, Any] = field(default_factory=dict)
+    witness: int = -1
+
+    def rows(self) -> tuple[int, ...]:
+        """The rows that show what it did: its own, and its witness's."""
+        return (self.row,) if self.witness < 0 else (self.row, self.witness)
 
 
 class Misread(NamedTuple):
@@ -100,7 +108,7 @@ def restricted(committed: Committed, members: Sequence[int]) -> Committed:
         old = committed.transactions[number]
         session = sessions.setdefault(old.session, [])
         reads = [Read(key, number_of[writer]) for key, writer in old.reads if writer in number_of]
-        transactions.append(Transaction(old.row, old.session, len(session), reads, old.writes))
+        transactions.append(Transaction(old.row, old.session, len(session), reads, old.writes, old.witness))
         session.append(number_of[number])
     return Committed(transactions, list(sessions.values()), [])
 
@@ -128,7 +136,7 @@ class _Reader:
             self.micro.append(self._micro(row))
             self._index_writes(row)
         reads = {row: list(self._reads(row)) for row, kind in enumerate(self.history.outcome) if kind == "ok"}
-        seen = {writer for found in reads.values() for _, writer in found if writer is not None}
+        seen = {w: row for row, found in reversed(reads.items()) for _, w in found if w is not None}
         return self._committed(reads, seen)
 
     def _micro(self, row: int) -> list[_Micro]:
@@ -183,7 +191,7 @@ class _Reader:
         write = self.writes.get((key, value))
         self.misreads.append(Misread(anomaly, key, value, row, None if write is None else write.row))
 
-    def _committed(self, reads: dict[int, list[tuple[Any, int | None]]], seen: set[int]) -> Committed:
+    def _committed(self, reads: dict[int, list[tuple[Any, int | None]]], seen: dict[int, int]) -> Committed:
         """Number the committed transactions in order of invocation."""
         rows = [row for row in range(len(self.history)) if row in reads or row in seen]
         number_of = {row: number for number, row in enumerate(rows, start=1)}
@@ -197,6 +205,7 @@ class _Reader:
             transaction = Transaction(row, session, len(sessions[session]))
             transaction.reads = [Read(key, INITIAL if w is None else number_of[w]) for key, w in reads.get(row, ())]
             transaction.writes = _final_writes(self.micro[row])
+            transaction.witness = -1 if row in reads else seen[row]
             sessions[session].append(number_of[row])
             transactions.append(transaction)
         return Committed(transactions, sessions, self.misreads)

@@ -64,7 +64,8 @@ def describe_edge(committed: Committed, edge: Edge, chain: Chain = ()) -> str:
 def rows_of(committed: Committed, cycle: Sequence[Edge], chains: Mapping[Edge, Chain]) -> tuple[int, ...]:
     """The rows of all transactions that a cycle speaks of, in order of invocation."""
     numbers = {number for edge in cycle for number in (edge.source, edge.target, edge.reader, *chains.get(edge, ()))}
-    return tuple(sorted(committed.transactions[number].row for number in numbers if number > INITIAL))
+    rows = {row for number in numbers if number > INITIAL for row in committed.transactions[number].rows()}
+    return tuple(sorted(rows))
 
 
 def edge_detail(committed: Committed, edge: Edge, chain: Chain = ()) -> dict[str, Any]:

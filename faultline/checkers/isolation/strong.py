@@ -130,7 +130,7 @@ class SerializabilityChecker:
         core = restricted(part, smallest_core(members, is_impossible))
         conflict = self._search_part(history, core, self.steps_max).conflict
         contradiction = contradiction_of(core, self.level, conflict)
-        rows = tuple(sorted(core.transactions[number].row for number in core.numbers()))
+        rows = tuple(sorted({row for number in core.numbers() for row in core.transactions[number].rows()}))
         return Finding(
             checker=self.name,
             anomaly=contradiction.anomaly,

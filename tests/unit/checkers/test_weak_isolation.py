@@ -130,3 +130,12 @@ def test_contradictions_that_have_nothing_in_common_are_told_apart():
     circles = [txn("ra1 wb1"), txn("rb1 wa1", 1), txn("rc1 wd1", 2), txn("rd1 wc1", 3)]
     result = ReadCommittedChecker().check(history_of(*circles))
     assert sorted(finding.operations for finding in result.findings) == [(0, 1), (2, 3)]
+
+
+def test_a_finding_shows_why_an_indeterminate_transaction_is_known_to_be_committed():
+    history = history_of(txn("rx1"), txn("wx1", outcome="info"), txn("wq1", 3), txn("rx-"))
+    (finding,) = (
+        ReadAtomicChecker().check(history_of(*[txn("wx1", outcome="info"), txn("rx1", 1), txn("rx-")])).findings
+    )
+    assert finding.operations == (0, 1, 2)
+    assert all(0 in found.operations for found in ReadAtomicChecker().check(history).findings)
