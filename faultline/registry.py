@@ -26,10 +26,12 @@ _SYSTEMS = {
     "consistent-core": "faultline.systems_under_test.patterns.clusters.consistent_core:ConsistentCore",
     "paxos-kv": "faultline.systems_under_test.patterns.clusters.paxos_kv:PaxosKv",
     "quorum-register": "faultline.systems_under_test.patterns.clusters.quorum_register:QuorumRegister",
+    "quorum-kv": "faultline.systems_under_test.patterns.clusters.quorum_kv:QuorumKeyValueStore",
 }
 _WORKLOADS = {
     "register": "faultline.workloads.register:Register",
     "read-write": "faultline.workloads.read_write:ReadWrite",
+    "siblings": "faultline.workloads.siblings:SiblingWrites",
 }
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from faultline.checkers.availability import AvailabilityChecker
     from faultline.checkers.invariants import InvariantChecker
     from faultline.checkers.linearizability.checker import LinearizabilityChecker
+    from faultline.checkers.siblings import SiblingsChecker
     from faultline.checkers.stats import StatsChecker
     from faultline.checkers.vacuity import VacuityChecker
     from faultline.harness.workload import Checker
@@ -25,6 +26,7 @@ __all__ = [
     "CheckerDescription",
     "InvariantChecker",
     "LinearizabilityChecker",
+    "SiblingsChecker",
     "StatsChecker",
     "VacuityChecker",
 ]
@@ -73,6 +75,12 @@ CHECKERS: Mapping[str, CheckerDescription] = {
             "operations counted by function and outcome; every function succeeded at least once",
             "faultline.checkers.stats",
             "StatsChecker",
+        ),
+        CheckerDescription(
+            "siblings",
+            "no acknowledged write is lost without a concurrent sibling, and replicas converge",
+            "faultline.checkers.siblings",
+            "SiblingsChecker",
         ),
         CheckerDescription(
             "vacuity",

@@ -22,7 +22,7 @@ from faultline.harness.verdict import Verdict
 from faultline.registry import load_system, resolve
 
 RARE = ("restarted-correlation-ids",)
-SYSTEMS = ("quorum-register",)
+SYSTEMS = ("quorum-register", "quorum-kv")
 BUGS = [(system, name) for system in SYSTEMS for name in sorted(load_system(system).mutants) if name not in RARE]
 SEEDS_MAX = 100
 TWIN_SEEDS = 8
@@ -98,3 +98,17 @@ def test_without_the_write_back_some_run_shows_time_running_backwards_which_its_
             assert judged(on).verdict is Verdict.PASS
             return
     pytest.fail("no anomaly in 25 seeds")
+
+
+@pytest.mark.parametrize(("versions", "expected"), [("last-write-wins", Verdict.VIOLATION), ("dotted", Verdict.PASS)])
+def test_where_the_last_writer_wins_acknowledged_writes_are_lost(versions: str, expected: Verdict) -> None:
+    judgements = [judged(request) for request in requests("siblings", 3, versions=versions)]
+    assert {judgement.verdict for judgement in judgements} == {expected}
+    anomalies = {finding.anomaly for judgement in judgements for finding in judgement.findings}
+    assert ("lost-write" in anomalies) == (expected is Verdict.VIOLATION)
+
+
+@pytest.mark.parametrize("versions", ["server-id", "client-id"])
+def test_counters_per_node_and_per_client_lose_nothing_either(versions: str) -> None:
+    judgements = [judged(request) for request in requests("siblings", 5, versions=versions)]
+    assert {judgement.verdict for judgement in judgements} == {Verdict.PASS}

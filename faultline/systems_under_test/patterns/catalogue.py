@@ -50,7 +50,7 @@ PATTERNS = (
     Pattern("Idempotent Receiver", _REPLICATION, 15, "data_replication.idempotent_receiver"),
     Pattern("Follower Reads", _REPLICATION, 16),
     Pattern("Versioned Value", _REPLICATION, 17),
-    Pattern("Version Vector", _REPLICATION, 18),
+    Pattern("Version Vector", _REPLICATION, 18, "data_replication.version_vector"),
     Pattern("Fixed Partitions", _PARTITIONING, 19),
     Pattern("Key-Range Partitions", _PARTITIONING, 20),
     Pattern("Two Phase Commit", _PARTITIONING, 21),

@@ -1,0 +1,89 @@
+"""Quorum key-value store: always writable, and honest about conflicts; the home of the version vector.
+
+*Problem.* A store that must take writes while replicas are cut off from one another cannot agree on one order of them.
+If it picks a winner by clock, updates that were acknowledged disappear without a word.
+
+*Idea.* Each key lives on N nodes. Any of them takes a write, gives it a version and waits until W have it; a read asks
+until R have answered and returns all concurrent values with one context. With R + W > N a read meets every acknowledged
+write, or a value written in knowledge of it. Conflicts are shown to the client, which resolves them by writing with
+the context of what it has read. Reads repair the replicas they find behind.
+
+*Invariants.* VVC-I1 siblings are pairwise concurrent, VVC-I2 a version names one value; VVC-I3 and VVC-I4 (nothing
+acknowledged is lost, replicas converge) are judged from the history.
+
+*Tolerates.* Any minority of a key's replicas crashed, paused or cut off; lost, late and repeated messages; clocks of
+any kind, except with `versions=last-write-wins`.
+
+*Does not tolerate.* To be taken for a register: reads may go back and forth between siblings, nothing is linearizable.
+`versions=last-write-wins` loses acknowledged updates, with honest clocks too: an expected anomaly.
+`versions=client-id` grows a vector entry for every client. Deletion, hinted handoff and growing clusters are not here;
+the log is not compacted.
+
+*Workloads.* `siblings`.
+
+*Checkers.* `siblings`; the invariants.
+
+*Planted bugs.* See `quorum_kv_mutants`.
+
+Where the text leaves the choice: N = 3, W = 2, R = 2; the client's own replica coordinates (`coordinator=any`, as in
+Dynamo, Riak and Cassandra), or the first replica of the key as in the chapter (`primary`); versions are dotted, as in
+Riak since 2.0, or the chapter's counters per node (`server-id`).
+
+Sources: Patterns of Distributed Systems ch. 18; DeCandia et al., "Dynamo" (SOSP 2007) §4.4 to 4.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from faultline.harness.invariant import Invariant
+from faultline.harness.system import Mutant, OptionDescription
+from faultline.harness.world.ports import NodeId, Ports
+from faultline.systems_under_test.patterns.clusters.quorum_kv_client import QuorumKeyValueClient
+from faultline.systems_under_test.patterns.clusters.quorum_kv_invariants import quorum_kv_invariants
+from faultline.systems_under_test.patterns.clusters.quorum_kv_messages import MESSAGES
+from faultline.systems_under_test.patterns.clusters.quorum_kv_mutants import MUTANTS, forced_options, mutated_parts
+from faultline.systems_under_test.patterns.clusters.quorum_kv_node import QuorumKeyValueNode
+from faultline.systems_under_test.patterns.clusters.quorum_kv_options import OPTIONS, KeyValueSettings
+
+__all__ = ["QuorumKeyValueStore"]
+
+
+class QuorumKeyValueStore:
+    """The system as the harness sees it: implements `NodeSystem`."""
+
+    name = "quorum-kv"
+    promise = "no acknowledged write is lost without a concurrent sibling, and replicas converge"
+    summary = "leaderless key-value store with siblings, contexts, read repair and dotted version vectors"
+    patterns = ("version-vector", "quorum", "write-ahead-log", "request-waiting-list", "singular-update-queue")
+    options: Mapping[str, OptionDescription] = OPTIONS
+    mutants: Mapping[str, Mutant] = MUTANTS
+    messages: tuple[type[msgspec.Struct], ...] = MESSAGES
+
+    def node(
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+    ) -> QuorumKeyValueNode:
+        """A node with empty memory over `ports`. Raises UsageError for options or mutants it cannot use."""
+        parts = mutated_parts(mutants)
+        return QuorumKeyValueNode(ports, members, _settings(options, members, mutants), parts)
+
+    def client(
+        self,
+        ports: Ports,
+        members: tuple[NodeId, ...],
+        node: NodeId,
+        options: Mapping[str, str],
+        mutants: frozenset[str],
+    ) -> QuorumKeyValueClient:
+        """A client that talks to `node` first."""
+        return QuorumKeyValueClient(ports, members, node, _settings(options, members, mutants))
+
+    def invariants(self) -> list[Invariant]:
+        """Fresh instances of the system's invariants."""
+        return quorum_kv_invariants()
+
+
+def _settings(options: Mapping[str, str], members: tuple[NodeId, ...], mutants: frozenset[str]) -> KeyValueSettings:
+    return KeyValueSettings.read({**options, **forced_options(mutants)}, len(members))

@@ -1,0 +1,170 @@
+"""The client of `quorum-kv`: remembers what it has read of each key, and writes with that.
+
+A read returns all concurrent values, and their context is kept; the next write of the key by this client goes with it
+and so replaces those values and no others. A write leaves the context as it is: the version that the write got may
+stand beside siblings the client has never seen, and would claim to know them.
+
+A read is repeated at the next replica when one is silent. A write is not, because it may have been taken; so the client
+first finds a replica that answers (as opening a connection would), in the order of the key's replicas, and sends the
+write there once. A refusal as obsolete goes to the caller, and never to the next replica, where the same write would
+only become a sibling (VVC-R8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import Outcome, OutcomeRegistry, ok
+from faultline.harness.world.ports import NodeId, Ports, Timer
+from faultline.systems_under_test.patterns.clusters.quorum_kv_messages import (
+    GetSiblings,
+    LocateRequest,
+    LocateResponse,
+    PutValue,
+    SiblingsResponse,
+)
+from faultline.systems_under_test.patterns.clusters.quorum_kv_node import OBSOLETE_VERSION
+from faultline.systems_under_test.patterns.clusters.quorum_kv_options import KeyValueSettings, replicas_of
+from faultline.systems_under_test.patterns.data_replication.version_vector import EMPTY_VECTOR, VersionVector
+
+__all__ = ["DEFINITE_ERRORS", "NOT_ENOUGH_NODES", "TIMEOUT", "UNSUPPORTED", "QuorumKeyValueClient"]
+
+UNSUPPORTED = "unsupported-operation"
+"""The store has no such operation; nothing was sent."""
+
+NOT_ENOUGH_NODES = "not-enough-nodes"
+"""No replica of the key answered, so the write was never sent."""
+
+TIMEOUT = "timeout"
+"""No answer in time; whether a write takes effect is unknown."""
+
+DEFINITE_ERRORS = OutcomeRegistry((UNSUPPORTED, NOT_ENOUGH_NODES, OBSOLETE_VERSION))
+"""After these the operation certainly did not and will not happen."""
+
+
+class QuorumKeyValueClient:
+    """One logical client: implements `PortClient` over its ports."""
+
+    def __init__(self, ports: Ports, members: tuple[NodeId, ...], node: NodeId, settings: KeyValueSettings) -> None:
+        self._ports = ports
+        self._members = members
+        self._home = node
+        self._settings = settings
+        self._contexts: dict[str, VersionVector] = {}
+        self._updates: dict[str, int] = {}
+        self._number = 0
+        self._key = ""
+        self._operation: Operation | None = None
+        self._done: Callable[[Outcome], None] | None = None
+        self._written = False
+        self._order: tuple[NodeId, ...] = ()
+        self._attempt = 0
+        self._deadline_us = 0
+        self._timer: Timer | None = None
+
+    def start(self) -> None:
+        """Nothing to prepare."""
+
+    def invoke(self, operation: Operation, done: Callable[[Outcome], None]) -> None:
+        """Perform `operation`: read (all concurrent values, as a list) or write (a value)."""
+        if operation.f not in ("read", "write"):
+            done(DEFINITE_ERRORS.outcome(UNSUPPORTED))
+            return
+        self._operation, self._done, self._written, self._attempt = operation, done, False, 0
+        self._key = operation.key if operation.key is not None else ""
+        self._order = self._replicas_in_order()
+        self._deadline_us = self._ports.clock.monotonic_us() + self._settings.client_timeout_us
+        self._transmit()
+
+    def receive(self, source: NodeId, message: Any) -> None:
+        """Take an answer; one to an earlier attempt is late, and ignored."""
+        if self._done is None or message.request_number != self._number:
+            return
+        if type(message) is LocateResponse:
+            self._put(source)
+        elif type(message) is SiblingsResponse:
+            self._handle_response(source, message)
+
+    # -- attempts -----------------------------------------------------------------------------------------------------
+
+    def _replicas_in_order(self) -> tuple[NodeId, ...]:
+        """The replicas of the key, the primary first, or the client's own when it may coordinate."""
+        replicas = replicas_of(self._key, self._members, self._settings.replicas)
+        if self._settings.coordinator == "primary" or self._home not in replicas:
+            return replicas
+        first = replicas.index(self._home)
+        return replicas[first:] + replicas[:first]
+
+    @property
+    def _target(self) -> NodeId:
+        return self._order[self._attempt % len(self._order)]
+
+    def _transmit(self) -> None:
+        assert self._operation is not None
+        self._number += 1
+        self._arm(self._settings.request_timeout_us)
+        if self._operation.f == "read":
+            self._ports.network.send(self._target, GetSiblings(self._number, self._key))
+        else:
+            self._ports.network.send(self._target, LocateRequest(self._number))
+
+    def _put(self, target: NodeId) -> None:
+        """Send the write, once, to a replica that has just answered."""
+        assert self._operation is not None
+        self._written = True
+        self._number += 1
+        self._updates[self._key] = update = self._updates.get(self._key, 0) + 1
+        self._arm(self._settings.client_timeout_us)
+        context = self._contexts.get(self._key, EMPTY_VECTOR)
+        message = PutValue(self._number, self._key, self._operation.value, context, update)
+        self._ports.network.send(target, message)
+
+    def _arm(self, delay_us: int) -> None:
+        self._disarm()
+        left_us = max(0, self._deadline_us - self._ports.clock.monotonic_us())
+        self._timer = self._ports.timers.after(min(delay_us, left_us), self._handle_silence)
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _handle_silence(self) -> None:
+        if self._ports.clock.monotonic_us() >= self._deadline_us:
+            self._give_up()
+        else:
+            self._turn_to_next_replica()
+
+    def _turn_to_next_replica(self) -> None:
+        self._ports.trace.sometimes("next-replica-asked")
+        self._attempt += 1
+        self._transmit()
+
+    def _give_up(self) -> None:
+        assert self._operation is not None
+        never_sent = self._operation.f == "write" and not self._written
+        self._finish(DEFINITE_ERRORS.outcome(NOT_ENOUGH_NODES if never_sent else TIMEOUT))
+
+    # -- answers ------------------------------------------------------------------------------------------------------
+
+    def _handle_response(self, source: NodeId, response: SiblingsResponse) -> None:
+        assert self._operation is not None
+        is_read = self._operation.f == "read"
+        if response.error is not None and is_read:
+            self._turn_to_next_replica()
+        elif response.error is not None:
+            self._finish(DEFINITE_ERRORS.outcome(response.error, source))
+        elif is_read:
+            self._contexts[self._key] = response.context
+            self._finish(ok(list(response.values), source))
+        else:
+            self._finish(ok(None, source))
+
+    def _finish(self, outcome: Outcome) -> None:
+        self._disarm()
+        done = self._done
+        self._done = self._operation = None
+        if done is not None:
+            done(outcome)

@@ -1,0 +1,135 @@
+"""What clients and replicas of `quorum-kv` say to each other, and what replicas report about themselves.
+
+Marks (`sometimes`), each a situation a campaign should have reached:
+
+| mark | where | meaning |
+|---|---|---|
+| siblings-kept | node | a key has several concurrent values |
+| siblings-resolved | node | a write replaced several values at once |
+| obsolete-write-refused | node | a client wrote without knowing the node's latest update |
+| read-repaired | node | a read found a replica that lacked a value |
+| not-enough-copies | node | too few replicas acknowledged a write: the outcome is unknown |
+| next-replica-asked | client | a replica did not answer, so the next one in order is the first to write |
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from faultline.systems_under_test.patterns.data_replication.version_vector import (
+    EMPTY_VECTOR,
+    VersionedValue,
+    VersionVector,
+)
+
+__all__ = [
+    "MESSAGES",
+    "FetchRequest",
+    "FetchResponse",
+    "GetSiblings",
+    "LocateRequest",
+    "LocateResponse",
+    "PutValue",
+    "ReplicateRequest",
+    "ReplicateResponse",
+    "SiblingsReceived",
+    "SiblingsResponse",
+    "SiblingsStored",
+]
+
+
+class LocateRequest(msgspec.Struct, frozen=True, tag="locate-request"):
+    """A client asks whether anybody is there, as opening a connection would."""
+
+    request_number: int
+
+
+class LocateResponse(msgspec.Struct, frozen=True, tag="locate-response"):
+    """Here."""
+
+    request_number: int
+
+
+class GetSiblings(msgspec.Struct, frozen=True, tag="get-siblings"):
+    """A client reads `key`."""
+
+    request_number: int
+    key: str
+
+
+class PutValue(msgspec.Struct, frozen=True, tag="put-value"):
+    """A client writes `value` in knowledge of `context`; `update` numbers its writes of this key."""
+
+    request_number: int
+    key: str
+    value: Any
+    context: VersionVector
+    update: int
+
+
+class SiblingsResponse(msgspec.Struct, frozen=True, tag="siblings-response"):
+    """The answer to a client: all concurrent values and their one context, or the code of an error."""
+
+    request_number: int
+    error: str | None = None
+    values: tuple[Any, ...] = ()
+    context: VersionVector = EMPTY_VECTOR
+
+
+class FetchRequest(msgspec.Struct, frozen=True, tag="fetch-request"):
+    """Which siblings of `key` do you have?"""
+
+    correlation_id: int
+    key: str
+
+
+class FetchResponse(msgspec.Struct, frozen=True, tag="fetch-response"):
+    """These, says `replica`."""
+
+    correlation_id: int
+    replica: str
+    siblings: tuple[VersionedValue, ...]
+
+
+class ReplicateRequest(msgspec.Struct, frozen=True, tag="replicate-request"):
+    """Keep all these siblings of `key`, but what you have a descendant of."""
+
+    correlation_id: int
+    key: str
+    siblings: tuple[VersionedValue, ...]
+
+
+class ReplicateResponse(msgspec.Struct, frozen=True, tag="replicate-response"):
+    """They, or what replaced them, are durable here."""
+
+    correlation_id: int
+
+
+MESSAGES: tuple[type[msgspec.Struct], ...] = (
+    LocateRequest,
+    LocateResponse,
+    GetSiblings,
+    PutValue,
+    SiblingsResponse,
+    FetchRequest,
+    FetchResponse,
+    ReplicateRequest,
+    ReplicateResponse,
+)
+"""Every message that crosses the network."""
+
+
+class SiblingsStored(msgspec.Struct, frozen=True):
+    """Trace: these are a replica's siblings of `key` from now on."""
+
+    key: str
+    siblings: tuple[VersionedValue, ...]
+
+
+class SiblingsReceived(msgspec.Struct, frozen=True):
+    """Trace: another node sent these siblings of `key`, so there they are durable."""
+
+    key: str
+    siblings: tuple[VersionedValue, ...]

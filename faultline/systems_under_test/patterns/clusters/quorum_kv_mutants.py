@@ -1,0 +1,205 @@
+"""The planted bugs of `quorum-kv`: each is a record, and a subclass put into the `Parts` of a node.
+
+They break the store for good: never use them outside the harness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from faultline.harness.errors import UsageError
+from faultline.harness.system import Mutant
+from faultline.systems_under_test.patterns.clusters.quorum_kv_node import Parts, ReadRepair
+from faultline.systems_under_test.patterns.clusters.sibling_store import (
+    Dotted,
+    LastWriteWins,
+    ServerIds,
+    Siblings,
+    SiblingStore,
+    Update,
+    Versioning,
+)
+from faultline.systems_under_test.patterns.data_replication.version_vector import (
+    VersionedValue,
+    VersionVector,
+    context_of,
+)
+
+__all__ = ["MUTANTS", "forced_options", "mutated_parts"]
+
+
+def _record(name: str, row: str, summary: str, shows_as: str, *caught_by: str, **options: str) -> Mutant:
+    return Mutant(
+        name=name,
+        pattern="version-vector",
+        id=f"VVC-{row}",
+        summary=summary,
+        shows_as=shows_as,
+        campaign="siblings-durability" if name == "counter-lost-at-restart" else "siblings",
+        caught_by=("siblings", *caught_by),
+        options=options,
+    )
+
+
+_RECORDS = (
+    _record(
+        "overwrite-siblings",
+        "M1",
+        "a replica replaces what it has by what arrives, without comparing versions",
+        "of two concurrent acknowledged writes one vanishes",
+    ),
+    _record(
+        "unequal-nodes-are-older",
+        "M2",
+        "vectors are compared on the nodes they have in common only",
+        "a value disappears for a concurrent one that knew nothing of it",
+        versions="server-id",
+    ),
+    _record(
+        "every-replica-counts",
+        "M3",
+        "a replica that stores a copy counts it as an update of its own",
+        "the copies of one write look concurrent: a value is its own sibling",
+        versions="server-id",
+    ),
+    _record(
+        "no-read-repair",
+        "M4",
+        "a read does not bring the replicas it has asked to the same state",
+        "after everything is healed, reads of one key go on disagreeing",
+    ),
+    _record(
+        "one-sibling-context",
+        "M5",
+        "a read of several siblings returns the context of one of them",
+        "a conflict comes back after it was resolved",
+    ),
+    _record(
+        "obsolete-write-accepted",
+        "M6",
+        "a node takes a write that does not know its latest update, and numbers it as if it did",
+        "an acknowledged write is replaced by one that never saw it",
+        versions="server-id",
+    ),
+    _record(
+        "prune-while-walking",
+        "M7",
+        "obsolete values are removed from the list that is being walked through, so some are skipped",
+        "a value stays beside one that replaced it",
+        "VVC-I1",
+    ),
+    _record(
+        "counter-lost-at-restart",
+        "M9",
+        "a node forgets in a crash how many updates it has numbered",
+        "two values share a version, and one of them is silently lost",
+    ),
+    _record(
+        "clock-decides",
+        "M10",
+        "of concurrent values the one with the latest wall clock is kept, whatever the versions say",
+        "of two concurrent acknowledged writes one vanishes",
+    ),
+)
+
+MUTANTS: dict[str, Mutant] = {record.name: record for record in _RECORDS}
+"""Every planted bug by name."""
+
+
+class _OverwriteSiblings(Dotted):
+    def merged(self, ours: Siblings, theirs: Siblings) -> Siblings:
+        return theirs or ours
+
+
+def _common_nodes_only(one: VersionVector, other: VersionVector) -> bool:
+    common = [node for node in one.counters if node in other.counters]
+    if any(one.counter(node) != other.counter(node) for node in common):
+        return all(one.counter(node) >= other.counter(node) for node in common)
+    return sorted(one.counters.items()) >= sorted(other.counters.items())
+
+
+class _UnequalNodesAreOlder(ServerIds):
+    order = staticmethod(_common_nodes_only)
+
+
+class _ObsoleteWriteAccepted(ServerIds):
+    def _is_obsolete(self, node: str, counter: int, update: Update) -> bool:
+        return False
+
+
+class _PruneWhileWalking(Dotted):
+    def merged(self, ours: Siblings, theirs: Siblings) -> Siblings:
+        kept: list[VersionedValue] = []
+        for value in (*ours, *theirs):
+            if all(value.version != other.version for other in kept):
+                kept.append(value)
+        place = 0
+        while place < len(kept):
+            version: Any = kept[place].version
+            if any(other is not kept[place] and self.order(other.version, version) for other in kept):
+                del kept[place]
+            place += 1
+        return tuple(kept)
+
+
+class _EveryReplicaCounts(SiblingStore):
+    def merge(self, key: str, incoming: Siblings) -> bool:
+        known = [sibling.version for sibling in self.get(key)]
+        return super().merge(key, tuple(map(self._counted, (i for i in incoming if i.version not in known))))
+
+    def _counted(self, sibling: VersionedValue) -> VersionedValue:
+        version = sibling.version
+        if isinstance(version, VersionVector) and version.counter(self._node_id) == 0:
+            return VersionedValue(sibling.value, version.increment(self._node_id), sibling.time_us)
+        return sibling
+
+
+class _CounterLostAtRestart(SiblingStore):
+    def recover(self) -> None:
+        super().recover()
+        self._counters.clear()
+
+
+class _NoReadRepair(ReadRepair):
+    def repair(self) -> None:
+        """Leave them as they are."""
+
+
+def _context_of_one(siblings: Siblings) -> VersionVector:
+    return context_of(siblings[:1])
+
+
+def _versioning(change: type[Versioning]) -> Callable[[Parts], Parts]:
+    return lambda parts: replace(parts, versioning=lambda _: change())
+
+
+_CHANGES: dict[str, Callable[[Parts], Parts]] = {
+    "overwrite-siblings": _versioning(_OverwriteSiblings),
+    "unequal-nodes-are-older": _versioning(_UnequalNodesAreOlder),
+    "every-replica-counts": lambda parts: replace(parts, store=_EveryReplicaCounts),
+    "no-read-repair": lambda parts: replace(parts, repair=_NoReadRepair),
+    "one-sibling-context": lambda parts: replace(parts, context=_context_of_one),
+    "obsolete-write-accepted": _versioning(_ObsoleteWriteAccepted),
+    "prune-while-walking": _versioning(_PruneWhileWalking),
+    "counter-lost-at-restart": lambda parts: replace(parts, store=_CounterLostAtRestart),
+    "clock-decides": _versioning(LastWriteWins),
+}
+
+
+def mutated_parts(names: Iterable[str]) -> Parts:
+    """The parts of a node with the planted bugs `names`; with none, the correct ones. Raises UsageError."""
+    parts = Parts()
+    for name in sorted(names):
+        if name not in _CHANGES:
+            raise UsageError(f"quorum-kv has no planted bug {name!r}.", f"It has {', '.join(MUTANTS)}.")
+        parts = _CHANGES[name](parts)
+    return parts
+
+
+def forced_options(names: Iterable[str]) -> dict[str, str]:
+    """The options that the planted bugs `names` need to show."""
+    return {
+        option: value for name in sorted(names) if name in MUTANTS for option, value in MUTANTS[name].options.items()
+    }

@@ -1,0 +1,130 @@
+"""quorum-kv in its parts: options, planted bugs, and what the client sends with what it has read."""
+
+from __future__ import annotations
+
+import pytest
+from client_story import ClientStory
+
+from faultline.harness.errors import UsageError
+from faultline.harness.system import NodeSystem
+from faultline.systems_under_test.patterns.clusters.quorum_kv import QuorumKeyValueStore
+from faultline.systems_under_test.patterns.clusters.quorum_kv_client import NOT_ENOUGH_NODES, TIMEOUT, UNSUPPORTED
+from faultline.systems_under_test.patterns.clusters.quorum_kv_messages import (
+    GetSiblings,
+    LocateRequest,
+    LocateResponse,
+    PutValue,
+    SiblingsResponse,
+)
+from faultline.systems_under_test.patterns.clusters.quorum_kv_mutants import mutated_parts
+from faultline.systems_under_test.patterns.clusters.quorum_kv_node import NO_QUORUM, OBSOLETE_VERSION
+from faultline.systems_under_test.patterns.clusters.quorum_kv_options import KeyValueSettings
+from faultline.systems_under_test.patterns.data_replication.version_vector import EMPTY_VECTOR, VersionVector
+
+CONTEXT = VersionVector({"athens": 2})
+
+
+def test_the_store_fulfils_the_protocol_of_systems() -> None:
+    system: NodeSystem = QuorumKeyValueStore()
+    assert system.name == "quorum-kv"
+    for name in system.mutants:
+        assert mutated_parts([name]) is not None
+
+
+def test_the_default_is_three_replicas_and_quorums_of_two_that_overlap() -> None:
+    settings = KeyValueSettings.read({}, 5)
+    assert (settings.replicas, settings.write_quorum, settings.read_quorum) == (3, 2, 2)
+    assert settings.versions == "dotted"
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"replicas": "4"}, "only 3 nodes"),
+        ({"write_quorum": "4"}, "only 3 replicas"),
+        ({"versions": "lamport"}, "cannot be 'lamport'"),
+        ({"read_quorum": "0"}, "whole number from 1"),
+    ],
+)
+def test_options_of_the_store_that_cannot_be_used_are_refused(options: dict[str, str], complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        KeyValueSettings.read(options, 3)
+
+
+def test_an_unknown_planted_bug_of_the_store_is_refused() -> None:
+    with pytest.raises(UsageError, match="no planted bug 'typo'"):
+        mutated_parts(["typo"])
+
+
+def test_a_write_goes_with_the_context_of_the_last_read_and_leaves_it_as_it_is() -> None:
+    story = ClientStory(QuorumKeyValueStore())
+    assert story.invoke("read") == GetSiblings(1, "x")
+    story.hear("athens", SiblingsResponse(1, None, (3, 4), CONTEXT))
+    for number, update in ((2, 1), (4, 2)):
+        assert story.invoke("write", 7) == LocateRequest(number)
+        story.hear("athens", LocateResponse(number))
+        assert story.ports.sent[-1] == ("athens", PutValue(number + 1, "x", 7, CONTEXT, update))
+        story.hear("athens", SiblingsResponse(number + 1, None, (), VersionVector({"athens": 9})))
+    assert story.ended == [("ok", [3, 4], None), ("ok", None, None), ("ok", None, None)]
+
+
+def test_the_next_replica_is_the_first_writer_when_one_does_not_answer() -> None:
+    story = ClientStory(QuorumKeyValueStore())
+    story.invoke("write", 7)
+    story.pass_time(200_000)
+    assert story.ports.sent[-1] == ("byzantium", LocateRequest(2))
+    story.hear("byzantium", LocateResponse(2))
+    assert story.ports.sent[-1] == ("byzantium", PutValue(3, "x", 7, EMPTY_VECTOR, 1))
+
+
+def test_a_write_that_was_sent_is_not_sent_again() -> None:
+    story = ClientStory(QuorumKeyValueStore())
+    story.invoke("write", 7)
+    story.hear("athens", LocateResponse(1))
+    story.pass_time(1_000_000)
+    assert [type(message) for _, message in story.ports.sent] == [LocateRequest, PutValue]
+    assert story.ended == [("info", None, TIMEOUT)]
+
+
+def test_with_no_replica_there_a_write_has_certainly_failed() -> None:
+    story = ClientStory(QuorumKeyValueStore())
+    story.invoke("write", 7)
+    story.pass_time(1_000_000)
+    assert story.ended == [("fail", None, NOT_ENOUGH_NODES)]
+    assert {target for target, _ in story.ports.sent} == {"athens", "byzantium", "cyrene"}
+
+
+def test_an_obsolete_write_is_refused_to_the_caller_and_tried_nowhere_else() -> None:
+    story = ClientStory(QuorumKeyValueStore(), versions="server-id")
+    story.invoke("write", 7)
+    story.hear("athens", LocateResponse(1))
+    story.hear("athens", SiblingsResponse(2, OBSOLETE_VERSION))
+    story.pass_time(1_000_000)
+    assert story.ended == [("fail", None, OBSOLETE_VERSION)]
+    assert len(story.ports.sent) == 2
+
+
+def test_a_read_goes_on_to_the_next_replica_after_an_error() -> None:
+    story = ClientStory(QuorumKeyValueStore())
+    story.invoke("read")
+    story.hear("athens", SiblingsResponse(1, NO_QUORUM))
+    assert story.ports.sent[-1] == ("byzantium", GetSiblings(2, "x"))
+    story.hear("athens", SiblingsResponse(1, None, ("late",), CONTEXT))
+    story.hear("byzantium", SiblingsResponse(2, None, (3,), CONTEXT))
+    assert story.ended == [("ok", [3], None)]
+
+
+def test_with_a_primary_everybody_turns_to_the_same_replica_first() -> None:
+    story = ClientStory(QuorumKeyValueStore(), coordinator="primary")
+    story.invoke("read")
+    first = story.ports.sent[0][0]
+    other = ClientStory(QuorumKeyValueStore(), coordinator="primary")
+    other.client._home = "cyrene"
+    other.invoke("read")
+    assert other.ports.sent[0][0] == first
+
+
+def test_the_store_has_no_compare_and_set() -> None:
+    story = ClientStory(QuorumKeyValueStore())
+    story.invoke("cas", [1, 2])
+    assert story.ended == [("fail", None, UNSUPPORTED)]
