@@ -238,6 +238,12 @@ CHECKERS: Mapping[str, CheckerDescription] = {
             "faultline.checkers.transactions.checker",
             "RwRegisterChecker",
         ),
+        CheckerDescription(
+            "txn-set",
+            "transactions of adds to grow-only sets and reads of them keep what their consistency model promises",
+            "faultline.checkers.transactions.checker",
+            "SetTransactionsChecker",
+        ),
     )
 }
 

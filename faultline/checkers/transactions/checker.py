@@ -10,12 +10,13 @@ from faultline.checkers.transactions.list_append import infer_list_append
 from faultline.checkers.transactions.models import canonical, forbidden_by
 from faultline.checkers.transactions.register_order import VersionSources
 from faultline.checkers.transactions.rw_register import infer_rw_register
+from faultline.checkers.transactions.txn_set import infer_sets
 from faultline.harness.errors import UsageError
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
 
-__all__ = ["ListAppendChecker", "RwRegisterChecker", "check_transactions"]
+__all__ = ["ListAppendChecker", "RwRegisterChecker", "SetTransactionsChecker", "check_transactions"]
 
 
 class ListAppendChecker:
@@ -70,6 +71,25 @@ class RwRegisterChecker:
         return judge(history, infer_rw_register(history, self.sources), self.name, self.model, self.steps)
 
 
+class SetTransactionsChecker:
+    """Transactions of adds to grow-only sets and reads of them are what `model` promises."""
+
+    name = "txn-set"
+
+    def __init__(self, model: str = "strict-serializable", steps: int = DEFAULT_STEPS) -> None:
+        self.model = canonical(model)
+        self.steps = steps
+
+    def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
+        """The verdict on all transactions of `history`; UsageError for one that is malformed."""
+        return judge(history, infer_sets(history), self.name, self.model, self.steps)
+
+
+_CHECKERS: Mapping[str, Any] = {
+    checker.name: checker for checker in (ListAppendChecker, RwRegisterChecker, SetTransactionsChecker)
+}
+
+
 def check_transactions(
     history: History, workload: str = "list-append", model: str = "strict-serializable", **options: Any
 ) -> CheckResult:
@@ -77,8 +97,7 @@ def check_transactions(
 
     `options` are those of the checker's class.
     """
-    checkers: dict[str, Any] = {checker.name: checker for checker in (ListAppendChecker, RwRegisterChecker)}
-    if workload not in checkers:
-        raise UsageError(f"There are no transactions of kind `{workload}`.", f"Choose one of {', '.join(checkers)}.")
-    result: CheckResult = checkers[workload](model, **options).check(history)
+    if workload not in _CHECKERS:
+        raise UsageError(f"There are no transactions of kind `{workload}`.", f"Choose one of {', '.join(_CHECKERS)}.")
+    result: CheckResult = _CHECKERS[workload](model, **options).check(history)
     return result
