@@ -1,7 +1,7 @@
 """Bugs planted in the leaderless systems are caught in their campaigns; the correct systems pass there.
 
 One bug, answers to a dead incarnation that satisfy the next, needs two deaths within a third of a second and a delayed
-answer under the very number: one run in some eight hundred. Its story is scripted instead, in
+answer under the very number: one run in two thousand. Its story is scripted instead, in
 tests/scenarios/test_leaderless_quorums.py.
 """
 

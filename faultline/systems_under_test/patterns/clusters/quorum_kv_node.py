@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from faultline.harness.world.ports import NodeId, NodeStatus, Ports
+from faultline.harness.world.ports import READY, NodeId, NodeStatus, Ports
 from faultline.systems_under_test.patterns.clusters.quorum_kv_messages import (
     FetchRequest,
     FetchResponse,
@@ -160,9 +160,7 @@ class QuorumKeyValueNode:
 
     def status(self) -> NodeStatus:
         """Every node is a replica; none leads."""
-        return NodeStatus(
-            role="replica", generation=self._incarnation.generation, detail={"waiting": len(self.waiting)}
-        )
+        return NodeStatus(role=READY, generation=self._incarnation.generation, detail={"waiting": len(self.waiting)})
 
     def _handle(self, item: tuple[NodeId, Any]) -> None:
         source, message = item

@@ -74,6 +74,8 @@ _RECORDS = (
         shows_as="a write is acknowledged on the strength of an answer to another; two values share a stamp",
         campaign="incarnations",
         caught_by=("linearizability", "QRM-I2", "QRM-R7", "node-crash"),
+        worlds=("simulated",),
+        why_not="real connections end with the process, and late answers with them",
     ),
     Mutant(
         name="count-errors",

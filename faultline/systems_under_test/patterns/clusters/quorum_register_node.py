@@ -18,7 +18,7 @@ from zlib import crc32
 
 import msgspec
 
-from faultline.harness.world.ports import Clock, NodeId, NodeStatus, Ports
+from faultline.harness.world.ports import READY, Clock, NodeId, NodeStatus, Ports
 from faultline.systems_under_test.patterns.clusters.quorum_register_coordinator import Coordinator
 from faultline.systems_under_test.patterns.clusters.quorum_register_messages import (
     CopyStored,
@@ -107,9 +107,7 @@ class QuorumRegisterNode:
 
     def status(self) -> NodeStatus:
         """Every node is a replica; none leads."""
-        return NodeStatus(
-            role="replica", generation=self._incarnation.generation, detail={"waiting": len(self.waiting)}
-        )
+        return NodeStatus(role=READY, generation=self._incarnation.generation, detail={"waiting": len(self.waiting)})
 
     def _handle(self, item: tuple[NodeId, Any]) -> None:
         source, message = item

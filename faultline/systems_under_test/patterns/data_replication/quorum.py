@@ -14,14 +14,16 @@ durable acknowledgements. QRM-I3 a node that reaches fewer acknowledges nothing.
 nodes that are no members: each configured member is counted once, and errors are no acknowledgements.
 
 *Does not tolerate.* Different ideas of who is a member: without a membership protocol the set must be the same on all
-nodes. Counting before the own write is durable. A quorum of stored copies alone is not linearizability.
+nodes. Counting before the own write is durable. A quorum of stored copies alone is not linearizability (LDR-S7): the
+system `quorum-register` shows it, and the write-back of readers that makes it so.
 
 *Workloads.* `register`, with partitions of every shape.
 
 *Checkers.* Linearizability; invariants LDR-I1 and LDR-I3.
 
-*Planted bugs.* `ack-before-quorum`. QRM-M1 to QRM-M6 cannot be switched on: half instead of a majority, a majority of
-those alive, repeated or failed answers counted.
+*Planted bugs.* `ack-before-quorum`; in `quorum-register` also `count-duplicate-answers` (QRM-M3) and `count-errors`
+(QRM-M4). Half instead of a majority, a majority of those alive, and different quorums for one purpose (QRM-M1, M2, M5,
+M6) cannot be switched on.
 
 Sources: Patterns of Distributed Systems ch. 10; Gifford, "Weighted Voting for Replicated Data" (SOSP 1979); Howard et
 al., "Flexible Paxos" (2016) for quorums of other sizes (`needed`).

@@ -21,13 +21,13 @@ earlier incarnation of the node when correlation ids carry the incarnation.
 *Does not tolerate.* A crash: the list is memory; clients find out by their own timeouts. A clock that steps: give it
 the monotonic one.
 
-*Workloads.* `register` with partitions and leader changes.
+*Workloads.* `register` with partitions and leader changes; `read-write` without a leader.
 
 *Checkers.* Linearizability with indefinite outcomes; availability after heal (a leaked wait never answers).
 
-*Planted bugs.* None that can be switched on. RWL-M1 to RWL-M8 name them: reply after one answer, repeated answers
-counted, no expiry, mixed units, timeout reported as failure, two replies, ids that restart, registration after the
-send.
+*Planted bugs.* In `quorum-register`: `ack-before-quorum` (RWL-M1, reply after one answer), `count-duplicate-answers`
+(RWL-M2), `timeout-as-failure` (RWL-M5) and `restarted-correlation-ids` (RWL-M7). No expiry, mixed units, two replies
+and registration after the send (RWL-M3, M4, M6, M8) cannot be switched on.
 
 Deviations from the printed code: an error is reported as soon as success is impossible (the sample waits for a quorum
 of errors and never answers two of each out of four); an error for an unknown key is ignored (the sample fails); both
