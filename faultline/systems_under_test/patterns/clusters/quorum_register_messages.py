@@ -9,7 +9,6 @@ Marks (`sometimes`), each a situation a campaign should have reached:
 | no-quorum-to-ask | node | too few replicas answered a question |
 | no-quorum-to-store | node | too few replicas acknowledged a store: the outcome is unknown |
 | older-copy-refused | node | a store came after a newer one |
-| torn-tail-dropped | node | a restart found a half-written record |
 | client-retried | client | a read, or a write that certainly did nothing, went to another replica |
 """
 
