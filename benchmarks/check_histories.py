@@ -32,6 +32,9 @@ from faultline.harness.run_record import RunRecord
 __all__ = ["atomic_run", "main"]
 
 RUNS = 50
+OF_EVERY_RUN = ("linearizability", "stats", "availability", "vacuity", "invariants")
+"""The checkers that judge a run of the workload `register`."""
+
 REPETITIONS = 5
 LOGS = Path(__file__).parents[1] / "tests" / "data" / "histories"
 
@@ -110,8 +113,8 @@ def _best_ms(work: Callable[[], object]) -> float:
 def _checker_figures() -> dict[str, float]:
     runs = [atomic_run(seed) for seed in range(RUNS)]
     figures: dict[str, float] = {}
-    for name, make in CHECKERS.items():
-        checker = make()
+    for name in OF_EVERY_RUN:
+        checker = CHECKERS[name]()
         figures[f"{name}, ms per run"] = _best_ms(lambda: [checker.check(run.history, run) for run in runs]) / RUNS  # noqa: B023
     return figures
 

@@ -10,6 +10,7 @@ cd "$(dirname "$0")/.."
 
 readonly PYTHON_MINOR_MIN=11
 readonly JAVA_MAJOR_MIN=17
+readonly ENGINE=faultline/checkers/linearizability/engine
 
 say() { printf 'set-up: %s\n' "$*"; }
 
@@ -81,7 +82,7 @@ find_python() {
 
 set_up_python() {
   local python minor stamp
-  stamp=".venv/.installed-$(cat requirements.lock pyproject.toml | sha256sum | cut -c1-16)"
+  stamp=".venv/.installed-$(cat requirements.lock pyproject.toml hatch_build.py "$ENGINE"/build_kernel.py "$ENGINE"/native/* | sha256sum | cut -c1-16)"
   if [ -e "$stamp" ] && .venv/bin/python -c 'import faultline' 2>/dev/null; then
     return
   fi

@@ -77,6 +77,14 @@ def _packages(_store: Path) -> Examination:
     return Examination("Python packages", True, versions)
 
 
+def _engine(_store: Path) -> Examination:
+    from faultline.checkers.linearizability.engine.native import engine_in_use
+
+    engine = engine_in_use()
+    seen = "native kernel" if engine.name == "native" else f"plain Python, as {engine.reason}"
+    return Examination("Linearizability engine", True, seen)
+
+
 def _simulated(_store: Path) -> Examination:
     from faultline.harness.world.faults import CAPABILITIES
 
@@ -101,4 +109,12 @@ def _store(store: Path) -> Examination:
     return Examination("Store", healthy, seen, "Choose another folder with --store DIR.")
 
 
-_EXAMINATIONS: tuple[Callable[[Path], Examination], ...] = (_python, _packages, _java, _simulated, _local, _store)
+_EXAMINATIONS: tuple[Callable[[Path], Examination], ...] = (
+    _python,
+    _packages,
+    _java,
+    _engine,
+    _simulated,
+    _local,
+    _store,
+)

@@ -10,6 +10,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+ENGINE = Path("faultline/checkers/linearizability/engine")
+KERNEL = [
+    str(ENGINE / "build_kernel.py"),
+    *(str(ENGINE / "native" / path.name) for path in (ROOT / ENGINE / "native").iterdir()),
+]
 BASE_COMMANDS = ("bash", "cat", "dirname", "env", "grep", "head", "mkdir", "sed", "sha256sum", "cut", "chmod", "true")
 
 JAVA = 'echo "openjdk version \\"{version}\\" 2025-04-15" >&2'
@@ -46,7 +51,8 @@ def set_up(commands: Path, what: str, extra: Mapping[str, str] | None = None) ->
     # In a copy of the repository's outline, so that the environment these tests run in is not taken for the machine's.
     outline = commands.parent / "repository"
     (outline / "tools").mkdir(parents=True, exist_ok=True)
-    for file in ("tools/set_up.sh", "requirements.lock", "pyproject.toml"):
+    for file in ("tools/set_up.sh", "requirements.lock", "pyproject.toml", "hatch_build.py", *KERNEL):
+        (outline / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / file, outline / file)
     command = ["/bin/bash", str(outline / "tools" / "set_up.sh"), what]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
