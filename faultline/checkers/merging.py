@@ -48,7 +48,7 @@ def _summed(details: Sequence[dict[str, Any]]) -> dict[str, Any]:
     total: dict[str, Any] = {}
     for detail in details:
         for name, value in detail.items():
-            known = total.get(name)
+            known: Any = total.get(name)
             if isinstance(known, bool) or known.__class__ is not value.__class__:
                 total.setdefault(name, value)
             elif isinstance(value, int | float):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from faultline.checkers.linearizability.search import illegal_prefix
 from faultline.checkers.linearizability.models import referee_operations, register_model
 from faultline.checkers.linearizability.operations import (
     AVOID,
@@ -15,7 +14,7 @@ from faultline.checkers.linearizability.operations import (
     RegisterOperation,
     canonical,
 )
-from faultline.checkers.linearizability.search import search
+from faultline.checkers.linearizability.search import illegal_prefix, search
 from faultline.checkers.linearizability.witness import is_linearization
 from faultline.checkers.porcupine import Budget, CheckResult, check_operations
 
