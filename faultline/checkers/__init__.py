@@ -244,6 +244,12 @@ CHECKERS: Mapping[str, CheckerDescription] = {
             "faultline.checkers.transactions.checker",
             "SetTransactionsChecker",
         ),
+        CheckerDescription(
+            "txn-counter",
+            "transactions of increments of counters and reads of them keep what their consistency model promises",
+            "faultline.checkers.transactions.checker",
+            "CounterTransactionsChecker",
+        ),
     )
 }
 

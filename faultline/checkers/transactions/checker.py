@@ -10,13 +10,20 @@ from faultline.checkers.transactions.list_append import infer_list_append
 from faultline.checkers.transactions.models import canonical, forbidden_by
 from faultline.checkers.transactions.register_order import VersionSources
 from faultline.checkers.transactions.rw_register import infer_rw_register
+from faultline.checkers.transactions.txn_counter import infer_counters
 from faultline.checkers.transactions.txn_set import infer_sets
 from faultline.harness.errors import UsageError
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
 
-__all__ = ["ListAppendChecker", "RwRegisterChecker", "SetTransactionsChecker", "check_transactions"]
+__all__ = [
+    "CounterTransactionsChecker",
+    "ListAppendChecker",
+    "RwRegisterChecker",
+    "SetTransactionsChecker",
+    "check_transactions",
+]
 
 
 class ListAppendChecker:
@@ -85,8 +92,23 @@ class SetTransactionsChecker:
         return judge(history, infer_sets(history), self.name, self.model, self.steps)
 
 
+class CounterTransactionsChecker:
+    """Transactions of increments of counters and reads of them are what `model` promises."""
+
+    name = "txn-counter"
+
+    def __init__(self, model: str = "strict-serializable", steps: int = DEFAULT_STEPS) -> None:
+        self.model = canonical(model)
+        self.steps = steps
+
+    def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
+        """The verdict on all transactions of `history`; UsageError for one that is malformed."""
+        return judge(history, infer_counters(history), self.name, self.model, self.steps)
+
+
 _CHECKERS: Mapping[str, Any] = {
-    checker.name: checker for checker in (ListAppendChecker, RwRegisterChecker, SetTransactionsChecker)
+    checker.name: checker
+    for checker in (ListAppendChecker, RwRegisterChecker, SetTransactionsChecker, CounterTransactionsChecker)
 }
 
 

@@ -12,6 +12,9 @@ The kinds are Adya's (*Weak Consistency*, MIT 1999, chapter 3), and two orders t
 A `ww` or `rw` edge that is only known thanks to the process or real-time order carries that order's flag as well, so
 that it counts against models that promise the order, and not against others.
 
+An edge that is `rw` and `wr` at once stands for one of each in a row, over a transaction that nobody can name: between
+two reads of different values somebody wrote (Elle calls it `rr`).
+
 A *hub* is an extra node without a transaction. When every one of many readers precedes every one of many writers, all
 pairs would be quadratically many edges; instead the readers point to a hub, and the hub to the writers by a `link`,
 which adds nothing to the kind of the step before it. Hubs never make a transaction its own predecessor (`add_hub`).

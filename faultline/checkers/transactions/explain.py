@@ -27,6 +27,8 @@ _KIND_NAMES = {
 
 def _kind_name(kind: EdgeKind) -> str:
     """The name of an edge's kind, without the order that it may owe its being known to."""
+    if kind & EdgeKind.RW and kind & EdgeKind.WR:
+        return "rr"
     return next(name for flag, name in _KIND_NAMES.items() if kind & flag)
 
 

@@ -15,6 +15,9 @@ Isolation*, PODC 2016):
 `-item` is added when every rw is about a single object, not a predicate. Each shape has two variants: `-process` needs
 at least one step of the process order, `-realtime` at least one of the real-time order. G2 here means two adjacent rw
 somewhere, since the others have their own names.
+
+A step may stand for two edges at once: of kind rw and wr it is an anti-dependency followed by a dependency, by way of
+a transaction that nobody could name. It counts as one rw, and the next rw does not follow it directly.
 """
 
 from __future__ import annotations
@@ -29,7 +32,11 @@ __all__ = ["SHAPES", "CycleShape", "Machine", "classify", "shapes_for"]
 _DEPENDENCY = EdgeKind.WW | EdgeKind.WR
 _ANTI = EdgeKind.RW | EdgeKind.PREDICATE_RW
 _ORDERS = (EdgeKind(0), EdgeKind.PROCESS, EdgeKind.REALTIME)
-_KINDS = (*EdgeKind, *(kind | order for kind in (EdgeKind.WW, EdgeKind.RW) for order in _ORDERS[1:]))
+_KINDS = (
+    *EdgeKind,
+    EdgeKind.RW | EdgeKind.WR,
+    *(kind | order for kind in (EdgeKind.WW, EdgeKind.RW) for order in _ORDERS[1:]),
+)
 
 _FORBIDDEN = -1
 
@@ -78,7 +85,8 @@ class Machine:
         if rw and last_rw and not shape.adjacent:
             return _FORBIDDEN
         used = used or bool(kind & shape.variant)
-        return min(2, count + rw) << 2 | rw << 1 | used
+        ends_in_rw = rw and not kind & EdgeKind.WR
+        return min(2, count + rw) << 2 | ends_in_rw << 1 | used
 
     def _accepts(self, state: int) -> bool:
         count, last_rw, used = state >> 2, bool(state & 2), bool(state & 1)
@@ -121,7 +129,8 @@ def shapes_for(process: bool, realtime: bool) -> list[CycleShape]:
 def classify(kinds: Sequence[EdgeKind]) -> str:
     """The name of the cycle whose edges have these kinds, in order."""
     count = sum(1 for kind in kinds if kind & _ANTI)
-    adjacent = any(kind & _ANTI and after & _ANTI for kind, after in zip(kinds, [*kinds[1:], kinds[0]], strict=True))
+    pairs = zip(kinds, [*kinds[1:], kinds[0]], strict=True)
+    adjacent = any(kind & _ANTI and not kind & EdgeKind.WR and after & _ANTI for kind, after in pairs)
     if count == 0:
         base = "G1c" if any(kind & EdgeKind.WR for kind in kinds) else "G0"
     elif count == 1:

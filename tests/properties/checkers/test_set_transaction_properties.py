@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from interleaved_databases import LEVELS, toy_history
+from interleaved_databases import LEVELS
+from translated_databases import translated_history
 
 from faultline.checkers.transactions.checker import check_transactions
 from faultline.harness.history import History
-from faultline.harness.operation import Operation
-from faultline.harness.outcome import Outcome
 from faultline.harness.verdict import Verdict
 
 SEEDS = st.integers(0, 2**32)
@@ -23,19 +22,10 @@ SEEDS = st.integers(0, 2**32)
 def sets_history(level: str, seed: int, *, changed: float = 0.0, **options: Any) -> History:
     """A toy database's lists as sets, elements in any order, and a share of the reads `changed`."""
     rng = random.Random(seed)
-    history, rows = History(), {}
-    for event in toy_history(level, seed, **options).events():
-        value = event["value"] and [as_set(rng, micro, changed) for micro in event["value"]]
-        if event["type"] == "invoke":
-            operation = Operation(event["process"], "txn", None, value)
-            rows[event["process"]] = history.invoke(operation, event["time_us"], 0, "")
-            continue
-        history.complete(rows[event["process"]], Outcome(event["type"], value, event.get("error")), event["time_us"])
-    return history
+    return translated_history(level, seed, lambda name, key, value: as_set(rng, name, key, value, changed), **options)
 
 
-def as_set(rng: random.Random, micro: list[Any], changed: float) -> list[Any]:
-    name, key, value = micro
+def as_set(rng: random.Random, name: str, key: str, value: Any, changed: float) -> list[Any]:
     if name == "append":
         return ["add", key, value]
     elements = list(value or ())
