@@ -2,9 +2,10 @@
 
     python tools/record_evidence.py                      2,000 seeds of the correct system, 500 of each planted bug
     python tools/record_evidence.py --correct 100 --mutant 50 --store /tmp/evidence
+    python tools/record_evidence.py --system paxos-kv
 
 Every row is one campaign of the command line, named beside its figures, so that anybody can run it again. The page is
-docs/reference/planted-bugs.md. On two cores the whole takes a few minutes; it is no part of the tests.
+docs/reference/planted-bugs.md, for one system at a time. On two cores the whole takes a few minutes; it is no part of the tests.
 """
 
 from __future__ import annotations
@@ -84,12 +85,12 @@ def _cell(summary: Json, cell: Json, command: str, seeds: str) -> Measured:
     )
 
 
-def page(correct: list[Measured], planted: list[tuple[Json, Measured]]) -> str:
+def page(system: str, correct: list[Measured], planted: list[tuple[Json, Measured]]) -> str:
     """The Markdown page."""
     lines = [
         "# Planted bugs: what finds them, and how soon",
         "",
-        "Written by `python tools/record_evidence.py`; every row names the command that gave it. Rates are shares of",
+        f"The system is `{system}`. Written by `python tools/record_evidence.py`; every row names the command that gave it. Rates are shares of",
         "runs with a Wilson 95 % interval; *runs for 95 %* is how many find the bug with 95 % certainty at that rate.",
         "",
         "| bug | pattern, id | campaign | runs | found in | first seed | runs for 95 % |",
@@ -120,12 +121,14 @@ def page(correct: list[Measured], planted: list[tuple[Json, Measured]]) -> str:
 def main() -> None:
     """Measure and write the page; end with 1 when a bug was not found or the correct system was accused."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--system", default="consistent-core", help="whose planted bugs")
     parser.add_argument("--correct", type=int, default=2_000, help="seeds of the correct system in each campaign")
     parser.add_argument("--mutant", type=int, default=500, help="seeds of each planted bug")
     parser.add_argument("--store", type=Path, default=ROOT / "store", help="folder for the campaigns")
     wanted = parser.parse_args()
     listing = [sys.executable, "-m", "faultline.cli", "list", "mutants", "--json"]
-    mutants = json.loads(subprocess.run(listing, stdout=subprocess.PIPE, text=True, check=True).stdout)
+    listed = json.loads(subprocess.run(listing, stdout=subprocess.PIPE, text=True, check=True).stdout)
+    mutants = [mutant for mutant in listed if mutant["system"] == wanted.system]
     correct = [
         row
         for name in dict.fromkeys(mutant["campaign"] for mutant in mutants)
@@ -139,7 +142,7 @@ def main() -> None:
             wanted.store,
         )
     ]
-    PAGE.write_text(page(correct, planted), "utf-8")
+    PAGE.write_text(page(wanted.system, correct, planted), "utf-8")
     missed = [mutant["name"] for mutant, row in planted if not row.violations]
     accused = [row.cell for row in correct if row.violations or row.others]
     if missed or accused:
