@@ -5,7 +5,8 @@
     python tools/record_evidence.py --system paxos-kv
 
 Every row is one campaign of the command line, named beside its figures, so that anybody can run it again. The page is
-docs/reference/planted-bugs.md, for one system at a time. On two cores the whole takes a few minutes; it is no part of the tests.
+docs/reference/planted-bugs.md, for one system at a time. On two cores the whole takes ten minutes; it is no part of the
+tests.
 """
 
 from __future__ import annotations
@@ -90,8 +91,9 @@ def page(system: str, correct: list[Measured], planted: list[tuple[Json, Measure
     lines = [
         "# Planted bugs: what finds them, and how soon",
         "",
-        f"The system is `{system}`. Written by `python tools/record_evidence.py`; every row names the command that gave it. Rates are shares of",
-        "runs with a Wilson 95 % interval; *runs for 95 %* is how many find the bug with 95 % certainty at that rate.",
+        f"The system is `{system}`. Written by `python tools/record_evidence.py`; every row names the command that",
+        "gave it. Rates are shares of runs with a Wilson 95 % interval; *runs for 95 %* is how many find the bug with",
+        "95 % certainty at that rate.",
         "",
         "| bug | pattern, id | campaign | runs | found in | first seed | runs for 95 % |",
         "|---|---|---|--:|--:|--:|--:|",
