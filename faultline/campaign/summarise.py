@@ -28,6 +28,7 @@ from faultline.campaign.statistics import wilson_interval
 from faultline.campaign.summary import CampaignSummary, CellSummary, LatencySummary, SignatureSummary
 from faultline.harness.store import read_run
 from faultline.harness.verdict import Verdict
+from faultline.nemesis import NEMESES
 
 __all__ = ["Ending", "summarise"]
 
@@ -89,7 +90,9 @@ def summarise(
             faults_sentence(rows["faults"]),
             marks_sentence(reached, finished),
         ),
-        warnings=tuple(_unreached(missed) + _doubts(rows, signatures, ending) + never_reached(rows["marks"])),
+        warnings=tuple(
+            _unreached(missed) + _doubts(rows, signatures, ending) + never_reached(_marks_of_systems(rows["marks"]))
+        ),
         cells=cells,
         signatures=signatures,
         latency=tuple(LatencySummary(**row) for row in rows["latency"]),
@@ -201,6 +204,12 @@ def _doubts(rows: Mapping[str, Rows], signatures: Sequence[SignatureSummary], en
 
 def _unreached(missed: Sequence[str]) -> list[str]:
     return [f"No run reached {mark}, which the plan demands: the campaign proves too little." for mark in missed]
+
+
+def _marks_of_systems(rows: Rows) -> Rows:
+    """Without the marks of faults: a fault that a cell does not plan is none that it missed."""
+    of_faults = {nemesis.mark for nemesis in NEMESES.values()}
+    return [row for row in rows if row["mark"] not in of_faults]
 
 
 def _marks(rows: Rows) -> dict[str, int]:
