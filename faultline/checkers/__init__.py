@@ -250,6 +250,12 @@ CHECKERS: Mapping[str, CheckerDescription] = {
             "faultline.checkers.transactions.checker",
             "CounterTransactionsChecker",
         ),
+        CheckerDescription(
+            "closed-predicate",
+            "transactions that write objects and ask for those that fulfil a condition keep their consistency model",
+            "faultline.checkers.transactions.checker",
+            "ClosedPredicateChecker",
+        ),
     )
 }
 

@@ -13,6 +13,7 @@ __all__ = ["IMPLIES", "MEANINGS", "implied", "meaning", "severity"]
 
 MEANINGS: Mapping[str, str] = {
     "garbage-read": "a value was read that nobody had written",
+    "predicate-mismatch": "a condition selected an object that does not fulfil it",
     "duplicate-elements": "an element stands twice in a list although it was appended once",
     "incompatible-order": "two reads of one object disagree about the order of its versions",
     "cyclic-versions": "what was seen of one object puts its versions in a circle",
@@ -79,6 +80,7 @@ IMPLIES: Mapping[str, tuple[str, ...]] = {
     "future-read": ("G1c",),  # a circle of one transaction: it depends on itself
     "duplicate-elements": (),
     "garbage-read": (),
+    "predicate-mismatch": (),
     # Elle, but only as far as the source of the order goes: order by process or real time is no promise of weak models.
     "cyclic-versions": (),
     "cyclic-versions-process": ("G2-process",),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from faultline.checkers.transactions.closed_predicate import UniverseTooLargeError, infer_closed_predicates
 from faultline.checkers.transactions.judgement import DEFAULT_STEPS, judge
 from faultline.checkers.transactions.list_append import infer_list_append
 from faultline.checkers.transactions.models import canonical, forbidden_by
@@ -15,9 +16,10 @@ from faultline.checkers.transactions.txn_set import infer_sets
 from faultline.harness.errors import UsageError
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
-from faultline.harness.verdict import CheckResult
+from faultline.harness.verdict import CheckResult, Verdict
 
 __all__ = [
+    "ClosedPredicateChecker",
     "CounterTransactionsChecker",
     "ListAppendChecker",
     "RwRegisterChecker",
@@ -106,9 +108,51 @@ class CounterTransactionsChecker:
         return judge(history, infer_counters(history), self.name, self.model, self.steps)
 
 
+class ClosedPredicateChecker:
+    """Transactions that write objects and ask for those that fulfil a condition are what `model` promises.
+
+    `initial` has the objects that are there at first, by key; all others do not exist at first.
+    """
+
+    name = "closed-predicate"
+
+    def __init__(
+        self,
+        model: str = "strict-serializable",
+        steps: int = DEFAULT_STEPS,
+        *,
+        initial: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.model = canonical(model)
+        self.steps = steps
+        self.initial = dict(initial or {})
+
+    def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
+        """The verdict on all transactions of `history`; UsageError for one that is malformed.
+
+        Unknown without any search if the universe of versions is too large to be held against every read.
+        """
+        try:
+            inference = infer_closed_predicates(history, self.initial)
+        except UniverseTooLargeError as error:
+            return CheckResult(
+                checker=self.name,
+                verdict=Verdict.UNKNOWN,
+                sentence=f"Whether these transactions are {self.model} was not looked into: {error} are too many.",
+                detail={"model": self.model},
+            )
+        return judge(history, inference, self.name, self.model, self.steps)
+
+
 _CHECKERS: Mapping[str, Any] = {
     checker.name: checker
-    for checker in (ListAppendChecker, RwRegisterChecker, SetTransactionsChecker, CounterTransactionsChecker)
+    for checker in (
+        ListAppendChecker,
+        RwRegisterChecker,
+        SetTransactionsChecker,
+        CounterTransactionsChecker,
+        ClosedPredicateChecker,
+    )
 }
 
 

@@ -18,7 +18,7 @@ Limits: keys and values are compared as Python compares them, so `1`, `1.0` and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -101,9 +101,10 @@ class TransactionColumns:
         return before[joined], after[joined]
 
 
-def encode(history: History, write_name: str) -> TransactionColumns:
+def encode(history: History, write_name: str, translate: Callable[[int, Any], Any] | None = None) -> TransactionColumns:
     """The transactions of `history`, whose writes are all called `write_name` (`append` or `w`).
 
+    `translate` makes such triples of each transaction that is written in another way, given its row.
     Raises UsageError with the row when a transaction is not a list of such triples.
     """
     rows = [row for row, f in enumerate(history.f) if f == "txn"]
@@ -112,6 +113,8 @@ def encode(history: History, write_name: str) -> TransactionColumns:
         history.result[row] if outcome == "ok" else history.value[row]
         for row, outcome in zip(rows, outcomes, strict=True)
     ]
+    if translate is not None:
+        bodies = list(map(translate, rows, bodies))
     names, keys, values = _triples(rows, bodies, write_name)
     lengths = np.fromiter(map(len, bodies), np.int64, len(bodies))
     key_ids, key_names = _numbered(keys)

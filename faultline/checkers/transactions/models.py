@@ -132,6 +132,7 @@ FORBIDS: Mapping[str, tuple[Source, ...]] = {
         Source("G0", "Adya, PL-1"),
         Source("duplicate-elements", "Elle: no list of distinct appends holds an element twice"),
         Source("garbage-read", "Elle: every version read was written"),
+        Source("predicate-mismatch", "Adya, chapter 3: what a predicate read returns are versions that match"),
     ),
     "read-committed": (
         Source("G1", "Adya, PL-2"),
