@@ -114,7 +114,8 @@ def _read_edges(drawing: _Drawing, sighting: Sighting, order: KeyOrder) -> None:
     kind = EdgeKind.RW if sighting.selected else EdgeKind.PREDICATE_RW
     for version in universe.visible[key]:
         # Versions that an absent object may have been seen in are among `seen`: what follows them all fulfils it.
-        if all(version in _after(order, other) for other in seen):
+        # From a version that was seen itself the next ones are enough, since ww leads on from there.
+        if all(version in (order.next if sighting.selected else order.after).get(other, ()) for other in seen):
             drawing.add(reader, universe.owner(version), kind, read, key, version)
 
 
