@@ -56,7 +56,7 @@ def campaign(arguments: list[str], store: Path) -> Json:
     ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if ended.returncode not in (0, 1):
         raise SystemExit(f"{shlex.join(command)} ended with {ended.returncode}")
-    return json.loads(ended.stdout)  # type: ignore[no-any-return]
+    return json.loads(ended.stdout)  # type: ignore[no-any-return]  # the summary is an object
 
 
 def measured(arguments: list[str], store: Path) -> list[Measured]:

@@ -54,7 +54,7 @@ class InferenceThenSearch:
 
     def check(self, history: History) -> CheckResult:
         """The verdict on the transactions of `history`. Raises UsageError as inference does."""
-        inferred: CheckResult = self._inference.check(history)  # type: ignore[call-arg]
+        inferred: CheckResult = self._inference.check(history)  # type: ignore[call-arg]  # the second has a default
         searched = self._searched(history) if inferred.verdict is not Verdict.VIOLATION else None
         if searched is None:
             return inferred

@@ -67,7 +67,7 @@ class CausalChecker:
             conclusion.accuse(
                 anomaly,
                 found,
-                lambda case, anomaly=anomaly: _told(history, case, anomaly),  # type: ignore[misc]
+                lambda case, anomaly=anomaly: _told(history, case, anomaly),  # type: ignore[misc]  # the default binds it now
                 noun="such read",
                 key=key,
             )

@@ -75,7 +75,7 @@ class SessionsChecker:
             conclusion.accuse(
                 anomaly,
                 cases,
-                lambda case, anomaly=anomaly: _told(history, case, anomaly, versions),  # type: ignore[misc]
+                lambda case, anomaly=anomaly: _told(history, case, anomaly, versions),  # type: ignore[misc]  # the default binds it now
                 noun="such operation",
             )
         self._judge_values(conclusion, versions)

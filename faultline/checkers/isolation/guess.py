@@ -66,7 +66,7 @@ def _ranks(committed: Committed, given: Sequence[Dependency], orders: Sequence[S
     for order in orders:
         position = _topological(len(begun), reads_first, order)
         if position is not None:
-            yield lambda _key, number, position=position: (position[number], 0)  # type: ignore[misc]
+            yield lambda _key, number, position=position: (position[number], 0)  # type: ignore[misc]  # the default binds it now
 
 
 class _SerialRun:

@@ -128,7 +128,7 @@ def simulate(
 
 
 def _event(kind: str, time_us: int, draft: Draft, process: int) -> SimulatedEvent:
-    return SimulatedEvent(kind, time_us, draft.worker, process, draft.f, draft.key, draft.value)  # type: ignore[arg-type]
+    return SimulatedEvent(kind, time_us, draft.worker, process, draft.f, draft.key, draft.value)  # type: ignore[arg-type]  # a Step holds these kinds only
 
 
 def planned_operations(

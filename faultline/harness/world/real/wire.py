@@ -27,7 +27,7 @@ class MessageCodec:
         self._encoder = msgspec.msgpack.Encoder()
         try:
             # A union of types known only now has no static type.
-            self._decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(Union[tuple(messages)])  # noqa: UP007
+            self._decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(Union[tuple(messages)])  # noqa: UP007  # made at run time
         except TypeError as error:
             raise HarnessError(
                 f"The system's messages cannot be told apart on the wire: {error}.",

@@ -60,7 +60,7 @@ class VersionsNameOneValue:
 
 
 def _descends(one: Version, other: Version) -> bool:
-    return bool(one.descends(other))  # type: ignore[arg-type]
+    return bool(one.descends(other))  # type: ignore[arg-type]  # both of one kind
 
 
 def _event_of(version: Version) -> bytes:

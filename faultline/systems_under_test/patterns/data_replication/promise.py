@@ -45,7 +45,7 @@ class Promise(Generic[Value]):
             raise NotCompleted("the promise has no result yet")
         if self._error is not None:
             raise self._error
-        return self._value  # type: ignore[return-value]
+        return self._value  # type: ignore[return-value]  # done without an error
 
     def then(
         self, on_value: Callable[[Value], None], on_error: Callable[[Exception], None] | None = None
@@ -78,6 +78,6 @@ class Promise(Generic[Value]):
 
     def _tell(self, on_value: Callable[[Value], None], on_error: Callable[[Exception], None] | None) -> None:
         if self._error is None:
-            on_value(self._value)  # type: ignore[arg-type]
+            on_value(self._value)  # type: ignore[arg-type]  # done without an error
         elif on_error is not None:
             on_error(self._error)
