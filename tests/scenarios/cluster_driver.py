@@ -12,7 +12,7 @@ from typing import Any
 from faultline.harness.invariant import Breach
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.clusters.consistent_core import ConsistentCore
-from faultline.systems_under_test.patterns.clusters.messages import (
+from faultline.systems_under_test.patterns.clusters.consistent_core_messages import (
     ClientRequest,
     ClientResponse,
     Command,

@@ -13,8 +13,7 @@ from faultline.harness.outcome import CAS_MISMATCH, Outcome
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.clusters.consistent_core import ConsistentCore
 from faultline.systems_under_test.patterns.clusters.consistent_core_client import NO_SESSION, TIMEOUT, UNSUPPORTED
-from faultline.systems_under_test.patterns.clusters.key_value_store import REQUEST_DISCARDED, UNKNOWN_SESSION
-from faultline.systems_under_test.patterns.clusters.messages import (
+from faultline.systems_under_test.patterns.clusters.consistent_core_messages import (
     ClientRequest,
     ClientResponse,
     CompareAndSet,
@@ -24,6 +23,7 @@ from faultline.systems_under_test.patterns.clusters.messages import (
     RegisterClientResponse,
     SetValue,
 )
+from faultline.systems_under_test.patterns.clusters.key_value_store import REQUEST_DISCARDED, UNKNOWN_SESSION
 
 MEMBERS = tuple(map(NodeId, ("athens", "byzantium", "cyrene")))
 READ = Operation(0, "read", "k0")

@@ -12,6 +12,12 @@ from faultline.harness.invariant import Breach
 from faultline.harness.system import NodeSystem
 from faultline.systems_under_test.patterns.clusters.consistent_core import ConsistentCore
 from faultline.systems_under_test.patterns.clusters.consistent_core_invariants import consistent_core_invariants
+from faultline.systems_under_test.patterns.clusters.consistent_core_messages import (
+    MESSAGES,
+    ClientRequest,
+    CompareAndSet,
+    SetValue,
+)
 from faultline.systems_under_test.patterns.clusters.consistent_core_mutants import (
     MUTANTS,
     forced_options,
@@ -19,8 +25,7 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_mutants impo
 )
 from faultline.systems_under_test.patterns.clusters.consistent_core_node import Parts
 from faultline.systems_under_test.patterns.clusters.consistent_core_options import OPTIONS, CoreSettings
-from faultline.systems_under_test.patterns.clusters.messages import MESSAGES, ClientRequest, CompareAndSet, SetValue
-from faultline.systems_under_test.patterns.clusters.trace_events import EntryApplied, NodeStarted
+from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import EntryApplied, NodeStarted
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import (
     ClientSessions,
     RequestDiscarded,

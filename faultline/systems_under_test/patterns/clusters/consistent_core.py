@@ -43,6 +43,7 @@ from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.consistent_core_client import ConsistentCoreClient
 from faultline.systems_under_test.patterns.clusters.consistent_core_invariants import consistent_core_invariants
+from faultline.systems_under_test.patterns.clusters.consistent_core_messages import MESSAGES
 from faultline.systems_under_test.patterns.clusters.consistent_core_mutants import (
     MUTANTS,
     forced_options,
@@ -50,7 +51,6 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_mutants impo
 )
 from faultline.systems_under_test.patterns.clusters.consistent_core_node import ConsistentCoreNode
 from faultline.systems_under_test.patterns.clusters.consistent_core_options import OPTIONS, CoreSettings
-from faultline.systems_under_test.patterns.clusters.messages import MESSAGES
 
 __all__ = ["ConsistentCore"]
 

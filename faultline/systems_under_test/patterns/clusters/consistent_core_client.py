@@ -20,8 +20,7 @@ from typing import Any
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, Outcome, OutcomeRegistry, ok
 from faultline.harness.world.ports import NodeId, Ports, Timer
-from faultline.systems_under_test.patterns.clusters.consistent_core_options import CoreSettings
-from faultline.systems_under_test.patterns.clusters.messages import (
+from faultline.systems_under_test.patterns.clusters.consistent_core_messages import (
     ClientRequest,
     ClientResponse,
     Command,
@@ -32,6 +31,7 @@ from faultline.systems_under_test.patterns.clusters.messages import (
     RegisterClientResponse,
     SetValue,
 )
+from faultline.systems_under_test.patterns.clusters.consistent_core_options import CoreSettings
 
 __all__ = ["DEFINITE_ERRORS", "NO_SESSION", "TIMEOUT", "UNSUPPORTED", "ConsistentCoreClient", "command_of"]
 

@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from faultline.harness.invariant import Breach, Invariant, Report
-from faultline.systems_under_test.patterns.clusters.trace_events import EntryApplied, NodeStarted
+from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import EntryApplied, NodeStarted
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import (
     BecameLeader,
     CandidateSeen,

@@ -15,8 +15,8 @@ from typing import Any
 
 from faultline.harness.errors import UsageError
 from faultline.harness.system import Mutant
+from faultline.systems_under_test.patterns.clusters.consistent_core_messages import ClientResponse
 from faultline.systems_under_test.patterns.clusters.consistent_core_node import Parts
-from faultline.systems_under_test.patterns.clusters.messages import ClientResponse
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions, Session
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicatedLog

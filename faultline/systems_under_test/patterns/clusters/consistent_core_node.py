@@ -23,9 +23,7 @@ import msgspec
 
 from faultline.harness.errors import UsageError
 from faultline.harness.world.ports import NodeId, NodeStatus, Ports, Storage
-from faultline.systems_under_test.patterns.clusters.consistent_core_options import CoreSettings
-from faultline.systems_under_test.patterns.clusters.key_value_store import Applied, KeyValueStore, encode_command
-from faultline.systems_under_test.patterns.clusters.messages import (
+from faultline.systems_under_test.patterns.clusters.consistent_core_messages import (
     ClientCommand,
     ClientRequest,
     ClientResponse,
@@ -35,7 +33,9 @@ from faultline.systems_under_test.patterns.clusters.messages import (
     RegisterClientRequest,
     RegisterClientResponse,
 )
-from faultline.systems_under_test.patterns.clusters.trace_events import EntryApplied, NodeStarted
+from faultline.systems_under_test.patterns.clusters.consistent_core_options import CoreSettings
+from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import EntryApplied, NodeStarted
+from faultline.systems_under_test.patterns.clusters.key_value_store import Applied, KeyValueStore, encode_command
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.heartbeat import HeartBeatScheduler
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from faultline.harness.outcome import CAS_MISMATCH
-from faultline.systems_under_test.patterns.clusters.messages import (
+from faultline.systems_under_test.patterns.clusters.consistent_core_messages import (
     ClientCommand,
     ClientResponse,
     Command,

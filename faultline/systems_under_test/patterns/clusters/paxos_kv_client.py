@@ -14,7 +14,7 @@ from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, Outcome, OutcomeRegistry, ok
 from faultline.harness.world.ports import NodeId, Ports, Timer
 from faultline.systems_under_test.patterns.clusters.consistent_core_client import TIMEOUT, UNSUPPORTED, command_of
-from faultline.systems_under_test.patterns.clusters.messages import ClientResponse
+from faultline.systems_under_test.patterns.clusters.consistent_core_messages import ClientResponse
 from faultline.systems_under_test.patterns.clusters.paxos_kv_messages import OutcomeUnknown, PaxosClientRequest
 from faultline.systems_under_test.patterns.clusters.paxos_kv_options import PaxosKvSettings
 

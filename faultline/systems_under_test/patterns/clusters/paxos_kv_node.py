@@ -17,7 +17,7 @@ from typing import Any
 
 from faultline.harness.errors import UsageError
 from faultline.harness.world.ports import READY, NodeId, NodeStatus, Ports
-from faultline.systems_under_test.patterns.clusters.messages import ClientResponse, GetValue
+from faultline.systems_under_test.patterns.clusters.consistent_core_messages import ClientResponse, GetValue
 from faultline.systems_under_test.patterns.clusters.paxos_kv_messages import OutcomeUnknown, PaxosClientRequest
 from faultline.systems_under_test.patterns.clusters.paxos_kv_options import PaxosKvSettings
 from faultline.systems_under_test.patterns.clusters.paxos_kv_register import register_in

@@ -17,7 +17,12 @@ from typing import Any
 import msgspec
 
 from faultline.harness.outcome import CAS_MISMATCH
-from faultline.systems_under_test.patterns.clusters.messages import Command, CompareAndSet, GetValue, SetValue
+from faultline.systems_under_test.patterns.clusters.consistent_core_messages import (
+    Command,
+    CompareAndSet,
+    GetValue,
+    SetValue,
+)
 from faultline.systems_under_test.patterns.data_replication.paxos_store import Commit
 
 __all__ = ["EMPTY", "Answer", "Register", "register_in"]
