@@ -14,6 +14,7 @@ import argparse
 import json
 import random
 from collections.abc import Callable, Sequence
+from functools import partial
 from time import process_time
 from typing import Any
 
@@ -114,7 +115,7 @@ def _best_ms(work: Callable[[], Any], repetitions: int = REPETITIONS) -> tuple[f
 def _figures(history: Sequence[BankOperation], port_steps_max: int) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     for name, hooks in HOOKS.items():
-        best_ms, found = _best_ms(lambda: check_part(BANK, history, UNLIMITED, hooks))  # noqa: B023  # called before the next turn
+        best_ms, found = _best_ms(partial(check_part, BANK, history, UNLIMITED, hooks))
         figures |= {f"{name}, ms": best_ms, f"{name}, steps": found.steps, f"{name}, verdict": found.result.value}
     port_ms, port = _best_ms(lambda: check_single(BANK, history, Budget(port_steps_max)), 1)
     return figures | {"port, ms": port_ms, "port, steps": port.steps, "port, verdict": port.result.value}

@@ -15,6 +15,7 @@ used by several sessions at a time. The isolation checker `causal` judges arbitr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from faultline.checkers.classic.conclusion import Case, Conclusion
@@ -67,7 +68,7 @@ class CausalChecker:
             conclusion.accuse(
                 anomaly,
                 found,
-                lambda case, anomaly=anomaly: _told(history, case, anomaly),  # type: ignore[misc]  # the default binds it now
+                partial(_told, history, anomaly=anomaly),
                 noun="such read",
                 key=key,
             )

@@ -22,6 +22,7 @@ Limit: versions of different keys cannot be compared, so guarantees *across* key
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Literal
 
 from faultline.checkers.classic.conclusion import Case, Conclusion
@@ -75,7 +76,7 @@ class SessionsChecker:
             conclusion.accuse(
                 anomaly,
                 cases,
-                lambda case, anomaly=anomaly: _told(history, case, anomaly, versions),  # type: ignore[misc]  # the default binds it now
+                partial(_told, history, anomaly=anomaly, versions=versions),
                 noun="such operation",
             )
         self._judge_values(conclusion, versions)

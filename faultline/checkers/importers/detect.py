@@ -35,7 +35,8 @@ def detect_format(path: Path) -> str | None:
         return "faultline"
     if _JEPSEN_LINE.match(beginning):
         return "jepsen-log"
-    start = beginning[_COMMENTS.match(beginning).end() :]  # type: ignore[union-attr]  # it can match nothing
+    comments = _COMMENTS.match(beginning)
+    start = beginning[comments.end() :] if comments else beginning
     if not start or _EMPTY.match(start):
         return "jepsen-edn"
     name = next((name for name, pattern in _PATTERNS if pattern.match(start)), None)

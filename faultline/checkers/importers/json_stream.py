@@ -69,7 +69,7 @@ class JsonReader:
 
     def _next_object(self, text: str, place: int) -> int:
         """Where the next object begins, past brackets and commas; the end of the text when it is not there yet."""
-        while (place := _SPACE.match(text, place).end()) < len(text):  # type: ignore[union-attr]  # it can match nothing
+        while (space := _SPACE.match(text, place)) and (place := space.end()) < len(text):
             sign = text[place]
             if self._in_array is None:
                 self._in_array = sign == "["

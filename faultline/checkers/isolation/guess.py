@@ -66,7 +66,11 @@ def _ranks(committed: Committed, given: Sequence[Dependency], orders: Sequence[S
     for order in orders:
         position = _topological(len(begun), reads_first, order)
         if position is not None:
-            yield lambda _key, number, position=position: (position[number], 0)  # type: ignore[misc]  # the default binds it now
+            yield partial(_placed, position)
+
+
+def _placed(position: Sequence[int], _key: Any, number: int) -> tuple[int, int]:
+    return position[number], 0
 
 
 class _SerialRun:

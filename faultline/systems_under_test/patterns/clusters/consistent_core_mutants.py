@@ -11,19 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
 
-from faultline.harness.errors import UsageError
 from faultline.harness.system import Mutant
+from faultline.systems_under_test.patterns.clusters import planted_bugs
 from faultline.systems_under_test.patterns.clusters.consistent_core_messages import ClientResponse
 from faultline.systems_under_test.patterns.clusters.consistent_core_node import Parts
+from faultline.systems_under_test.patterns.clusters.planted_bugs import LazyFlush, layered, with_bugs
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions, Session
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicatedLog
 
 __all__ = ["MUTANTS", "forced_options", "mutated_parts"]
 
-_LAZY_FLUSH_US = 200_000
 
 _RECORDS = (
     Mutant(
@@ -112,17 +111,8 @@ class _AckBeforeQuorum(ReplicatedLog):
         return self._log.last_index
 
 
-class _AckBeforeFsync(ReplicatedLog):
-    _flush_is_due = False
-
-    def _flush(self) -> None:
-        if not self._flush_is_due:
-            self._flush_is_due = True
-            self._ports.timers.after(_LAZY_FLUSH_US, self._flush_late)
-
-    def _flush_late(self) -> None:
-        self._flush_is_due = False
-        self._log.flush()
+class _AckBeforeFsync(LazyFlush, ReplicatedLog):
+    pass
 
 
 class _CommitOldGeneration(ReplicatedLog):
@@ -150,40 +140,23 @@ class _NoDuplicateDetection(ClientSessions[ClientResponse]):
         return None
 
 
-def _with_log(change: type[ReplicatedLog]) -> Callable[[Parts], Parts]:
-    """Puts `change` in front of the replicated log that is there, so that several bugs can be planted together."""
-
-    def changed(parts: Parts) -> Parts:
-        log: Any = type(change.__name__, (change, parts.replicated_log), {})
-        return replace(parts, replicated_log=log)
-
-    return changed
-
-
 _CHANGES: dict[str, Callable[[Parts], Parts]] = {
     "stale-read": lambda parts: replace(parts, confirms_leadership=False),
-    "ack-before-quorum": _with_log(_AckBeforeQuorum),
-    "ack-before-fsync": _with_log(_AckBeforeFsync),
+    "ack-before-quorum": layered("replicated_log", _AckBeforeQuorum),
+    "ack-before-fsync": layered("replicated_log", _AckBeforeFsync),
     "vote-twice": lambda parts: replace(parts, generation_clock=_VoteTwice),
-    "commit-old-generation": _with_log(_CommitOldGeneration),
+    "commit-old-generation": layered("replicated_log", _CommitOldGeneration),
     "no-duplicate-detection": lambda parts: replace(parts, sessions=_NoDuplicateDetection),
-    "wall-clock-lease": _with_log(_WallClockLease),
-    "no-truncate-on-conflict": _with_log(_NoTruncateOnConflict),
+    "wall-clock-lease": layered("replicated_log", _WallClockLease),
+    "no-truncate-on-conflict": layered("replicated_log", _NoTruncateOnConflict),
 }
 
 
 def mutated_parts(names: Iterable[str]) -> Parts:
     """The parts of a node with the planted bugs `names`; with none, the correct ones. Raises UsageError."""
-    parts = Parts()
-    for name in sorted(names):
-        if name not in _CHANGES:
-            raise UsageError(f"consistent-core has no planted bug {name!r}.", f"It has {', '.join(MUTANTS)}.")
-        parts = _CHANGES[name](parts)
-    return parts
+    return with_bugs("consistent-core", names, Parts(), _CHANGES)
 
 
 def forced_options(names: Iterable[str]) -> dict[str, str]:
     """The options that the planted bugs `names` need to show."""
-    return {
-        option: value for name in sorted(names) if name in MUTANTS for option, value in MUTANTS[name].options.items()
-    }
+    return planted_bugs.forced_options(names, MUTANTS)

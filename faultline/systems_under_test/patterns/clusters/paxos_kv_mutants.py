@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
 
-from faultline.harness.errors import UsageError
 from faultline.harness.system import Mutant
 from faultline.systems_under_test.patterns.clusters.paxos_kv_node import ClientChange, PaxosKvParts
 from faultline.systems_under_test.patterns.clusters.paxos_kv_options import PaxosKvSettings
+from faultline.systems_under_test.patterns.clusters.planted_bugs import layered, with_bugs
 from faultline.systems_under_test.patterns.data_replication.paxos import (
     Acceptor,
     Attempt,
@@ -238,38 +237,18 @@ def _half_quorums(_: PaxosKvSettings, members: int) -> PaxosQuorums:
     return PaxosQuorums(members // 2, members // 2)
 
 
-def _with_store(change: type[PaxosStore]) -> Callable[[PaxosKvParts], PaxosKvParts]:
-    """Puts `change` in front of the store that is there, so that several bugs can be planted together."""
-
-    def changed(parts: PaxosKvParts) -> PaxosKvParts:
-        store: Any = type(change.__name__, (change, parts.store), {})
-        return replace(parts, store=store)
-
-    return changed
-
-
-def _with_proposer(change: type[Proposer]) -> Callable[[PaxosKvParts], PaxosKvParts]:
-    """The same for the proposer."""
-
-    def changed(parts: PaxosKvParts) -> PaxosKvParts:
-        proposer: Any = type(change.__name__, (change, parts.proposer), {})
-        return replace(parts, proposer=proposer)
-
-    return changed
-
-
 _CHANGES: dict[str, Callable[[PaxosKvParts], PaxosKvParts]] = {
-    "ignore-accepted": _with_proposer(_IgnoreAccepted),
-    "adopt-oldest-accepted": _with_proposer(_AdoptOldestAccepted),
+    "ignore-accepted": layered("proposer", _IgnoreAccepted),
+    "adopt-oldest-accepted": layered("proposer", _AdoptOldestAccepted),
     "accept-below-promise": lambda parts: replace(parts, acceptor=_AcceptBelowPromise),
-    "late-answers-count": _with_proposer(_LateAnswersCount),
+    "late-answers-count": layered("proposer", _LateAnswersCount),
     "strict-accept": lambda parts: replace(parts, acceptor=_StrictAccept),
-    "promise-not-durable": _with_store(_PromiseNotDurable),
+    "promise-not-durable": layered("store", _PromiseNotDurable),
     "ids-not-unique": lambda parts: replace(parts, ids=_IdsNotUnique),
-    "naive-reset": _with_store(_NaiveReset),
+    "naive-reset": layered("store", _NaiveReset),
     "local-read": lambda parts: replace(parts, local_reads=True),
-    "success-without-accepts": _with_proposer(_SuccessWithoutAccepts),
-    "success-with-other-value": _with_proposer(_SuccessWithOtherValue),
+    "success-without-accepts": layered("proposer", _SuccessWithoutAccepts),
+    "success-with-other-value": layered("proposer", _SuccessWithOtherValue),
     "half-quorums": lambda parts: replace(parts, quorums=_half_quorums),
     "no-duplicate-detection": lambda parts: replace(parts, change=_NoDuplicateDetection),
 }
@@ -277,9 +256,4 @@ _CHANGES: dict[str, Callable[[PaxosKvParts], PaxosKvParts]] = {
 
 def paxos_kv_parts(names: Iterable[str]) -> PaxosKvParts:
     """The parts of a node with the planted bugs `names`; with none, the correct ones. Raises UsageError."""
-    parts = PaxosKvParts()
-    for name in sorted(names):
-        if name not in _CHANGES:
-            raise UsageError(f"paxos-kv has no planted bug {name!r}.", f"It has {', '.join(PAXOS_KV_MUTANTS)}.")
-        parts = _CHANGES[name](parts)
-    return parts
+    return with_bugs("paxos-kv", names, PaxosKvParts(), _CHANGES)

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from faultline.harness.errors import UsageError
 from faultline.harness.system import Mutant
+from faultline.systems_under_test.patterns.clusters import planted_bugs
+from faultline.systems_under_test.patterns.clusters.planted_bugs import with_bugs
 from faultline.systems_under_test.patterns.clusters.quorum_kv_node import Parts, ReadRepair
 from faultline.systems_under_test.patterns.clusters.sibling_store import (
     Dotted,
@@ -190,16 +191,9 @@ _CHANGES: dict[str, Callable[[Parts], Parts]] = {
 
 def mutated_parts(names: Iterable[str]) -> Parts:
     """The parts of a node with the planted bugs `names`; with none, the correct ones. Raises UsageError."""
-    parts = Parts()
-    for name in sorted(names):
-        if name not in _CHANGES:
-            raise UsageError(f"quorum-kv has no planted bug {name!r}.", f"It has {', '.join(MUTANTS)}.")
-        parts = _CHANGES[name](parts)
-    return parts
+    return with_bugs("quorum-kv", names, Parts(), _CHANGES)
 
 
 def forced_options(names: Iterable[str]) -> dict[str, str]:
     """The options that the planted bugs `names` need to show."""
-    return {
-        option: value for name in sorted(names) if name in MUTANTS for option, value in MUTANTS[name].options.items()
-    }
+    return planted_bugs.forced_options(names, MUTANTS)

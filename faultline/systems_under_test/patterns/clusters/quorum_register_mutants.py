@@ -9,8 +9,9 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from faultline.harness.errors import UsageError
 from faultline.harness.system import Mutant
+from faultline.systems_under_test.patterns.clusters import planted_bugs
+from faultline.systems_under_test.patterns.clusters.planted_bugs import LazyFlush, layered, with_bugs
 from faultline.systems_under_test.patterns.clusters.quorum_register_client import DEFINITE, TIMEOUT
 from faultline.systems_under_test.patterns.clusters.quorum_register_coordinator import (
     NO_QUORUM_TO_STORE,
@@ -34,7 +35,6 @@ from faultline.systems_under_test.patterns.data_replication.request_waiting_list
 
 __all__ = ["MUTANTS", "definite_errors", "forced_options", "mutated_parts"]
 
-_LAZY_FLUSH_US = 200_000
 _TIMEOUT_AS_FAILURE = "timeout-as-failure"
 
 _RECORDS = (
@@ -157,52 +157,28 @@ class _CountDuplicates(RequestWaitingList[int, Any]):
             waiting[0].on_response(response)
 
 
-class _AckBeforeFsync(StampedCopies):
-    _flush_is_due = False
-
-    def _flush(self) -> None:
-        if not self._flush_is_due:
-            self._flush_is_due = True
-            self._ports.timers.after(_LAZY_FLUSH_US, self._flush_late)
-
-    def _flush_late(self) -> None:
-        self._flush_is_due = False
-        self._log.flush()
+class _AckBeforeFsync(LazyFlush, StampedCopies):
+    pass
 
 
 def _from_the_beginning(_: int) -> CorrelationIds:
     return CorrelationIds(0)
 
 
-def _with_coordinator(change: type[Coordinator]) -> Callable[[Parts], Parts]:
-    """Puts `change` in front of the coordinator that is there, so that several bugs can be planted together."""
-
-    def changed(parts: Parts) -> Parts:
-        coordinator: Any = type(change.__name__, (change, parts.coordinator), {})
-        return replace(parts, coordinator=coordinator)
-
-    return changed
-
-
 _CHANGES: dict[str, Callable[[Parts], Parts]] = {
-    "ack-before-quorum": _with_coordinator(_AckBeforeQuorum),
+    "ack-before-quorum": layered("coordinator", _AckBeforeQuorum),
     "count-duplicate-answers": lambda parts: replace(parts, waiting=_CountDuplicates),
     _TIMEOUT_AS_FAILURE: lambda parts: parts,
     "restarted-correlation-ids": lambda parts: replace(parts, correlation_ids=_from_the_beginning),
-    "count-errors": _with_coordinator(_CountErrors),
+    "count-errors": layered("coordinator", _CountErrors),
     "ack-before-fsync": lambda parts: replace(parts, copies=_AckBeforeFsync),
-    "stamp-without-asking": _with_coordinator(_StampWithoutAsking),
+    "stamp-without-asking": layered("coordinator", _StampWithoutAsking),
 }
 
 
 def mutated_parts(names: Iterable[str]) -> Parts:
     """The parts of a node with the planted bugs `names`; with none, the correct ones. Raises UsageError."""
-    parts = Parts()
-    for name in sorted(names):
-        if name not in _CHANGES:
-            raise UsageError(f"quorum-register has no planted bug {name!r}.", f"It has {', '.join(MUTANTS)}.")
-        parts = _CHANGES[name](parts)
-    return parts
+    return with_bugs("quorum-register", names, Parts(), _CHANGES)
 
 
 def definite_errors(names: Iterable[str]) -> frozenset[str]:
@@ -212,6 +188,4 @@ def definite_errors(names: Iterable[str]) -> frozenset[str]:
 
 def forced_options(names: Iterable[str]) -> dict[str, str]:
     """The options that the planted bugs `names` need to show."""
-    return {
-        option: value for name in sorted(names) if name in MUTANTS for option, value in MUTANTS[name].options.items()
-    }
+    return planted_bugs.forced_options(names, MUTANTS)
