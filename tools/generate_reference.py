@@ -3,7 +3,8 @@
     python tools/generate_reference.py            write docs/reference/*.md and the pattern table of the README
     python tools/generate_reference.py --check    write nothing; end with 1 when something is out of date
 
-`faultline list WHAT --json` is the only source, so a page can say nothing that the command does not.
+`faultline list WHAT --json` is the only source of the listings, so a page can say nothing that the command does not.
+The page of requirement rows comes from the marks in the code (tools/row_evidence.py).
 """
 
 from __future__ import annotations
@@ -13,6 +14,10 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+import row_evidence
+
+from faultline.systems_under_test.patterns.requirement_rows import load_requirements
 
 __all__ = ["LISTINGS", "main", "outdated", "pages", "pattern_table", "reference_page", "with_pattern_table"]
 
@@ -113,6 +118,7 @@ def pages() -> dict[Path, str]:
     """Every file that is made, with the content it should have."""
     listings = {what: listing(what) for what in LISTINGS}
     made = {REFERENCE / f"{what}.md": reference_page(what, LISTINGS[what], listings[what]) for what in LISTINGS}
+    made[REFERENCE / "rows.md"] = row_evidence.rows_page(load_requirements(), row_evidence.evidence())
     made[README] = with_pattern_table(README.read_text(encoding="utf-8"), pattern_table(listings["patterns"]))
     return made
 

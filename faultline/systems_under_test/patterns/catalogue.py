@@ -21,6 +21,11 @@ class Pattern(msgspec.Struct, frozen=True):
     in_part: bool = False
 
     @property
+    def slug(self) -> str:
+        """The name as commands and file names have it: `low-water-mark`."""
+        return self.name.lower().replace(" ", "-")
+
+    @property
     def status(self) -> str:
         """`implemented`, `in part` or `planned`."""
         if not self.module:

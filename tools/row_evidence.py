@@ -1,0 +1,184 @@
+"""Which test, invariant or planted bug shows each requirement row, found in the code itself.
+
+    python tools/row_evidence.py          print how many rows of each pattern are shown, and those that are not
+
+Evidence is of four kinds: a test marked `@pytest.mark.rows("LWM-R1")` (or a module's `pytestmark`), a transcript whose
+first line reads `# rows: LWM-S4`, an invariant class with `id = "LWM-I1"`, and a registered planted bug with that id.
+`tools/generate_reference.py` makes docs/reference/rows.md from it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from faultline.registry import load_system, systems
+from faultline.systems_under_test.patterns.catalogue import PATTERNS
+from faultline.systems_under_test.patterns.requirement_rows import Requirements, load_requirements
+
+__all__ = ["COVERED_CHAPTERS", "Evidence", "evidence", "main", "marked_tests", "rows_page", "unshown"]
+
+ROOT = Path(__file__).resolve().parents[1]
+COVERED_CHAPTERS = frozenset({*range(3, 19), 30, 31, 32})
+"""The chapters whose patterns must have a file of rows: data replication, and communication between nodes."""
+
+_ROW = re.compile(r"[A-Z]{2,3}-[RSIM][0-9]+[a-z]?")
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """One thing that shows a row: the row's id, the kind of evidence, and where it stands."""
+
+    row: str
+    kind: str
+    where: str
+
+
+def evidence() -> dict[str, list[Evidence]]:
+    """Everything that shows a row, by the row's id."""
+    found: dict[str, list[Evidence]] = {}
+    for item in (*_tests(), *_transcripts(), *_invariants(), *_planted_bugs()):
+        found.setdefault(item.row, []).append(item)
+    return found
+
+
+def _tests() -> Iterator[Evidence]:
+    for file in sorted((ROOT / "tests").rglob("test_*.py")):
+        where = file.relative_to(ROOT).as_posix()
+        for test, rows in marked_tests(file.read_text(encoding="utf-8")):
+            for row in rows:
+                yield Evidence(row, "test", f"{where}::{test}")
+
+
+def marked_tests(source: str) -> Iterator[tuple[str, list[str]]]:
+    """Each test of a module that carries rows, its own or its module's or class's, with their ids."""
+    module = ast.parse(source)
+    yield from _marked(module.body, _pytestmark(module.body), "")
+
+
+def _marked(body: Iterable[ast.stmt], inherited: list[str], prefix: str) -> Iterator[tuple[str, list[str]]]:
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            own = inherited + _rows_of(node.decorator_list) + _pytestmark(node.body)
+            yield from _marked(node.body, own, f"{prefix}{node.name}::")
+        elif isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
+            rows = inherited + _rows_of(node.decorator_list)
+            if rows:
+                yield prefix + node.name, rows
+
+
+def _pytestmark(body: Iterable[ast.stmt]) -> list[str]:
+    return [
+        row
+        for node in body
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "pytestmark" for t in node.targets)
+        for row in _rows_of([node.value])
+    ]
+
+
+def _rows_of(expressions: Iterable[ast.expr]) -> list[str]:
+    """The ids inside every `pytest.mark.rows(…)`, also within parameters and lists of marks."""
+    return [
+        argument.value
+        for expression in expressions
+        for node in ast.walk(expression)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.rows"
+        for argument in node.args
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+    ]
+
+
+def _transcripts() -> Iterator[Evidence]:
+    for file in sorted((ROOT / "tests" / "scenarios").rglob("*.txt")):
+        first = file.read_text(encoding="utf-8").partition("\n")[0]
+        if first.startswith("# rows:"):
+            for row in _ROW.findall(first):
+                yield Evidence(row, "transcript", file.relative_to(ROOT).as_posix())
+
+
+def _invariants() -> Iterator[Evidence]:
+    for file in sorted((ROOT / "faultline").rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                for row in _class_ids(node):
+                    yield Evidence(row, "invariant", f"{file.relative_to(ROOT).as_posix()}::{node.name}")
+
+
+def _class_ids(node: ast.ClassDef) -> Iterator[str]:
+    for statement in node.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id="id")], value=ast.Constant(value=str(row))) if _ROW.fullmatch(row):
+                yield row
+
+
+def _planted_bugs() -> Iterator[Evidence]:
+    for system in sorted(systems()):
+        for mutant in load_system(system).mutants.values():
+            for row in _ROW.findall(mutant.id):
+                yield Evidence(row, "planted bug", f"{system}+{mutant.name}, campaign {mutant.campaign}")
+
+
+def unshown(requirements: Requirements, shown: Mapping[str, Sequence[Evidence]]) -> list[str]:
+    """The rows that nothing shows and that are not left out for a reason."""
+    return [row for row in requirements.rows if row not in shown and row not in requirements.left_out]
+
+
+def rows_page(found: Mapping[str, Requirements], shown: Mapping[str, Sequence[Evidence]]) -> str:
+    """docs/reference/rows.md."""
+    head = (
+        "# Requirement rows\n\nWhat the source texts ask of each pattern, row by row, and what shows it: a test, an "
+        "invariant checked during every run, or a\nplanted bug that a campaign catches. R rows are requirements, "
+        "S scenarios, I invariants, M planted bugs.\nMade by `make docs` from the marks in the code; do not edit.\n"
+    )
+    names = {pattern.slug: pattern.name for pattern in PATTERNS}
+    summary = ["| pattern | rows | shown | left out |", "|---|--:|--:|--:|"]
+    summary += [_summary_row(names[slug], pattern, shown) for slug, pattern in found.items()]
+    sections = [_section(names[slug], pattern, shown) for slug, pattern in found.items()]
+    return "\n".join([head, *summary, "", *sections])
+
+
+def _summary_row(name: str, pattern: Requirements, shown: Mapping[str, Sequence[Evidence]]) -> str:
+    visible = sum(row in shown for row in pattern.rows)
+    return f"| {name} | {len(pattern.rows)} | {visible} | {len(pattern.left_out)} |"
+
+
+def _section(name: str, pattern: Requirements, shown: Mapping[str, Sequence[Evidence]]) -> str:
+    lines = [f"## {name}", "", "| row | what it says | shown by |", "|---|---|---|"]
+    for row, sentence in pattern.rows.items():
+        lines.append(f"| {row} | {_escaped(sentence)} | {_shown_by(row, pattern, shown)} |")
+    return "\n".join([*lines, ""])
+
+
+def _shown_by(row: str, pattern: Requirements, shown: Mapping[str, Sequence[Evidence]]) -> str:
+    if row in shown:
+        items = list(dict.fromkeys(f"{item.kind} `{item.where}`" for item in shown[row]))
+        more = f" and {len(items) - 3} more" if len(items) > 3 else ""
+        return "<br>".join(items[:3]) + more
+    return f"left out: {_escaped(pattern.left_out[row])}" if row in pattern.left_out else "**nothing**"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def main() -> int:
+    """Print the summary; 1 when a row is shown by nothing."""
+    found, shown = load_requirements(), evidence()
+    missing = 0
+    for slug, pattern in found.items():
+        rows = unshown(pattern, shown)
+        missing += len(rows)
+        print(
+            f"{slug:<24} {len(pattern.rows):>4} rows, {len(pattern.left_out):>2} left out, open: {' '.join(rows) or '–'}"
+        )
+    without = [p.slug for p in PATTERNS if p.chapter in COVERED_CHAPTERS and p.slug not in found]
+    print(f"no file of rows yet: {' '.join(without) or '–'}")
+    return 1 if missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
