@@ -172,9 +172,8 @@ def main() -> int:
     for slug, pattern in found.items():
         rows = unshown(pattern, shown)
         missing += len(rows)
-        print(
-            f"{slug:<24} {len(pattern.rows):>4} rows, {len(pattern.left_out):>2} left out, open: {' '.join(rows) or '–'}"
-        )
+        counts = f"{len(pattern.rows):>4} rows, {len(pattern.left_out):>2} left out"
+        print(f"{slug:<24} {counts}, open: {' '.join(rows) or '–'}")
     without = [p.slug for p in PATTERNS if p.chapter in COVERED_CHAPTERS and p.slug not in found]
     print(f"no file of rows yet: {' '.join(without) or '–'}")
     return 1 if missing else 0
