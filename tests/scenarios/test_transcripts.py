@@ -1,0 +1,100 @@
+"""Every transcript gives the output it says; `pytest tests/scenarios --rewrite-transcripts` writes down what it gives.
+
+A rewritten transcript is read like any other change before it is committed: the difference is what the change does.
+"""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+import pytest
+from transcript_commands import COMMANDS, HELP, Script
+from transcript_format import CommandError, Step, Transcript, TranscriptError, parse_transcript, read_transcript
+
+FOLDER = Path(__file__).parent / "transcripts"
+TRANSCRIPTS = [read_transcript(path) for path in sorted(FOLDER.glob("*.txt"))]
+NOWHERE = Path("story.txt")
+
+
+@pytest.mark.parametrize(
+    "transcript",
+    [
+        pytest.param(transcript, id=transcript.path.stem, marks=pytest.mark.rows(*transcript.rows))
+        for transcript in TRANSCRIPTS
+    ],
+)
+def test_a_transcript_gives_the_output_it_says(transcript: Transcript, request: pytest.FixtureRequest) -> None:
+    script = Script()
+    played = transcript.run(script.execute)
+    if request.config.getoption("--rewrite-transcripts"):
+        transcript.path.write_text(played.text(), encoding="utf-8")
+        return
+    differences = difflib.unified_diff(
+        transcript.text().splitlines(), played.text().splitlines(), "expected", "given", lineterm=""
+    )
+    assert list(differences) == [], f"{transcript.path.name}: see above; --rewrite-transcripts accepts what was given"
+    assert script.cluster.mutants or script.cluster.broken() == []
+
+
+@pytest.mark.parametrize("transcript", TRANSCRIPTS, ids=[transcript.path.stem for transcript in TRANSCRIPTS])
+def test_a_transcript_names_its_rows_and_tells_what_it_is_about(transcript: Transcript) -> None:
+    assert transcript.rows
+    first = transcript.parts[0]
+    assert isinstance(first, str) and len(first.splitlines()) > 1
+    assert all(step.separated for step in transcript.steps)
+
+
+def played(text: str) -> list[Step]:
+    return parse_transcript(NOWHERE, text).run(Script().execute).steps
+
+
+def test_a_transcript_that_expects_something_else_is_seen_to_differ() -> None:
+    text = "cluster 3\nelect athens\n----\nbyzantium leads generation 1\n"
+    assert played(text)[0].output == ("athens leads generation 1",)
+
+
+def test_playing_a_transcript_keeps_comments_and_commands_and_adds_the_output() -> None:
+    text = "# rows: LOG-S3\n# A story.\n\ncluster 3\n\n# Then.\n\nelect athens\n"
+    transcript = parse_transcript(NOWHERE, text)
+    assert transcript.rows == ("LOG-S3",)
+    expected = (
+        "# rows: LOG-S3\n# A story.\n\ncluster 3\n----\nok\n\n# Then.\n\nelect athens\n----\nathens leads generation 1\n"
+    )
+    assert transcript.run(Script().execute).text() == expected
+    assert parse_transcript(NOWHERE, expected).text() == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("delvier", r"no command 'delvier'. Did you mean deliver\?"),
+        ("elect paris", "no node 'paris'; there are athens, byzantium, cyrene"),
+        ("deliver athens->cyrene votes", "'votes' is neither a link"),
+        ("pass 3 hours", "write `pass DURATION`"),
+        ("pass 3h", "no duration; write 200ms"),
+        ("show everything", r"write `show log\|state"),
+        ("step athens->cyrene", "no such message is on its way"),
+        ("release x", "nothing is held back as 'x'"),
+        ("replicate byzantium->athens after=3", "is not INDEX/GENERATION"),
+    ],
+)
+def test_a_command_that_cannot_be_carried_out_says_why_and_where(line: str, says: str) -> None:
+    with pytest.raises(TranscriptError, match=says) as raised:
+        played(f"cluster 3\n{line}\n")
+    assert str(raised.value).startswith(f"story.txt:2: `{line}`: ")
+
+
+def test_a_transcript_without_a_cluster_says_how_to_begin() -> None:
+    with pytest.raises(CommandError, match="the first command is `cluster 3`"):
+        Script().execute("heal")
+
+
+def test_a_comment_among_commands_is_refused() -> None:
+    with pytest.raises(TranscriptError, match="story.txt:2: a comment stands in a paragraph of its own"):
+        parse_transcript(NOWHERE, "cluster 3\n# and then\nelect athens\n")
+
+
+def test_every_command_is_explained_beside_the_rules_of_tests() -> None:
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    assert [verb for verb in COMMANDS if f"`{HELP[verb]}`" not in readme] == []

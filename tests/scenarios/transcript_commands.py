@@ -1,0 +1,425 @@
+"""The commands of transcripts, over the hand-cranked cluster. `HELP` lists them; tests/README.md explains them."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shlex
+from collections.abc import Callable
+from typing import Any
+
+from cluster_driver import Client, Cluster, Matcher
+from transcript_format import CommandError
+from transcript_words import entry_words, event_words, kinds_of, message_words
+
+from faultline.harness.world.ports import NodeId
+from faultline.registry import load_system
+from faultline.systems_under_test.patterns.clusters.consistent_core_messages import CompareAndSet, GetValue, SetValue
+from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicationRequest
+from faultline.systems_under_test.patterns.data_replication.write_ahead_log import NO_OP, LogEntry
+
+Item = tuple[str, str, Any]
+
+_UNITS_US = {"us": 1, "ms": 1_000, "s": 1_000_000}
+_LINK = re.compile(r"^(?P<source>\w*)(?P<arrow>->|--)(?P<target>\w*)$")
+
+
+class Script:
+    """One transcript being played: its cluster, its clients, the messages it holds back."""
+
+    def __init__(self) -> None:
+        self._cluster: Cluster | None = None
+        self.clients: dict[str, Client] = {}
+        self.held: dict[str, list[Item]] = {}
+        self.lines: list[str] = []
+        self.in_brief = False
+        self._events_told = 0
+
+    @property
+    def cluster(self) -> Cluster:
+        if self._cluster is None:
+            raise CommandError("there is no cluster yet; the first command is `cluster 3`")
+        return self._cluster
+
+    def execute(self, line: str) -> list[str]:
+        """Carry out one command line; what it prints."""
+        verb, *words = shlex.split(line)
+        if verb not in COMMANDS:
+            near = difflib.get_close_matches(verb, COMMANDS, 1)
+            hint = f"Did you mean {near[0]}? " if near else ""
+            raise CommandError(f"there is no command {verb!r}. {hint}There are {', '.join(sorted(COMMANDS))}.")
+        self.lines = []
+        self.in_brief = verb not in ("deliver", "release")
+        COMMANDS[verb](self, words)
+        self.tell_events()
+        return self.lines
+
+    def tell_events(self) -> None:
+        """Print what the nodes reported since the last time."""
+        if self._cluster is None:
+            return
+        for node, event in self._cluster.events[self._events_told :]:
+            words = event_words(node, event, in_brief=self.in_brief)
+            if words is not None:
+                self.lines.append(words if self.in_brief else f"  {words}")
+        self._events_told = len(self._cluster.events)
+
+    def begin(self, cluster: Cluster) -> None:
+        """Play on `cluster` from now on."""
+        self._cluster = cluster
+        self._events_told = len(cluster.events)
+
+    def hand(self, item: Item) -> None:
+        """Deliver one message; print it (in brief: only when it is for a client), then what it led to."""
+        if not self.in_brief or item[1] not in self.cluster.members:
+            self.lines.append(message_words(*item))
+        self.cluster.hand(*item)
+        self.tell_events()
+
+    def deliver(self, match: Matcher, *, once: bool = False) -> None:
+        """Deliver the matching messages and those they cause, or only the first of them."""
+        queue = self.cluster
+        for _ in range(10_000):
+            item = next((item for item in queue.queue if match(*item)), None)
+            if item is None:
+                return
+            queue.queue.remove(item)
+            self.hand(item)
+            if once:
+                return
+        raise CommandError("messages without end")
+
+    def node(self, name: str) -> str:
+        """`name`, when it is a member. Raises CommandError."""
+        if name not in self.cluster.members:
+            raise CommandError(f"there is no node {name!r}; there are {', '.join(self.cluster.members)}")
+        return name
+
+    def running(self, name: str) -> str:
+        """`name`, when it is a member that runs. Raises CommandError."""
+        if self.node(name) not in self.cluster.nodes:
+            raise CommandError(f"{name} is down; `restart {name}` starts it")
+        return name
+
+    def client(self, name: str) -> Client:
+        return self.clients.setdefault(name, Client(self.cluster, name))
+
+
+Command = Callable[[Script, list[str]], None]
+COMMANDS: dict[str, Command] = {}
+HELP: dict[str, str] = {}
+
+
+def command(usage: str) -> Callable[[Command], Command]:
+    """Makes a function a command; `usage` is its name and its arguments."""
+
+    def named(function: Command) -> Command:
+        verb = usage.split()[0]
+        COMMANDS[verb] = function
+        HELP[verb] = usage
+        return function
+
+    return named
+
+
+def exactly(count: int, words: list[str], verb: str) -> list[str]:
+    if len(words) != count:
+        raise CommandError(f"write `{HELP[verb]}`")
+    return words
+
+
+def options_in(words: list[str]) -> dict[str, str]:
+    pairs = [word.partition("=") for word in words]
+    for name, equals, _ in pairs:
+        if not equals:
+            raise CommandError(f"{name!r} is not NAME=VALUE")
+    return {name: value for name, _, value in pairs}
+
+
+def duration_us(text: str) -> int:
+    found = re.fullmatch(r"([+-]?\d+)(us|ms|s)", text)
+    if found is None:
+        raise CommandError(f"{text!r} is no duration; write 200ms, 3s or 50us")
+    return int(found[1]) * _UNITS_US[found[2]]
+
+
+def matcher(script: Script, words: list[str]) -> Matcher:
+    """`athens->byzantium`, `athens->`, `->byzantium`, `athens--byzantium` (both ways); kinds; `except` kinds."""
+    links: list[tuple[str, str]] = []
+    wanted: set[str] = set()
+    unwanted: set[str] = set()
+    kinds = wanted
+    for word in words:
+        found = _LINK.match(word)
+        if found:
+            links.append((found["source"], found["target"]))
+            links += [(found["target"], found["source"])] * (found["arrow"] == "--")
+        elif word == "except":
+            kinds = unwanted
+        else:
+            kinds.add(_kind(script, word))
+
+    def match(source: str, target: str, message: Any) -> bool:
+        on_link = any(one in ("", source) and other in ("", target) for one, other in links) or not links
+        names = kinds_of(message)
+        return on_link and not names & unwanted and (not wanted or bool(names & wanted))
+
+    return match
+
+
+def _kind(script: Script, word: str) -> str:
+    known = {str(message.__struct_config__.tag) for message in script.cluster.system.messages}
+    known |= {"entries", "heartbeat"}
+    if word not in known:
+        raise CommandError(f"{word!r} is neither a link (athens->byzantium) nor a message: {', '.join(sorted(known))}")
+    return word
+
+
+# -- the cluster and its faults ---------------------------------------------------------------------------------------
+
+
+@command("cluster SIZE [OPTION=VALUE …] [bug=NAME] [system=NAME]")
+def begin_cluster(script: Script, words: list[str]) -> None:
+    size = words[0] if words else ""
+    if not size.isdigit():
+        raise CommandError(f"write `{HELP['cluster']}`")
+    options = options_in(words[1:])
+    bugs = tuple(filter(None, options.pop("bug", "").split(",")))
+    system = type(load_system(options.pop("system", "consistent-core")))
+    script.begin(type("ScriptedCluster", (Cluster,), {"system_type": system})(int(size), bugs, **options))
+
+
+@command("cut NODE [FROM …]")
+def cut(script: Script, words: list[str]) -> None:
+    script.cluster.cut(*map(script.node, words))
+
+
+@command("split NODE …")
+def split(script: Script, words: list[str]) -> None:
+    script.cluster.split(*map(script.node, words))
+
+
+@command("heal")
+def heal(script: Script, words: list[str]) -> None:
+    script.cluster.heal()
+
+
+@command("crash NODE …")
+def crash(script: Script, words: list[str]) -> None:
+    for name in words:
+        script.cluster.kill(script.running(name))
+
+
+@command("restart NODE …")
+def restart(script: Script, words: list[str]) -> None:
+    for name in words:
+        script.cluster.restart(script.node(name))
+
+
+# -- messages ---------------------------------------------------------------------------------------------------------
+
+
+@command("deliver [LINK] [KIND …] [except KIND …]")
+def deliver(script: Script, words: list[str]) -> None:
+    script.deliver(matcher(script, words))
+
+
+@command("settle [LINK] [KIND …] [except KIND …]")
+def settle(script: Script, words: list[str]) -> None:
+    script.deliver(matcher(script, words))
+
+
+@command("step [LINK] [KIND …] [except KIND …]")
+def step(script: Script, words: list[str]) -> None:
+    script.in_brief = False
+    match = matcher(script, words)
+    if not any(match(*item) for item in script.cluster.queue):
+        raise CommandError("no such message is on its way; `show messages` lists them")
+    script.deliver(match, once=True)
+
+
+@command("drop [LINK] [KIND …] [except KIND …]")
+def drop(script: Script, words: list[str]) -> None:
+    lost = script.cluster.take(matcher(script, words))
+    script.lines += [f"lost: {message_words(*item)}" for item in lost]
+
+
+@command("repeat [LINK] [KIND …] [except KIND …]")
+def repeat(script: Script, words: list[str]) -> None:
+    match = matcher(script, words)
+    script.cluster.queue += [item for item in script.cluster.queue if match(*item)]
+
+
+@command("hold NAME [LINK] [KIND …] [except KIND …]")
+def hold(script: Script, words: list[str]) -> None:
+    if not words:
+        raise CommandError(f"write `{HELP['hold']}`")
+    held = script.cluster.take(matcher(script, words[1:]))
+    script.held[words[0]] = held
+    script.lines += [f"held back: {message_words(*item)}" for item in held]
+
+
+@command("release NAME")
+def release(script: Script, words: list[str]) -> None:
+    (name,) = exactly(1, words, "release")
+    if name not in script.held:
+        raise CommandError(f"nothing is held back as {name!r}")
+    for item in script.held.pop(name):
+        script.hand(item)
+
+
+@command("replicate LEADER->FOLLOWER generation=G after=INDEX/GENERATION [mark=M] [INDEX/GENERATION …]")
+def replicate(script: Script, words: list[str]) -> None:
+    """Play a leader: hand the follower a request and print its answer."""
+    link = _LINK.match(words[0]) if words else None
+    if link is None:
+        raise CommandError(f"write `{HELP['replicate']}`")
+    options = options_in([word for word in words[1:] if "=" in word])
+    entries = [LogEntry(*_position(word), NO_OP, b"") for word in words[1:] if "=" not in word]
+    leader, follower = script.node(link["source"]), script.running(link["target"])
+    prev_index, prev_generation = _position(options.get("after", "0/0"))
+    generation, mark = int(options.get("generation", "1")), int(options.get("mark", "0"))
+    request = ReplicationRequest(leader, generation, 1, 0, prev_index, prev_generation, mark, entries)
+    script.in_brief = False
+    script.hand((leader, follower, request))
+    answers = script.cluster.take(lambda source, target, _: (source, target) == (follower, leader))
+    script.lines += [message_words(*item) for item in answers]
+
+
+def _position(text: str) -> tuple[int, int]:
+    index, slash, generation = text.partition("/")
+    if not (slash and index.isdigit() and generation.isdigit()):
+        raise CommandError(f"{text!r} is not INDEX/GENERATION, like 3/1")
+    return int(index), int(generation)
+
+
+# -- time and elections -----------------------------------------------------------------------------------------------
+
+
+@command("silence [NODE …]")
+def silence(script: Script, words: list[str]) -> None:
+    script.cluster.go_silent(*map(script.node, words))
+
+
+@command("time-out NODE")
+def time_out(script: Script, words: list[str]) -> None:
+    (name,) = exactly(1, words, "time-out")
+    script.cluster.time_out(script.running(name))
+
+
+@command("elect NODE")
+def elect(script: Script, words: list[str]) -> None:
+    (name,) = exactly(1, words, "elect")
+    script.cluster.elect(script.running(name))
+
+
+@command("heartbeat NODE")
+def heartbeat(script: Script, words: list[str]) -> None:
+    (name,) = exactly(1, words, "heartbeat")
+    script.cluster.heartbeat(script.running(name))
+
+
+@command("pass DURATION")
+def pass_time(script: Script, words: list[str]) -> None:
+    (text,) = exactly(1, words, "pass")
+    told = {name: len(messages) for name, messages in script.cluster.inbox.items()}
+    script.cluster.pass_time(duration_us(text))
+    for name, messages in script.cluster.inbox.items():
+        script.lines += [message_words(source, name, each) for source, each in messages[told.get(name, 0) :]]
+
+
+@command("clock NODE DURATION")
+def clock(script: Script, words: list[str]) -> None:
+    name, text = exactly(2, words, "clock")
+    script.cluster.ports[script.node(name)].now_us += duration_us(text)
+
+
+@command("wall-clock NODE DURATION")
+def wall_clock(script: Script, words: list[str]) -> None:
+    name, text = exactly(2, words, "wall-clock")
+    script.cluster.ports[script.node(name)].wall_offset_us += duration_us(text)
+
+
+# -- clients ----------------------------------------------------------------------------------------------------------
+
+
+@command("register CLIENT NODE")
+def register(script: Script, words: list[str]) -> None:
+    name, node = exactly(2, words, "register")
+    client = script.client(name).register(script.running(node))
+    script.lines.append(f"{name} is client {client.client_id}")
+
+
+@command("set CLIENT NODE KEY VALUE")
+def set_value(script: Script, words: list[str]) -> None:
+    name, node, key, value = exactly(4, words, "set")
+    _asked(script, name, script.client(name).ask(script.running(node), SetValue(key, value)))
+
+
+@command("get CLIENT NODE KEY")
+def get_value(script: Script, words: list[str]) -> None:
+    name, node, key = exactly(3, words, "get")
+    _asked(script, name, script.client(name).ask(script.running(node), GetValue(key)))
+
+
+@command("cas CLIENT NODE KEY EXPECTED VALUE")
+def compare_and_set(script: Script, words: list[str]) -> None:
+    name, node, key, expected, value = exactly(5, words, "cas")
+    _asked(script, name, script.client(name).ask(script.running(node), CompareAndSet(key, expected, value)))
+
+
+@command("ask-again CLIENT NODE NUMBER set KEY VALUE")
+def ask_again(script: Script, words: list[str]) -> None:
+    name, node, number, _, key, value = exactly(6, words, "ask-again")
+    script.client(name).ask_again(script.running(node), int(number), SetValue(key, value))
+
+
+def _asked(script: Script, client: str, number: int) -> None:
+    """What the node said at once, if anything: answers wait in the queue like all messages, and are taken from it."""
+    script.deliver(lambda _, target, __: target == client)
+
+
+# -- what can be seen -------------------------------------------------------------------------------------------------
+
+
+@command("show log|state|values|messages|marks|breaches [NODE …]")
+def show(script: Script, words: list[str]) -> None:
+    views = {"log": _log, "state": _state, "values": _values}
+    what, *names = words or [""]
+    if what in views:
+        script.lines += [views[what](script, script.node(name)) for name in names or script.cluster.members]
+    elif what == "messages":
+        script.lines += [message_words(*item) for item in script.cluster.queue] or ["none"]
+    elif what == "marks":
+        script.lines.append(", ".join(dict.fromkeys(script.cluster.marks)) or "none")
+    elif what == "breaches":
+        script.lines += [f"{breach.invariant}: {breach.sentence}" for breach in script.cluster.breaches] or ["none"]
+    else:
+        raise CommandError(f"write `{HELP['show']}`")
+
+
+def _log(script: Script, name: str) -> str:
+    if name not in script.cluster.nodes:
+        return f"{name}: down"
+    wal = script.cluster.nodes[name]._log
+    entries = [wal.entry(index) for index in range(1, wal.last_index + 1)]
+    return f"{name}: {', '.join(map(entry_words, entries)) or 'empty'}"
+
+
+def _state(script: Script, name: str) -> str:
+    if name not in script.cluster.nodes:
+        return f"{name}: down"
+    status = script.cluster.nodes[NodeId(name)].status()
+    known = {None: "", NodeId(name): ""}.get(status.leader, f" of {status.leader}")
+    detail = status.detail
+    return (
+        f"{name}: {status.role}{known} in generation {status.generation}, log ends at {detail['last_index']},"
+        f" mark {detail['high_water_mark']}, applied {detail['applied']}"
+    )
+
+
+def _values(script: Script, name: str) -> str:
+    if name not in script.cluster.nodes:
+        return f"{name}: down"
+    values = script.cluster.values(name)
+    return f"{name}: {', '.join(f'{key}={value}' for key, value in sorted(values.items())) or 'nothing'}"

@@ -1,0 +1,135 @@
+"""How a transcript puts messages, events and logs into words. `3/1` is the entry at index 3, made in generation 1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from faultline.systems_under_test.patterns.clusters import consistent_core_messages as client_side
+from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import EntryApplied
+from faultline.systems_under_test.patterns.data_replication import leader_and_followers as election
+from faultline.systems_under_test.patterns.data_replication import replicated_log as replication
+from faultline.systems_under_test.patterns.data_replication.leader_reads import LeaseReadServed
+from faultline.systems_under_test.patterns.data_replication.write_ahead_log import NO_OP, LogEntry
+
+_COMMANDS: msgspec.msgpack.Decoder[client_side.LoggedCommand] = msgspec.msgpack.Decoder(client_side.LoggedCommand)
+
+
+def kinds_of(message: Any) -> set[str]:
+    """The names under which a filter finds `message`: its tag, and `entries` or `heartbeat`."""
+    names = {str(type(message).__struct_config__.tag)}
+    if isinstance(message, replication.ReplicationRequest):
+        names.add("entries" if message.entries else "heartbeat")
+    return names
+
+
+def entry_words(entry: LogEntry) -> str:
+    """An entry: index, generation and what it says."""
+    return f"{entry.index}/{entry.generation} {_command_words(entry)}"
+
+
+def _command_words(entry: LogEntry) -> str:
+    if entry.kind == NO_OP or not entry.data:
+        return "no-op"
+    logged = _COMMANDS.decode(entry.data)
+    if isinstance(logged, client_side.ClientCommand):
+        return command_words(logged.command)
+    return tag_words(logged)
+
+
+def command_words(command: Any) -> str:
+    """A client's command."""
+    if isinstance(command, client_side.SetValue):
+        return f"set {command.key}={command.value}"
+    if isinstance(command, client_side.GetValue):
+        return f"get {command.key}"
+    if isinstance(command, client_side.CompareAndSet):
+        return f"cas {command.key}={command.expected}→{command.value}"
+    return tag_words(command)
+
+
+def tag_words(message: Any) -> str:
+    """A message by its tag, with its fields: what is said of a kind that has no words of its own."""
+    fields = " ".join(f"{name}={value}" for name, value in msgspec.structs.asdict(message).items())
+    return f"{type(message).__struct_config__.tag} {fields}".rstrip()
+
+
+def _request_words(request: replication.ReplicationRequest) -> str:
+    after = f"after {request.prev_log_index}/{request.prev_log_generation}"
+    if not request.entries:
+        return f"heartbeat of generation {request.generation} {after}, mark {request.high_water_mark}"
+    new = ", ".join(map(entry_words, request.entries))
+    return f"entries of generation {request.generation} {after}, mark {request.high_water_mark}: {new}"
+
+
+def _answer_words(answer: replication.ReplicationResponse) -> str:
+    if answer.succeeded:
+        return f"has everything up to {answer.replicated_log_index}"
+    return f"refuses in generation {answer.generation}, try after {answer.replicated_log_index}"
+
+
+def _vote_request_words(request: election.VoteRequest | election.PreVoteRequest) -> str:
+    ask = "vote for me" if isinstance(request, election.VoteRequest) else "would you vote for me"
+    last = f"{request.last_log_entry_index}/{request.last_log_entry_generation}"
+    return f"{ask} in generation {request.generation}, my log ends at {last}"
+
+
+def _vote_words(vote: election.VoteResponse | election.PreVoteResponse) -> str:
+    words = "granted" if vote.granted else "refused"
+    return f"{'' if isinstance(vote, election.VoteResponse) else 'pre-'}vote {words} in generation {vote.generation}"
+
+
+def _response_words(response: client_side.ClientResponse) -> str:
+    result = response.error or ("ok" if response.value is None else response.value)
+    return f"#{response.request_number} {result}"
+
+
+def _redirect_words(redirect: client_side.RedirectToLeader) -> str:
+    return f"#{redirect.correlation_id} ask {redirect.leader_id or 'another server'}"
+
+
+_MESSAGES: dict[type, Callable[[Any], str]] = {
+    replication.ReplicationRequest: _request_words,
+    replication.ReplicationResponse: _answer_words,
+    election.VoteRequest: _vote_request_words,
+    election.PreVoteRequest: _vote_request_words,
+    election.VoteResponse: _vote_words,
+    election.PreVoteResponse: _vote_words,
+    client_side.ClientResponse: _response_words,
+    client_side.RedirectToLeader: _redirect_words,
+}
+
+
+def message_words(source: str, target: str, message: Any) -> str:
+    """A message on its way."""
+    return f"{source} → {target}: {_MESSAGES.get(type(message), tag_words)(message)}"
+
+
+def _mark_words(node: str, event: replication.HighWaterMarkAdvanced) -> str:
+    return f"{node} moves its mark to {event.value}"
+
+
+def _cut_words(node: str, event: replication.EntriesTruncated) -> str:
+    return f"{node} cuts off {event.from_index} to {event.last_index}"
+
+
+_CHANGES: dict[type, Callable[[str, Any], str]] = {
+    election.BecameLeader: lambda node, event: f"{node} leads generation {event.generation}",
+    election.SteppedDown: lambda node, event: f"{node} leads no longer",
+    replication.EntriesTruncated: _cut_words,
+    LeaseReadServed: lambda node, event: f"{node} answers under its lease of generation {event.generation}",
+}
+
+_STEPS: dict[type, Callable[[str, Any], str]] = {
+    election.GenerationAdopted: lambda node, event: f"{node} moves to generation {event.generation}",
+    replication.HighWaterMarkAdvanced: _mark_words,
+    EntryApplied: lambda node, event: f"{node} applies {event.index}/{event.generation}",
+}
+
+
+def event_words(node: str, event: Any, *, in_brief: bool) -> str | None:
+    """What `node` reported; in brief, only changes of leadership, cuts and lease reads. None: not worth a line."""
+    words = _CHANGES.get(type(event)) or (None if in_brief else _STEPS.get(type(event)))
+    return None if words is None else words(node, event)
