@@ -26,6 +26,13 @@ settings.register_profile("local", COMMON, database=DirectoryBasedExampleDatabas
 settings.register_profile("thorough", settings.get_profile("local"), max_examples=5_000)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--rewrite-transcripts`: see tests/scenarios/test_transcripts.py."""
+    parser.addoption(
+        "--rewrite-transcripts", action="store_true", help="write down what the transcripts give, to be read as text"
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Choose the profile: `--hypothesis-profile` when given, else by whether this is CI."""
     if not config.getoption("--hypothesis-profile", default=None):
