@@ -24,6 +24,7 @@ _VERBS = {
     "replay": "Do a stored run again and compare.",
     "shrink": "The fewest operations and faults that still show a stored violation.",
     "list": "List systems, workloads, faults, checkers, mutants or patterns.",
+    "show": "One pattern: its promise, a diagram of it at work, a planted bug's counterexample.",
     "doctor": "Say what this machine can do, and what is missing.",
     "demo": "Find planted bugs, and show the correct system clean, in one command.",
 }

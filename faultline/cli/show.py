@@ -1,0 +1,173 @@
+"""`faultline show`: one pattern – what it promises, how it goes, and what its planted bug breaks.
+
+The counterexample is not a picture from a book: the planted bug's campaign is run seed by seed until the bug shows,
+the run is shrunk, and the same few operations and faults are carried out twice, on the correct system and with the bug.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import msgspec
+
+from faultline.cli.options import store_option
+from faultline.harness.errors import UsageError
+from faultline.harness.judge import judge
+from faultline.harness.judgement import Judgement
+from faultline.harness.plan import Plan
+from faultline.harness.planning import RunRequest, make_plan
+from faultline.harness.run import run_simulated
+from faultline.harness.run_record import RunRecord
+from faultline.harness.system import Mutant
+from faultline.harness.verdict import Verdict
+from faultline.systems_under_test.patterns.lesson import Lesson, lesson_of, pattern_called
+
+__all__ = ["command"]
+
+_SEEDS_MAX = 200
+_WIDTH = 100
+_OPERATIONS_MAX = 8
+
+
+class _Planted(msgspec.Struct, frozen=True):
+    """A planted bug and the system that carries it."""
+
+    system: str
+    mutant: Mutant
+
+
+@click.command("show")
+@click.argument("pattern")
+@click.option("--mutant", "chosen", help="Which of the pattern's planted bugs to show [default: the first that shows].")
+@store_option
+def command(pattern: str, chosen: str | None, store: Path) -> int:
+    """Show PATTERN (`low-water-mark`): its promise, a diagram of it at work, and a counterexample of a planted bug."""
+    lesson = lesson_of(pattern_called(pattern))
+    planted = _planted_bugs(lesson.pattern.slug, chosen)
+    click.echo("\n".join(_lesson_lines(lesson)))
+    click.echo("\n".join(_bug_lines(planted)))
+    for bug in planted:
+        request = _first_violation(bug)
+        if request is not None:
+            click.echo("\n".join(_counterexample_lines(bug, request, store)))
+            return 0
+    if planted:
+        click.echo(f"None of them showed within {_SEEDS_MAX} seeds of its campaign.")
+    return 0
+
+
+def _planted_bugs(slug: str, chosen: str | None) -> list[_Planted]:
+    """The planted bugs of the pattern over all systems; only the one named `chosen` when that is given."""
+    from faultline.registry import load_system, systems
+
+    found = [
+        _Planted(name, mutant)
+        for name in sorted(systems())
+        for mutant in load_system(name).mutants.values()
+        if mutant.pattern == slug
+    ]
+    if chosen is None:
+        return found
+    if not any(bug.mutant.name == chosen for bug in found):
+        names = ", ".join(bug.mutant.name for bug in found) or "none"
+        raise UsageError(f"{slug} has no planted bug called {chosen!r}.", f"Its planted bugs: {names}.")
+    return [bug for bug in found if bug.mutant.name == chosen]
+
+
+# -- what the pattern says -----------------------------------------------------------------------------------------
+
+
+def _lesson_lines(lesson: Lesson) -> list[str]:
+    pattern = lesson.pattern
+    lines = [
+        f"{pattern.name} – {pattern.part}, chapter {pattern.chapter}",
+        "",
+        *textwrap.wrap(lesson.promise, _WIDTH),
+        "",
+    ]
+    for heading, text in lesson.parts.items():
+        lines += textwrap.wrap(f"{heading}. {text}", _WIDTH, subsequent_indent="  ")
+    module = f"faultline/systems_under_test/patterns/{pattern.module.replace('.', '/')}.py"
+    return [*lines, "", f"To read on: {module}"]
+
+
+def _bug_lines(planted: list[_Planted]) -> list[str]:
+    if not planted:
+        return ["", "No system carries a planted bug of this pattern; those of the module alone are in tests/mutants."]
+    return ["", "Planted bugs:", *(f"  {bug.system}+{bug.mutant.name}: {bug.mutant.summary}" for bug in planted)]
+
+
+# -- what the bug breaks -------------------------------------------------------------------------------------------
+
+
+def _requests(bug: _Planted) -> Iterator[RunRequest]:
+    """The runs of the bug's campaign, seed by seed over all its cells, with the bug switched on."""
+    from faultline.campaign.planfile import load_plan
+
+    campaign = load_plan(bug.mutant.campaign)
+    cells = [cell for cell in campaign.cells() if cell.system == bug.system and not cell.mutants]
+    for seed in range(_SEEDS_MAX):
+        for cell in cells:
+            yield msgspec.structs.replace(campaign.request(cell, seed), mutants=(bug.mutant.name,))
+
+
+def _first_violation(bug: _Planted) -> RunRequest | None:
+    return next((request for request in _requests(bug) if _violates(request)), None)
+
+
+def _violates(request: RunRequest) -> bool:
+    from faultline.registry import resolve
+
+    parts = resolve(request)
+    judgement = judge(run_simulated(make_plan(request, parts), parts), parts, run_id="")
+    return judgement.verdict is Verdict.VIOLATION
+
+
+def _counterexample_lines(bug: _Planted, request: RunRequest, store: Path) -> list[str]:
+    """The same minimal plan twice: without the bug, and with it; and how to see more."""
+    from faultline.cli.single_run import carry_out, replay_line
+    from faultline.harness.store import read_run
+
+    folder = carry_out(request, store, shrinks=True).folder / "minimal"
+    plan = read_run(folder).file.plan
+    right, wrong = _diagram_of(msgspec.structs.replace(plan, mutants=())), _diagram_of(plan)
+    return [
+        "",
+        f"How it goes when it is done right (seed {request.seed}, shrunk):",
+        *right,
+        "",
+        f"The same with `{bug.mutant.name}`: {bug.mutant.summary}.",
+        *wrong,
+        "",
+        f"Replay: {replay_line(folder)}",
+        f"Report: {folder / 'report.html'}",
+    ]
+
+
+def _diagram_of(plan: Plan) -> list[str]:
+    from faultline.registry import resolve
+
+    parts = resolve(plan)
+    record = run_simulated(plan, parts, record_messages=True)
+    return _diagram_lines(record, judge(record, parts, run_id=""))
+
+
+def _diagram_lines(record: RunRecord, judgement: Judgement) -> list[str]:
+    """A diagram of a run, around what was found or of its last operations, and what came of it."""
+    from faultline.reports.selection import anomaly_us, rows_of
+    from faultline.reports.sentences import judgement_sentence
+    from faultline.reports.sequence_text import sequence_lines
+
+    history = record.history
+    if judgement.findings:
+        finding = judgement.findings[0]
+        rows, moment_us = rows_of(finding, history, _OPERATIONS_MAX), anomaly_us(finding, history)
+        sentence = judgement_sentence(judgement)
+    else:
+        rows = list(range(len(history)))[-_OPERATIONS_MAX:]
+        moment_us = max((history.complete_us[row] for row in rows), default=0)
+        sentence = "✔ No promise is broken and no invariant."
+    return [*(f"  {line}" for line in sequence_lines(record, rows, moment_us)), f"  {sentence}"]

@@ -1,0 +1,55 @@
+"""`faultline show`: a pattern's promise, a diagram of it, and a counterexample that can be replayed."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from faultline.cli.main import perform
+from faultline.harness.errors import UsageError
+from faultline.systems_under_test.patterns.catalogue import PATTERNS
+from faultline.systems_under_test.patterns.lesson import lesson_of
+
+IMPLEMENTED = [pattern for pattern in PATTERNS if pattern.module]
+
+
+@pytest.fixture
+def show(tmp_path, capsys):
+    def command(*arguments: str) -> str:
+        assert perform(["show", *arguments, "--store", str(tmp_path / "store")]) == 0
+        return capsys.readouterr().out
+
+    return command
+
+
+def test_a_pattern_is_shown_with_its_promise_a_diagram_and_a_counterexample(show):
+    out = show("high-water-mark")
+    assert "High-Water Mark – Data replication, chapter 12" in out
+    assert "\nProblem. " in out
+    assert "done right" in out and "✔ No promise is broken" in out
+    assert "├───" in out and "✖ " in out
+
+
+def test_the_counterexample_replays(show, capsys):
+    out = show("leader-and-followers", "--mutant", "stale-read")
+    (line,) = (line for line in out.splitlines() if line.startswith("Replay: "))
+    assert perform(shlex.split(line.removeprefix("Replay: faultline "))) == 1
+
+
+def test_an_unknown_pattern_is_answered_with_the_nearest():
+    with pytest.raises(UsageError, match="Did you mean high-water-mark"):
+        perform(["show", "hi-water-mark"])
+
+
+def test_an_unknown_bug_is_answered_with_those_there_are():
+    with pytest.raises(UsageError, match="stale-read"):
+        perform(["show", "leader-and-followers", "--mutant", "no-such-bug"])
+
+
+@pytest.mark.parametrize("pattern", IMPLEMENTED, ids=lambda pattern: pattern.slug)
+def test_every_module_teaches_under_all_headings(pattern):
+    lesson = lesson_of(pattern)
+    assert lesson.promise
+    assert {"Problem", "Idea", "Invariants", "Tolerates", "Does not tolerate"} <= set(lesson.parts)
+    assert all(lesson.parts.values())

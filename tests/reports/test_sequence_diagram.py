@@ -1,0 +1,74 @@
+"""The sequence diagram in plain text."""
+
+from __future__ import annotations
+
+from report_samples import record_operation
+
+from faultline.harness.history import History
+from faultline.harness.outcome import ok
+from faultline.harness.plan import Plan
+from faultline.harness.run_record import FaultInterval, MessageRecord, RunRecord
+from faultline.reports.scene import message_end
+from faultline.reports.sequence_text import sequence_lines
+
+PLAN = Plan(
+    system="consistent-core",
+    workload="register",
+    seed=1,
+    nodes=("athens", "byzantium"),
+    workers=1,
+    operations=(),
+    heal_us=0,
+    end_us=0,
+)
+
+
+def a_run(*messages: MessageRecord, faults: tuple[FaultInterval, ...] = ()) -> RunRecord:
+    history = History()
+    record_operation(history, 2, "write", 10, 1_000, 2_000, ok())
+    return RunRecord(plan=PLAN, world="simulated", history=history, messages=list(messages), faults=list(faults))
+
+
+CLIENT = message_end(2)
+
+
+def drawn(record: RunRecord, **how: int) -> list[str]:
+    return sequence_lines(record, [0], 2_000, **how)
+
+
+def test_an_arrow_runs_from_the_sender_to_the_receiver_across_the_lines_between() -> None:
+    (line,) = (text for text in drawn(a_run(MessageRecord(CLIENT, "byzantium", "Ask", 1_200, 1_300))) if "Ask" in text)
+    assert line.split()[2] == "├───────────┼───────────▶"
+    (line,) = (
+        text for text in drawn(a_run(MessageRecord("byzantium", CLIENT, "Answer", 1_400, 1_500))) if "Ans" in text
+    )
+    assert line.split()[2] == "◀───────────┼───────────┤"
+
+
+def test_a_lost_message_ends_in_a_cross_and_says_so() -> None:
+    (line,) = (text for text in drawn(a_run(MessageRecord("athens", "byzantium", "Ask", 1_200, -1))) if "Ask" in text)
+    assert line.rstrip().endswith("Ask, lost")
+    assert "├───────────✕" in line
+
+
+def test_lines_stand_in_the_order_of_time_between_invocation_and_answer() -> None:
+    late = MessageRecord("athens", CLIENT, "Late", 1_900, 1_950)
+    early = MessageRecord(CLIENT, "athens", "Early", 1_100, 1_200)
+    words = [line.split()[-1] for line in drawn(a_run(late, early))[1:]]
+    assert words == ["10", "Early", "Late", "answered"]
+
+
+def test_messages_far_from_the_moment_are_counted_not_drawn() -> None:
+    many = [MessageRecord(CLIENT, "athens", f"M{number}", 1_000 + number, 1_100 + number) for number in range(30)]
+    lines = drawn(a_run(*many), messages_max=5)
+    assert lines[-1] == "… and 25 messages further from that moment."
+    assert sum("▶" in line for line in lines) == 5
+
+
+def test_a_fault_in_force_is_named() -> None:
+    cut = FaultInterval(kind="partition", target="one", start_us=500, stop_us=3_000, nodes=("athens",))
+    assert any("fault: partition" in line for line in drawn(a_run(faults=(cut,))))
+
+
+def test_without_operations_there_is_no_diagram() -> None:
+    assert sequence_lines(a_run(), [], 0) == []
