@@ -11,7 +11,7 @@ PYTHON_CODE := faultline tests tools benchmarks
 # Given to pytest, faultline demo and the benchmark: make test ARGS='-k quorum', make bench ARGS='--seeds 0..49'.
 ARGS ?=
 
-.PHONY: help demo test check lint format bench docs lock clean python java
+.PHONY: help demo test check lint format campaign bench docs lock clean python java
 
 help:  ## this list
 	@sed -nE 's/^([a-z]+):.*  ## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -35,6 +35,9 @@ lint: python  ## ruff's rules and its formatting
 format: python  ## rewrite the code as ruff formats it, and mend what it can mend safely
 	@$(BIN)/ruff check --fix --quiet $(PYTHON_CODE) || true
 	@$(BIN)/ruff format $(PYTHON_CODE)
+
+campaign: python  ## hours: what finds each planted bug, and 5,000 seeds of each correct system, recorded with seeds
+	@$(BIN)/python tools/record_evidence.py $(ARGS)
 
 bench: python  ## runs and events a second of the simulated world, on one core
 	@$(BIN)/python benchmarks/simulate_runs.py $(ARGS)

@@ -4,7 +4,8 @@
     python tools/generate_reference.py --check    write nothing; end with 1 when something is out of date
 
 `faultline list WHAT --json` is the only source of the listings, so a page can say nothing that the command does not.
-The page of requirement rows comes from the marks in the code (tools/row_evidence.py).
+The page of requirement rows comes from the marks in the code (tools/row_evidence.py), the one on planted bugs from
+what `make campaign` recorded.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import bug_evidence_page
 import row_evidence
+from bug_evidence import read_records
 
 from faultline.systems_under_test.patterns.requirement_rows import load_requirements
 
@@ -119,6 +122,7 @@ def pages() -> dict[Path, str]:
     listings = {what: listing(what) for what in LISTINGS}
     made = {REFERENCE / f"{what}.md": reference_page(what, LISTINGS[what], listings[what]) for what in LISTINGS}
     made[REFERENCE / "rows.md"] = row_evidence.rows_page(load_requirements(), row_evidence.evidence())
+    made[bug_evidence_page.PAGE] = bug_evidence_page.page(read_records())
     made[README] = with_pattern_table(README.read_text(encoding="utf-8"), pattern_table(listings["patterns"]))
     return made
 

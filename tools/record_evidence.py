@@ -1,155 +1,209 @@
 """Measures what the shipped campaigns find and what they let pass, and writes it down with seeds.
 
-    python tools/record_evidence.py                      2,000 seeds of the correct system, 500 of each planted bug
-    python tools/record_evidence.py --correct 100 --mutant 50 --store /tmp/evidence
-    python tools/record_evidence.py --system paxos-kv
+    python tools/record_evidence.py                         5,000 seeds of each correct system, 500 of each planted bug
+    python tools/record_evidence.py --system paxos-kv       one system; the records of the others stay
+    python tools/record_evidence.py --bug naive-reset --bugs 200 --correct 0
+    python tools/record_evidence.py --again                 measures anew what is recorded already
+    python tools/record_evidence.py --page                  measures nothing, writes the page from the records
 
-Every row is one campaign of the command line, named beside its figures, so that anybody can run it again. The page is
-docs/reference/planted-bugs.md, for one system at a time. On two cores the whole takes ten minutes; it is no part of the
-tests.
+Each cell is recorded in docs/reference/planted-bugs.jsonl as soon as it is finished, so it can be stopped at any time
+and goes on where it stopped. What is recorded with as many seeds already is left alone, unless its campaign has
+changed. From the records comes docs/reference/planted-bugs.md.
+
+The runs are those of the command beside each row, seed by seed, through the same engine; only Spark is left out, and
+with it the folders, pages and shrunk runs that nobody would look at here.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import math
-import shlex
-import subprocess
+import os
 import sys
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from itertools import islice
+from multiprocessing import get_context
+from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "reference" / "planted-bugs.md"
+from bug_evidence import (
+    DATA,
+    Place,
+    Record,
+    bug_places,
+    bugs,
+    campaigns_without_cells,
+    correct_places,
+    marks_missing,
+    read_records,
+    reference_systems,
+    unrecorded,
+    write_records,
+)
+from bug_evidence_page import PAGE, page
 
-Json = dict[str, Any]
+from faultline.campaign.engine import default_engine
+from faultline.harness.judgement import Judgement
+from faultline.harness.system import NodeSystem
+from faultline.harness.verdict import Verdict
+
+__all__ = ["main", "measured"]
+
+_SEEDS_PER_TASK = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """One cell of one campaign: what was run, and what came of it."""
+class Seen(NamedTuple):
+    """What came of one seed."""
 
-    command: str
-    cell: str
-    seeds: str
-    runs: int
-    violations: int
-    others: int
-    first_seed: str
-    rate: str
+    seed: int
+    verdict: Verdict
+    names: frozenset[str]
+    finding: str
     sentence: str
-
-    @property
-    def runs_until_found_95(self) -> str:
-        """How many runs find it with 95 % certainty, at the lower end of what was measured as the plain rate."""
-        share = self.violations / self.runs
-        if not 0 < share < 1:
-            return "1" if share else "–"
-        return str(math.ceil(math.log(0.05) / math.log(1 - share)))
+    marks: tuple[str, ...]
 
 
-def campaign(arguments: list[str], store: Path) -> Json:
-    """Run `faultline campaign` and return its summary. Exit codes 0 and 1 are both results."""
-    command = [sys.executable, "-m", "faultline.cli", "campaign", *arguments, "--store", str(store), "--json"]
-    ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-    if ended.returncode not in (0, 1):
-        raise SystemExit(f"{shlex.join(command)} ended with {ended.returncode}")
-    return json.loads(ended.stdout)  # type: ignore[no-any-return]  # the summary is an object
+class Wanted(NamedTuple):
+    """One place, how many seeds, and which findings count; any does when none is named."""
+
+    place: Place
+    runs: int
+    caught_by: tuple[str, ...] = ()
 
 
-def measured(arguments: list[str], store: Path) -> list[Measured]:
-    """The cells of one campaign."""
-    summary = campaign(arguments, store)
-    seeds = arguments[arguments.index("--seeds") + 1]
-    command = shlex.join(["faultline", "campaign", *arguments])
-    return [_cell(summary, cell, command, seeds) for cell in summary["cells"]]
+def run_seeds(place: Place, first: int, last: int) -> list[Seen]:
+    """Run the seeds from `first` to `last` of `place`."""
+    engine, plan = default_engine("simulated"), place.plan
+    parts = engine.resolve(plan.request(place.cell, first))
+    seen = []
+    for seed in range(first, last + 1):
+        try:
+            record = engine.simulate(engine.plan(plan.request(place.cell, seed), parts), parts, False)
+            judgement = engine.judge(record, parts, f"seed-{seed}")
+        except Exception as error:
+            seen.append(Seen(seed, Verdict.HARNESS_ERROR, frozenset(), "", f"{type(error).__name__}: {error}", ()))
+        else:
+            seen.append(_seen(seed, judgement, tuple(record.marks)))
+    return seen
 
 
-def _cell(summary: Json, cell: Json, command: str, seeds: str) -> Measured:
-    counts = cell["counts"]
-    violations = counts.get("violation", 0)
-    signatures = [entry for entry in summary["signatures"] if entry["cell"] == cell["cell"]]
-    first = min(signatures, key=lambda entry: entry["first_seed"], default=None)
-    interval = f"{100 * cell['wilson_low']:.1f}–{100 * cell['wilson_high']:.1f} %"
-    return Measured(
-        command=command,
-        cell=cell["cell"],
-        seeds=seeds,
-        runs=cell["runs"],
-        violations=violations,
-        others=cell["runs"] - violations - counts.get("pass", 0),
-        first_seed=str(first["first_seed"]) if first else "–",
-        rate=f"{100 * violations / cell['runs']:.1f} % ({interval})",
-        sentence=first["sentence"] if first else "",
+def _seen(seed: int, judgement: Judgement, marks: tuple[str, ...]) -> Seen:
+    names = frozenset(name for finding in judgement.findings for name in (finding.checker, finding.anomaly))
+    return Seen(seed, judgement.verdict, names, judgement.signature, judgement.sentence, marks)
+
+
+def measured(wanted: Wanted, executor: Executor) -> Record:
+    """Run all seeds and count."""
+    place, runs, caught_by = wanted
+    starts = range(0, runs, _SEEDS_PER_TASK)
+    tasks = [executor.submit(run_seeds, place, start, min(start + _SEEDS_PER_TASK, runs) - 1) for start in starts]
+    seen = [one for task in tasks for one in task.result()]
+    violations = [one for one in seen if one.verdict is Verdict.VIOLATION]
+    found = [one for one in violations if not caught_by or one.names & set(caught_by)]
+    reached = {mark for one in seen for mark in one.marks}
+    first = found[0] if found else None
+    return Record(
+        system=place.system,
+        bug=place.bug,
+        campaign=place.campaign,
+        cell=place.cell.name,
+        run=place.run,
+        command=place.command(f"0..{runs - 1}"),
+        runs=runs,
+        found=len(found),
+        undecided=sum(one.verdict not in (Verdict.PASS, Verdict.VIOLATION) for one in seen),
+        first_seed=first.seed if first else -1,
+        finding=first.finding if first else "",
+        sentence=first.sentence if first else "",
+        marks_missing=() if place.bug else tuple(mark for mark in place.plan.must_reach if mark not in reached),
     )
 
 
-def page(system: str, correct: list[Measured], planted: list[tuple[Json, Measured]]) -> str:
-    """The Markdown page."""
-    lines = [
-        "# Planted bugs: what finds them, and how soon",
-        "",
-        f"The system is `{system}`. Written by `python tools/record_evidence.py`; every row names the command that",
-        "gave it. Rates are shares of runs with a Wilson 95 % interval; *runs for 95 %* is how many find the bug with",
-        "95 % certainty at that rate.",
-        "",
-        "| bug | pattern, id | campaign | runs | found in | first seed | runs for 95 % |",
-        "|---|---|---|--:|--:|--:|--:|",
-    ]
-    lines += [
-        f"| `{mutant['name']}` | {mutant['pattern']}, {mutant['id']} | `{mutant['campaign']}` | {row.runs:,} "
-        f"| {row.rate} | {row.first_seed} | {row.runs_until_found_95} |"
-        for mutant, row in planted
-    ]
-    lines += ["", "## How each one shows", ""]
-    for mutant, row in planted:
-        lines += [f"- **{mutant['name']}**: {mutant['summary']}. {row.sentence} `{row.command}`"]
-    lines += [
-        "",
-        "## The correct system under the same campaigns",
-        "",
-        "| cell | seeds | runs | violations | not decided | command |",
-        "|---|---|--:|--:|--:|---|",
-    ]
-    lines += [
-        f"| `{row.cell}` | {row.seeds} | {row.runs:,} | {row.violations} | {row.others} | `{row.command}` |"
-        for row in correct
-    ]
-    return "\n".join([*lines, ""])
+def all_wanted(options: argparse.Namespace) -> Iterator[Wanted]:
+    """Everything that the command line asks for, planted bugs first."""
+    for system in reference_systems():
+        if options.system and system.name not in options.system:
+            continue
+        for mutant in bugs(system):
+            if not options.bug or mutant.name in options.bug:
+                for place in bug_places(system.name, mutant):
+                    yield Wanted(place, options.bugs, mutant.caught_by)
+        for place in () if options.bug else correct_places(system.name):
+            yield Wanted(place, options.correct)
 
 
-def main() -> None:
-    """Measure and write the page; end with 1 when a bug was not found or the correct system was accused."""
+def parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--system", default="consistent-core", help="whose planted bugs")
-    parser.add_argument("--correct", type=int, default=2_000, help="seeds of the correct system in each campaign")
-    parser.add_argument("--mutant", type=int, default=500, help="seeds of each planted bug")
-    parser.add_argument("--store", type=Path, default=ROOT / "store", help="folder for the campaigns")
-    wanted = parser.parse_args()
-    listing = [sys.executable, "-m", "faultline.cli", "list", "mutants", "--json"]
-    listed = json.loads(subprocess.run(listing, stdout=subprocess.PIPE, text=True, check=True).stdout)
-    mutants = [mutant for mutant in listed if mutant["system"] == wanted.system]
-    correct = [
-        row
-        for name in dict.fromkeys(mutant["campaign"] for mutant in mutants)
-        for row in measured(["--plan", name, "--seeds", f"0..{wanted.correct - 1}"], wanted.store)
-    ]
-    planted = [
-        (mutant, row)
-        for mutant in mutants
-        for row in measured(
-            ["--plan", mutant["campaign"], "--mutant", mutant["name"], "--seeds", f"0..{wanted.mutant - 1}"],
-            wanted.store,
-        )
-    ]
-    PAGE.write_text(page(wanted.system, correct, planted), "utf-8")
-    missed = [mutant["name"] for mutant, row in planted if not row.violations]
-    accused = [row.cell for row in correct if row.violations or row.others]
-    if missed or accused:
-        raise SystemExit(f"not found: {missed or 'none'}; accused or undecided: {accused or 'none'}")
+    parser.add_argument("--system", action="append", help="only this system; may be repeated")
+    parser.add_argument("--bug", action="append", help="only this planted bug, no correct system; may be repeated")
+    parser.add_argument("--correct", type=int, default=5_000, help="seeds of each cell of the correct systems")
+    parser.add_argument("--bugs", type=int, default=500, help="seeds of each cell of each planted bug")
+    parser.add_argument("--again", action="store_true", help="measure also what is recorded")
+    parser.add_argument("--page", action="store_true", help="measure nothing, write the page")
+    parser.add_argument("--cells", type=int, help="stop after so many cells; the next call goes on")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure, record, write the page; 1 when a bug that was measured is not found or a correct system is accused."""
+    options = parsed(arguments)
+    records = read_records()
+    if not options.page:
+        due = islice((one for one in all_wanted(options) if options.again or _is_due(one, records)), options.cells)
+        with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as executor:
+            for wanted in due:
+                record = measured(wanted, executor)
+                # Read again: somebody else may have recorded something meanwhile.
+                records = {**read_records(), record.key: record}
+                write_records(records.values())
+                print(
+                    f"{record.cell}: {record.found} of {record.runs} ({record.campaign}) {record.finding}", flush=True
+                )
+    known = {place.key for system in reference_systems() for place in _places(system)}
+    write_records(record for key, record in read_records().items() if key in known)
+    PAGE.write_text(page(read_records()), "utf-8")
+    return _told()
+
+
+def _places(system: NodeSystem) -> Iterator[Place]:
+    yield from correct_places(system.name)
+    for mutant in bugs(system):
+        yield from bug_places(system.name, mutant)
+
+
+def _is_due(wanted: Wanted, records: dict[tuple[str, str, str, str], Record]) -> bool:
+    if wanted.runs < 1:
+        return False
+    record = records.get(wanted.place.key)
+    return record is None or record.runs < wanted.runs or record.run != wanted.place.run
+
+
+def _told() -> int:
+    """Say what is missing and what is wrong."""
+    records = read_records()
+    accused = [record.cell for record in records.values() if not record.bug and (record.found or record.undecided)]
+    for line in (*unrecorded(records), *campaigns_without_cells()):
+        print(line)
+    for cell in accused:
+        print(f"{cell}: the correct system was accused, or a run was not decided")
+    for mark in (unreached := marks_missing(records.values())):
+        print(f"{mark} was demanded and never reached")
+    missed = [record.cell for record in _best(records) if not record.found]
+    print(f"{len(records)} cells recorded in {DATA.name}; page: {PAGE.name}")
+    return 1 if accused or missed or unreached else 0
+
+
+def _best(records: dict[tuple[str, str, str, str], Record]) -> list[Record]:
+    """Of each planted bug the cell in which it was found most often."""
+    best: dict[tuple[str, str], Record] = {}
+    for record in records.values():
+        if record.bug:
+            best[record.system, record.bug] = max(
+                record, best.get((record.system, record.bug), record), key=lambda one: one.rate
+            )
+    return list(best.values())
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

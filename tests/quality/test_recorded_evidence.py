@@ -1,0 +1,130 @@
+"""What `make campaign` recorded: every planted bug found, every correct system clean, and figures that are right."""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import bug_evidence as evidence  # noqa: E402 – after the path
+import record_evidence  # noqa: E402
+
+RECORD = "run: make campaign (it goes on where it stopped; ARGS='--system NAME' for one system)"
+
+
+def test_every_planted_bug_of_every_system_is_recorded_as_found_in_its_campaign() -> None:
+    assert list(evidence.unrecorded(evidence.read_records())) == [], RECORD
+
+
+def test_every_planted_bug_names_a_campaign_that_has_a_cell_of_its_system() -> None:
+    assert evidence.campaigns_without_cells() == []
+
+
+def test_no_correct_system_was_ever_accused_and_each_ran_five_thousand_seeds() -> None:
+    clean = [record for record in evidence.read_records().values() if not record.bug]
+    assert [record.cell for record in clean if record.found or record.undecided] == []
+    assert evidence.marks_missing(clean) == []
+    for system in evidence.reference_systems():
+        assert sum(record.runs for record in clean if record.system == system.name) >= 5_000, RECORD
+
+
+# -- the figures ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rate", "certainty", "runs"), [(0.5, 0.5, 1), (0.5, 0.95, 5), (0.01, 0.95, 299), (1.0, 0.95, 1), (0.0, 0.95, None)]
+)
+def test_the_number_of_runs_until_found_is_that_of_independent_runs(
+    rate: float, certainty: float, runs: int | None
+) -> None:
+    assert evidence.runs_until_found(rate, certainty) == runs
+
+
+class InThisProcess:
+    """An executor that does not wait."""
+
+    def submit(self, function: Any, *arguments: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(function(*arguments))
+        return future
+
+
+def place_of(bug: str = "", system: str = "quorum-kv") -> evidence.Place:
+    if not bug:
+        return evidence.correct_places(system)[0]
+    [of_bug] = [mutant for one in evidence.reference_systems() for mutant in one.mutants.values() if mutant.name == bug]
+    return evidence.bug_places(system, of_bug)[0]
+
+
+def measured(place: evidence.Place, *caught_by: str) -> evidence.Record:
+    executor: Any = InThisProcess()
+    return record_evidence.measured(record_evidence.Wanted(place, 3, caught_by), executor)
+
+
+def test_a_record_counts_the_runs_that_the_bugs_own_checkers_refused() -> None:
+    found = measured(place_of("overwrite-siblings"), "siblings")
+    assert (found.runs, found.found, found.first_seed, found.undecided) == (3, 3, 0, 0)
+    assert found.command.endswith("--mutant overwrite-siblings --faults partition --seeds 0..2")
+    assert measured(place_of("overwrite-siblings"), "PAX-I1").found == 0
+
+
+def test_the_correct_twin_is_recorded_as_clean_with_what_it_did_not_reach() -> None:
+    clean = measured(place_of())
+    assert (clean.found, clean.undecided, clean.bug) == (0, 0, "")
+    assert set(clean.marks_missing) < set(evidence.load_plan(clean.campaign).must_reach)
+
+
+# -- the records ------------------------------------------------------------------------------------------------------
+
+
+def record(place: evidence.Place, found: int = 1, run: str | None = None) -> evidence.Record:
+    return evidence.Record(
+        system=place.system,
+        bug=place.bug,
+        campaign=place.campaign,
+        cell=place.cell.name,
+        run=place.run if run is None else run,
+        command="",
+        runs=5,
+        found=found,
+        marks_missing=("a", "b"),
+    )
+
+
+def test_records_survive_a_round_trip_and_stand_in_one_order(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    one, other = record(place_of("overwrite-siblings")), record(place_of())
+    evidence.write_records([one, other], path)
+    assert evidence.read_records(path) == {one.key: one, other.key: other}
+    written = path.read_bytes()
+    evidence.write_records([other, one], path)
+    assert path.read_bytes() == written
+    assert evidence.read_records(tmp_path / "none.jsonl") == {}
+
+
+@pytest.mark.parametrize(
+    ("found", "run", "complaint"),
+    [(1, None, None), (0, None, "not found"), (1, "faultline run --nodes 7 --seed", "not recorded")],
+)
+def test_a_bug_without_a_record_that_shows_it_as_its_campaign_is_now_is_named(
+    found: int, run: str | None, complaint: str | None
+) -> None:
+    place = place_of("overwrite-siblings")
+    known = record(place, found, run)
+    missing = [line for line in evidence.unrecorded({known.key: known}) if "overwrite-siblings" in line]
+    expected = [] if complaint is None else [f"quorum-kv+overwrite-siblings: {complaint} in siblings"]
+    assert missing == expected
+
+
+def test_a_situation_counts_as_missing_when_no_cell_of_the_campaign_reached_it() -> None:
+    one, other = evidence.correct_places("quorum-kv")[:2]
+    assert one.campaign == other.campaign
+    first, second = record(one), msgspec.structs.replace(record(other), marks_missing=("b", "c"))
+    assert evidence.marks_missing([first, second]) == [f"quorum-kv, {one.campaign}: b"]

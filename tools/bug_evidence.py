@@ -1,0 +1,217 @@
+"""What was measured about planted bugs and correct systems: records with seeds, and what still has to be measured.
+
+A *place* is one cell of one shipped campaign, with one planted bug or none. Its measurement is a record in
+docs/reference/planted-bugs.jsonl, one line each, so that recording can stop anywhere and go on where it stopped, and
+two people who recorded different bugs merge line by line. A record says by which run command its seeds were run; when
+the campaign was changed since (other faults, other options), that command is another one and the record is stale.
+
+How soon a bug is found follows from the share of runs that found it: seeds are independent, so the number of runs until
+the first finding is geometric. The median is taken at the measured rate. The 95 % bound is taken at the lower end of
+the rate's Wilson interval, so that it errs towards too many runs.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from faultline.campaign.commands import run_command
+from faultline.campaign.matrix import CampaignPlan, Cell
+from faultline.campaign.planfile import load_plan, plan_from_flags, shipped_plans
+from faultline.campaign.statistics import wilson_interval
+from faultline.harness.system import Mutant, NodeSystem
+from faultline.registry import load_system, systems
+
+__all__ = [
+    "DATA",
+    "Place",
+    "Record",
+    "bug_places",
+    "bugs",
+    "campaigns_without_cells",
+    "correct_places",
+    "marks_missing",
+    "read_records",
+    "reference_systems",
+    "runs_until_found",
+    "unrecorded",
+    "write_records",
+]
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = ROOT / "docs" / "reference" / "planted-bugs.jsonl"
+
+_PATTERNS = "faultline.systems_under_test.patterns."
+
+
+class Place(msgspec.Struct, frozen=True):
+    """One cell of a shipped campaign, with the planted bug `bug` or, when that is empty, the correct system."""
+
+    system: str
+    bug: str
+    campaign: str
+    cell: Cell
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """What tells places apart."""
+        return self.system, self.bug, self.campaign, self.cell.name
+
+    @property
+    def plan(self) -> CampaignPlan:
+        """The campaign, with the bug planted."""
+        return plan_from_flags(plan=self.campaign, mutants=[(self.bug,)] if self.bug else ())
+
+    @property
+    def run(self) -> str:
+        """The command that runs one seed of it, without the seed."""
+        return run_command(self.plan.request(self.cell, 0)).removesuffix(" 0")
+
+    def command(self, seeds: str) -> str:
+        """The command that runs `seeds` of it as a campaign."""
+        words = ["faultline", "campaign", "--plan", self.campaign]
+        words += ["--mutant", self.bug] if self.bug else []
+        plan = load_plan(self.campaign)
+        words += ["--system", self.system] if len(plan.systems) > 1 else []
+        words += ["--workload", self.cell.workload] if len(plan.workloads) > 1 else []
+        words += ["--faults", ",".join(self.cell.faults)] if len(plan.fault_sets) > 1 else []
+        return shlex.join([*words, "--seeds", seeds])
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of the seeds `0..runs-1` at one place.
+
+    `found` counts the runs with a finding that the bug's `caught_by` names (any violation, of the correct system),
+    `undecided` those that neither passed nor violated. `first_seed` is the first of `found`, -1 for none, `finding` its
+    checker and anomaly, `sentence` what it said. `marks_missing` are situations the campaign demands and no run of this
+    cell reached; other cells of the campaign may have.
+    """
+
+    system: str
+    bug: str = ""
+    campaign: str
+    cell: str
+    run: str
+    command: str
+    runs: int
+    found: int
+    undecided: int = 0
+    first_seed: int = -1
+    finding: str = ""
+    sentence: str = ""
+    marks_missing: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """What tells places apart."""
+        return self.system, self.bug, self.campaign, self.cell
+
+    @property
+    def rate(self) -> float:
+        """The share of runs that found it."""
+        return self.found / self.runs
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The Wilson 95 % interval of the rate."""
+        return wilson_interval(self.found, self.runs)
+
+
+def runs_until_found(rate: float, certainty: float) -> int | None:
+    """How many runs find with this certainty what each run finds at `rate`; None for never."""
+    if rate <= 0:
+        return None
+    return 1 if rate >= 1 else max(1, math.ceil(math.log(1 - certainty) / math.log(1 - rate)))
+
+
+# -- what there is to measure -----------------------------------------------------------------------------------------
+
+
+def reference_systems() -> list[NodeSystem]:
+    """The systems that come with Faultline and are assembled from patterns, in the order of their registration."""
+    return [load_system(name) for name, path in systems().items() if path.startswith(_PATTERNS)]
+
+
+def bugs(system: NodeSystem) -> list[Mutant]:
+    """The planted bugs of `system`, by pattern and row."""
+    return sorted(system.mutants.values(), key=lambda mutant: (mutant.pattern, mutant.id, mutant.name))
+
+
+def bug_places(system: str, mutant: Mutant) -> list[Place]:
+    """The cells of the campaign that catches `mutant`."""
+    plan = plan_from_flags(plan=mutant.campaign, mutants=[(mutant.name,)])
+    return [Place(system, mutant.name, mutant.campaign, cell) for cell in plan.cells() if cell.system == system]
+
+
+def correct_places(system: str) -> list[Place]:
+    """The cells of all shipped simulated campaigns with the correct `system`.
+
+    A cell that another campaign has too is there once, unless its campaign demands situations, which it helps to reach.
+    """
+    found: dict[str, Place] = {}
+    for name in sorted(shipped_plans(), key=lambda name: (not load_plan(name).must_reach, name)):
+        plan = load_plan(name)
+        for cell in plan.cells():
+            if cell.system == system and not cell.mutants and plan.world == "simulated":
+                place = Place(system, "", name, cell)
+                found.setdefault(f"{name} {place.run}" if plan.must_reach else place.run, place)
+    return list(found.values())
+
+
+def campaigns_without_cells() -> list[str]:
+    """Planted bugs whose campaign has no cell of their system: they could never be recorded."""
+    return [
+        f"{system.name}+{mutant.name}: {mutant.campaign}"
+        for system in reference_systems()
+        for mutant in bugs(system)
+        if not bug_places(system.name, mutant)
+    ]
+
+
+# -- what was measured ------------------------------------------------------------------------------------------------
+
+
+def read_records(path: Path = DATA) -> dict[tuple[str, str, str, str], Record]:
+    """The records in `path` by place; none when it does not exist."""
+    if not path.exists():
+        return {}
+    records = msgspec.json.Decoder(Record).decode_lines(path.read_bytes())
+    return {record.key: record for record in records}
+
+
+def write_records(records: Iterable[Record], path: Path = DATA) -> None:
+    """Write `records` to `path`, sorted, one a line."""
+    lines = msgspec.json.Encoder().encode_lines(sorted(records, key=lambda record: record.key))
+    partial = path.with_suffix(".partial")
+    partial.write_bytes(lines)
+    partial.replace(path)
+
+
+def unrecorded(records: dict[tuple[str, str, str, str], Record]) -> Iterator[str]:
+    """Planted bugs without a record that shows them, and correct systems without any, each with the reason."""
+    for system in reference_systems():
+        for mutant in bugs(system):
+            known = [record for place in bug_places(system.name, mutant) if (record := _fresh(records, place))]
+            if not any(record.found for record in known):
+                yield f"{system.name}+{mutant.name}: {'not found' if known else 'not recorded'} in {mutant.campaign}"
+        if not any(_fresh(records, place) for place in correct_places(system.name)):
+            yield f"{system.name}: no campaign of the correct system is recorded"
+
+
+def marks_missing(records: Iterable[Record]) -> list[str]:
+    """The situations that campaigns demand and none of the recorded cells of the correct system reached."""
+    missing: dict[tuple[str, str], set[str]] = {}
+    for record in records:
+        if not record.bug:
+            place = record.system, record.campaign
+            missing[place] = missing.get(place, set(record.marks_missing)) & set(record.marks_missing)
+    return [f"{system}, {campaign}: {mark}" for (system, campaign), marks in missing.items() for mark in sorted(marks)]
+
+
+def _fresh(records: dict[tuple[str, str, str, str], Record], place: Place) -> Record | None:
+    record = records.get(place.key)
+    return record if record is not None and record.run == place.run else None

@@ -1,0 +1,126 @@
+"""The page docs/reference/planted-bugs.md, made from the recorded measurements and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bug_evidence import (
+    ROOT,
+    Record,
+    bug_places,
+    bugs,
+    correct_places,
+    marks_missing,
+    reference_systems,
+    runs_until_found,
+)
+
+from faultline.harness.system import Mutant, NodeSystem
+
+__all__ = ["PAGE", "page"]
+
+PAGE: Path = ROOT / "docs" / "reference" / "planted-bugs.md"
+
+Records = dict[tuple[str, str, str, str], Record]
+
+_OPENING = """\
+# Planted bugs: what finds them, and how soon
+
+Made by `make campaign` (`tools/record_evidence.py`) from the records in `planted-bugs.jsonl`; do not edit. A run is one
+seed, from 0 on, in the simulated world. *Found in* is the share of runs with a finding by one of the checkers or
+invariants that the bug names, with its Wilson 95 % interval. *Runs until found*: the median at that rate, and the
+number of runs that find the bug with 95 % certainty at the lower end of the interval. Where a campaign has several
+cells, the row is the one in which the bug was found most often; the records have the others.
+"""
+
+
+def page(records: Records) -> str:
+    """The whole page, a section for each system."""
+    return "\n".join([_OPENING, *(_section(system, records) for system in reference_systems())])
+
+
+def _section(system: NodeSystem, records: Records) -> str:
+    best = {mutant.name: _best(system.name, mutant, records) for mutant in bugs(system)}
+    shown = [(mutant, record) for mutant in bugs(system) if (record := best[mutant.name]) is not None]
+    missing = [f"`{name}`" for name, record in best.items() if record is None]
+    lines = [f"## {system.name}", ""]
+    if shown:
+        lines += _table(shown)
+        lines += ["### How each one shows", "", *(_story(mutant, record) for mutant, record in shown), ""]
+    if missing:
+        lines += [f"Not recorded yet: {', '.join(missing)}.", ""]
+    return "\n".join([*lines, *_correct(system, records)])
+
+
+def _best(system: str, mutant: Mutant, records: Records) -> Record | None:
+    """The cell in which `mutant` was found most often; None when none was recorded as its campaign is now."""
+    fresh = [
+        record
+        for place in bug_places(system, mutant)
+        if (record := records.get(place.key)) is not None and record.run == place.run
+    ]
+    return max(fresh, key=lambda record: record.rate, default=None)
+
+
+def _table(shown: list[tuple[Mutant, Record]]) -> list[str]:
+    return [
+        "| pattern | bug | row | campaign: cell | runs | found in | runs until found: median, 95 % | shows as |",
+        "|---|---|---|---|--:|--:|--:|---|",
+        *(_row(mutant, record) for mutant, record in shown),
+        "",
+    ]
+
+
+def _row(mutant: Mutant, record: Record) -> str:
+    faults = record.cell.rsplit("/", 1)[-1]
+    low, high = record.interval
+    until = f"{_number(runs_until_found(record.rate, 0.5))}, {_number(runs_until_found(low, 0.95))}"
+    return (
+        f"| {mutant.pattern} | `{mutant.name}` | {mutant.id} | `{record.campaign}`: {faults} | {record.runs:,} "
+        f"| {100 * record.rate:.1f} % ({100 * low:.1f}–{100 * high:.1f} %) | {until} | {record.finding or '–'} |"
+    )
+
+
+def _number(runs: int | None) -> str:
+    return "–" if runs is None else f"{runs:,}"
+
+
+def _story(mutant: Mutant, record: Record) -> str:
+    """What the bug is, what its first finding said, how to see that again, and where it cannot show."""
+    lines = [f"- **{mutant.name}**: {mutant.summary}; {mutant.shows_as}."]
+    if record.found:
+        lines += [f"  Seed {record.first_seed}: {record.sentence}", f"  `{record.run} {record.first_seed}`;"]
+    else:
+        lines += ["  It was not found."]
+    lines += [f"  `{record.command}`"]
+    if mutant.why_not:
+        worlds = [world for world in ("simulated", "local") if world not in mutant.worlds]
+        lines += [f"  Not in the {' and '.join(worlds)} world: {mutant.why_not}."]
+    return "\n".join(lines)
+
+
+def _correct(system: NodeSystem, records: Records) -> list[str]:
+    rows = [
+        record
+        for place in correct_places(system.name)
+        if (record := records.get(place.key)) is not None and record.run == place.run
+    ]
+    head = [f"### {system.name} without bugs", ""]
+    if not rows:
+        return [*head, "Not recorded yet.", ""]
+    runs = sum(record.runs for record in rows)
+    accused = sum(record.found for record in rows)
+    return [
+        *head,
+        f"{runs:,} runs, {accused or 'none'} accused.",
+        "",
+        "| cell | seeds | violations | not decided | command |",
+        "|---|--:|--:|--:|---|",
+        *(
+            f"| `{record.cell}` | 0..{record.runs - 1} | {record.found} | {record.undecided} | `{record.command}` |"
+            for record in rows
+        ),
+        "",
+        *(f"Demanded and never reached: {mark}." for mark in marks_missing(rows)),
+        "",
+    ]
