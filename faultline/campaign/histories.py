@@ -13,12 +13,11 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from faultline.checkers.importers.parquet import read_run
+from faultline.checkers.stored_history import JSON_COLUMNS, PLAIN_COLUMNS
 from faultline.harness.history import History
 
 __all__ = ["HISTORY_SCHEMA", "history_table", "read_history", "write_parquet"]
-
-_OWN_COLUMNS = ("process", "worker", "first_node", "node", "f", "key", "outcome", "error")
-_INDEX_COLUMNS = ("invoke_us", "complete_us", "invoke_index", "complete_index")
 
 HISTORY_SCHEMA = pa.schema(
     [
@@ -44,11 +43,10 @@ HISTORY_SCHEMA = pa.schema(
 
 def history_table(run_id: str, history: History) -> pa.Table:
     """One run's operations as an Arrow table."""
-    columns: dict[str, Any] = {name: getattr(history, name) for name in (*_OWN_COLUMNS, *_INDEX_COLUMNS)}
+    columns: dict[str, Any] = {name: getattr(history, name) for name in PLAIN_COLUMNS}
     columns["run_id"] = [run_id] * len(history)
     columns["row"] = range(len(history))
-    columns["value"] = list(map(_json, history.value))
-    columns["result"] = list(map(_json, history.result))
+    columns |= {name: list(map(_json, getattr(history, name))) for name in JSON_COLUMNS}
     arrays = [pa.array(columns[field.name], field.type) for field in HISTORY_SCHEMA]
     return pa.Table.from_arrays(arrays, schema=HISTORY_SCHEMA)
 
@@ -62,14 +60,7 @@ def write_parquet(path: Path, table: pa.Table) -> None:
 
 def read_history(path: Path, run_id: str) -> History:
     """The operations of one run, without its faults, read from a Parquet file of histories."""
-    table = pq.read_table(path, filters=[("run_id", "=", run_id)])
-    history = History()
-    for name in (*_OWN_COLUMNS, *_INDEX_COLUMNS):
-        setattr(history, name, table[name].to_pylist())
-    history.value = list(map(msgspec.json.decode, table["value"].to_pylist()))
-    history.result = list(map(msgspec.json.decode, table["result"].to_pylist()))
-    history.next_index = max([-1, *history.invoke_index, *history.complete_index]) + 1
-    return history
+    return read_run(path, run_id)
 
 
 def _json(value: Any) -> str:

@@ -166,6 +166,14 @@ class History:
             by_key.setdefault(key, []).append(row)
         return by_key
 
+    def head(self, rows: int) -> History:
+        """The first `rows` operations, without faults, for whoever only wants to see what kind of history it is."""
+        beginning = History()
+        for name, column in vars(self).items():
+            if isinstance(column, list) and name != "faults":
+                setattr(beginning, name, column[:rows])
+        return beginning
+
     def end_us(self) -> int:
         """The time of the last event, 0 for an empty history."""
         last_fault = self.faults[-1].time_us if self.faults else 0

@@ -1,61 +1,96 @@
 """The histories of a campaign, `histories/part-*.parquet`: the operations of many runs, one row each.
 
-Row groups are read one after another; the rows of a run stand together, so that one run at a time is in memory.
+Row groups are read one after another; the rows of a run stand together, so that one run at a time is in memory. It
+stays there as Arrow's columns, see `stored_history`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
-from typing import Any
-
-import msgspec
+from typing import TYPE_CHECKING, Any
 
 from faultline.checkers.importers.imported import ImportedHistory
 from faultline.checkers.importers.suggest import suggested_model
+from faultline.checkers.stored_history import StoredHistory
 from faultline.harness.errors import UsageError
-from faultline.harness.history import History
 
-__all__ = ["read_parquet"]
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-_COLUMNS = ("process", "worker", "node", "f", "key", "outcome", "error")
-_NUMBERS = ("invoke_us", "complete_us", "invoke_index", "complete_index")
-_JSON = ("value", "result")
+__all__ = ["read_parquet", "read_run"]
+
+_FEW_VALUES = ("run_id", "first_node", "node", "f", "key", "outcome", "error")
+"""Columns of strings that repeat; Arrow keeps each string once."""
 
 
 def read_parquet(path: Path) -> Iterator[ImportedHistory]:
     """The histories in one file, run by run. Raises UsageError when it is not such a file."""
-    try:
-        for run_id, rows in groupby(_rows(path), key=itemgetter("run_id")):
-            history = _history(list(rows))
-            yield ImportedHistory(history, suggested_model(history), "seconds", part=str(run_id))
-    except (KeyError, TypeError, msgspec.DecodeError) as error:
-        raise UsageError(
-            f"{path} does not hold histories of a campaign ({error!r}).",
-            "See docs/reference/history.md for the columns.",
-        ) from error
+    for run_id, table in _runs(path):
+        history = StoredHistory(table, f"{path}, run {run_id}")
+        yield ImportedHistory(history, suggested_model(history), "seconds", part=str(run_id))
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
+def read_run(path: Path, run_id: str) -> StoredHistory:
+    """The history of one run, which is empty when the file does not know it."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    own = [
+        part if pc.all(is_own).as_py() else part.filter(is_own)
+        for part in _row_groups(path)
+        for is_own in [pc.equal(part["run_id"].cast(pa.string()), run_id)]
+    ]
+    return StoredHistory(pa.concat_tables(own), str(path))
+
+
+def _runs(path: Path) -> Iterator[tuple[str, pa.Table]]:
+    """The rows of each run, in the order of the file."""
+    import pyarrow as pa
+
+    parts: list[pa.Table] = []
+    current: Any = None
+    for group in _row_groups(path):
+        for run_id, part in _stretches(group):
+            if parts and run_id != current:
+                yield current, pa.concat_tables(parts)
+                parts = []
+            current = run_id
+            parts.append(part)
+    if parts:
+        yield current, pa.concat_tables(parts)
+
+
+def _stretches(table: pa.Table) -> Iterator[tuple[Any, pa.Table]]:
+    """The stretches of `table` whose rows are of one run."""
+    import numpy as np
+    import pyarrow as pa
+
+    runs = table["run_id"].cast(pa.string()).dictionary_encode().combine_chunks()
+    runs = pa.concat_arrays(runs.chunks) if isinstance(runs, pa.ChunkedArray) else runs
+    codes, names = np.asarray(runs.indices.fill_null(-1)), [*runs.dictionary.to_pylist(), None]
+    begins = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist()] if len(codes) else []
+    for begin, end in zip(begins, [*begins[1:], len(codes)]):
+        yield names[codes[begin]], table.slice(begin, end - begin)
+
+
+def _row_groups(path: Path) -> Iterator[pa.Table]:
+    """The row groups of one file; without any, an empty table."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches():
-                yield from batch.to_pylist()
+        columns = pq.read_schema(path).names
+        if "run_id" not in columns:
+            raise UsageError(
+                f"{path} does not hold histories of a campaign: it has no column run_id.",
+                "See docs/reference/history.md for the columns.",
+            )
+        repeating = [name for name in _FEW_VALUES if name in columns]
+        with pq.ParquetFile(path, read_dictionary=repeating) as file:
+            if not file.num_row_groups:
+                yield file.read()
+            for number in range(file.num_row_groups):
+                yield file.read_row_group(number)
     except (pa.ArrowException, OSError) as error:
         raise UsageError(f"{path} cannot be read: {error}.", "It is damaged, or no Parquet file.") from error
-
-
-def _history(rows: list[dict[str, Any]]) -> History:
-    history = History()
-    for name in (*_COLUMNS, *_NUMBERS):
-        setattr(history, name, [row[name] for row in rows])
-    history.first_node = history.node[:]
-    for name in _JSON:
-        setattr(history, name, [msgspec.json.decode(row[name]) for row in rows])
-    history.next_index = max([-1, *history.invoke_index, *history.complete_index]) + 1
-    return history

@@ -37,9 +37,10 @@ def suggested_model(history: History) -> str | None:
 
 
 def _of_reads_and_writes(history: History) -> str:
-    if any(map(is_micro_operations, history.value[:_LOOKED_AT])):
+    beginning = history.head(_LOOKED_AT)
+    if any(map(is_micro_operations, beginning.value)):
         return "long-fork"
-    if any(result.__class__ is dict for result in history.result[:_LOOKED_AT]):
+    if any(result.__class__ is dict for result in beginning.result):
         return "bank"
     return "cas-register"
 

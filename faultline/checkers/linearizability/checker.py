@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from faultline.checkers.linearizability.engine.batch import check_columns
+from faultline.checkers.linearizability.engine.columns import Columns
 from faultline.checkers.linearizability.engine.native import engine_in_use
 from faultline.checkers.linearizability.engine.registers import register_columns
 from faultline.checkers.linearizability.engine.result import KeyResult
@@ -67,17 +68,22 @@ class LinearizabilityChecker:
 
     def judge_keys(self, history: History, budget: Budget) -> list[KeyJudgement]:
         """The verdicts on all keys, in order of first use: all at once, and one by one those that are not legal."""
-        by_key = history.rows_by_key()
         if self.model.name in MODEL_FACTORIES:
-            return [self.judge_key(history, key, rows, budget) for key, rows in by_key.items()]
-        if self.model.name == "kv":
-            columns = text_columns((key, kv_operations(history, rows)) for key, rows in by_key.items())
-        else:
-            columns = register_columns(history, self.failed_cas, self.model.functions)
+            return [self.judge_key(history, key, rows, budget) for key, rows in history.rows_by_key().items()]
+        columns = self._columns(history)
+        results = check_columns(columns, budget)
+        if all(result.result is Decision.OK for result in results):
+            return list(map(_legal, columns.keys, results))
+        by_key = history.rows_by_key()
         return [
             _legal(key, result) if result.result is Decision.OK else self.judge_key(history, key, by_key[key], budget)
-            for key, result in zip(columns.keys, check_columns(columns, budget))
+            for key, result in zip(columns.keys, results)
         ]
+
+    def _columns(self, history: History) -> Columns:
+        if self.model.name == "kv":
+            return text_columns((key, kv_operations(history, rows)) for key, rows in history.rows_by_key().items())
+        return register_columns(history, self.failed_cas, self.model.functions)
 
     def judge_key(
         self, history: History, key: str | None, rows: Sequence[int], budget: Budget | None = None

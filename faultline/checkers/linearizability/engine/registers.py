@@ -22,6 +22,7 @@ from faultline.checkers.linearizability.operations import (
     RegisterOperation,
     register_operations,
 )
+from faultline.checkers.stored_history import StoredHistory
 from faultline.harness.history import History
 from faultline.harness.outcome import CAS_MISMATCH
 
@@ -35,8 +36,21 @@ def register_columns(
 ) -> Columns:
     """All keys of `history` as registers, keys in order of first use; `functions` are those the model knows.
 
-    Raises UsageError for a row with another function, or whose value does not fit.
+    Raises UsageError for a row with another function, or whose value does not fit. A stored history stays in its own
+    columns, see `arrow`.
     """
+    return _stored_columns(history, failed_cas, functions) or _listed_columns(history, failed_cas, functions)
+
+
+def _stored_columns(history: History, failed_cas: FailedCas, functions: frozenset[str] | None) -> Columns | None:
+    if not isinstance(history, StoredHistory):
+        return None
+    from faultline.checkers.linearizability.engine.arrow import columns_of_table
+
+    return columns_of_table(history.table, failed_cas, functions)
+
+
+def _listed_columns(history: History, failed_cas: FailedCas, functions: frozenset[str] | None) -> Columns:
     observes = failed_cas == "observe"
     knows_cas = functions is None or "cas" in functions
     names, values, pending = Numbers(), Numbers([None]), PENDING
