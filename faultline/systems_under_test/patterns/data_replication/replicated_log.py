@@ -51,6 +51,12 @@ from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.data_replication.follower_handler import NO_CONTACT, FollowerHandler
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.high_water_mark import HighWaterMark, quorum_index
+from faultline.systems_under_test.patterns.data_replication.replication_messages import (
+    EntriesTruncated,
+    HighWaterMarkAdvanced,
+    ReplicationRequest,
+    ReplicationResponse,
+)
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import LogEntry, WriteAheadLog
 from faultline.systems_under_test.patterns.node_communication.request_pipeline import (
     OutOfOrderResponse,
@@ -66,53 +72,6 @@ __all__ = [
     "ReplicationResponse",
     "ReplicationTiming",
 ]
-
-
-class ReplicationRequest(msgspec.Struct, frozen=True, tag="replication-request"):
-    """Entries to append after (`prev_log_index`, `prev_log_generation`); without entries, a heartbeat.
-
-    `sent_us` is the leader's own clock at sending. It comes back in the response and dates the leader's lease.
-    """
-
-    leader_id: str
-    generation: int
-    correlation_id: int
-    sent_us: int
-    prev_log_index: int
-    prev_log_generation: int
-    high_water_mark: int
-    entries: list[LogEntry]
-
-
-class ReplicationResponse(msgspec.Struct, frozen=True, tag="replication-response"):
-    """The answer. `replicated_log_index` is the last index verified by the request when it succeeded.
-
-    When it failed for a gap or a conflict, it is the index after which the leader should try again.
-    """
-
-    server_id: str
-    generation: int
-    correlation_id: int
-    sent_us: int
-    succeeded: bool
-    replicated_log_index: int
-
-
-class HighWaterMarkAdvanced(msgspec.Struct, frozen=True):
-    """Trace: the mark moved to `value`, whose entry has `entry_generation`; `leading` tells who decided it."""
-
-    generation: int
-    value: int
-    entry_generation: int
-    leading: bool
-
-
-class EntriesTruncated(msgspec.Struct, frozen=True):
-    """Trace: entries from `from_index` to `last_index` were cut off, with the mark at `high_water_mark`."""
-
-    from_index: int
-    last_index: int
-    high_water_mark: int
 
 
 class ReplicationTiming(msgspec.Struct, frozen=True, kw_only=True):
