@@ -54,7 +54,7 @@ PATTERNS = (
     Pattern("Request Waiting List", _REPLICATION, 14, "data_replication.request_waiting_list"),
     Pattern("Idempotent Receiver", _REPLICATION, 15, "data_replication.idempotent_receiver"),
     Pattern("Follower Reads", _REPLICATION, 16),
-    Pattern("Versioned Value", _REPLICATION, 17),
+    Pattern("Versioned Value", _REPLICATION, 17, "data_replication.versioned_value"),
     Pattern("Version Vector", _REPLICATION, 18, "data_replication.version_vector"),
     Pattern("Fixed Partitions", _PARTITIONING, 19),
     Pattern("Key-Range Partitions", _PARTITIONING, 20),
