@@ -10,6 +10,7 @@ import msgspec
 from faultline.systems_under_test.patterns.clusters import consistent_core_messages as client_side
 from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import EntryApplied
 from faultline.systems_under_test.patterns.data_replication import leader_and_followers as election
+from faultline.systems_under_test.patterns.data_replication import pulled_log as pulled
 from faultline.systems_under_test.patterns.data_replication import replicated_log as replication
 from faultline.systems_under_test.patterns.data_replication.leader_reads import LeaseReadServed
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import NO_OP, LogEntry
@@ -70,6 +71,20 @@ def _answer_words(answer: replication.ReplicationResponse) -> str:
     return f"refuses in generation {answer.generation}, try after {answer.replicated_log_index}"
 
 
+def _fetch_words(fetch: pulled.FetchRequest) -> str:
+    return f"fetch what follows {fetch.after_index}/{fetch.after_generation}"
+
+
+def _fetched_words(fetched: pulled.FetchResponse) -> str:
+    new = ", ".join(map(entry_words, fetched.entries)) or "nothing new"
+    return f"after {fetched.after_index}/{fetched.after_generation}, mark {fetched.high_water_mark}: {new}"
+
+
+def _diverged_words(answer: pulled.FetchDiverged) -> str:
+    here = f"{answer.index}/{answer.entry_generation}"
+    return f"has no {answer.after_index}/{answer.after_generation}; try {here}"
+
+
 def _vote_request_words(request: election.VoteRequest | election.PreVoteRequest) -> str:
     ask = "vote for me" if isinstance(request, election.VoteRequest) else "would you vote for me"
     last = f"{request.last_log_entry_index}/{request.last_log_entry_generation}"
@@ -93,6 +108,9 @@ def _redirect_words(redirect: client_side.RedirectToLeader) -> str:
 _MESSAGES: dict[type, Callable[[Any], str]] = {
     replication.ReplicationRequest: _request_words,
     replication.ReplicationResponse: _answer_words,
+    pulled.FetchRequest: _fetch_words,
+    pulled.FetchResponse: _fetched_words,
+    pulled.FetchDiverged: _diverged_words,
     election.VoteRequest: _vote_request_words,
     election.PreVoteRequest: _vote_request_words,
     election.VoteResponse: _vote_words,

@@ -15,6 +15,11 @@ from faultline.systems_under_test.patterns.data_replication.leader_and_followers
     VoteRequest,
     VoteResponse,
 )
+from faultline.systems_under_test.patterns.data_replication.pulled_log import (
+    FetchDiverged,
+    FetchRequest,
+    FetchResponse,
+)
 from faultline.systems_under_test.patterns.data_replication.replicated_log import (
     ReplicationRequest,
     ReplicationResponse,
@@ -123,6 +128,9 @@ MESSAGES: tuple[type[msgspec.Struct], ...] = (
     VoteResponse,
     ReplicationRequest,
     ReplicationResponse,
+    FetchRequest,
+    FetchResponse,
+    FetchDiverged,
     RegisterClientRequest,
     RegisterClientResponse,
     ClientRequest,

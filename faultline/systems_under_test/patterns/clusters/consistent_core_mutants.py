@@ -140,15 +140,21 @@ class _NoDuplicateDetection(ClientSessions[ClientResponse]):
         return None
 
 
+def _in_the_log(change: type[ReplicatedLog]) -> Callable[[Parts], Parts]:
+    """The bug in both kinds of log, the pushed and the pulled one."""
+    pushed, pulled = layered("replicated_log", change), layered("pulled_log", change)
+    return lambda parts: pulled(pushed(parts))
+
+
 _CHANGES: dict[str, Callable[[Parts], Parts]] = {
     "stale-read": lambda parts: replace(parts, confirms_leadership=False),
-    "ack-before-quorum": layered("replicated_log", _AckBeforeQuorum),
-    "ack-before-fsync": layered("replicated_log", _AckBeforeFsync),
+    "ack-before-quorum": _in_the_log(_AckBeforeQuorum),
+    "ack-before-fsync": _in_the_log(_AckBeforeFsync),
     "vote-twice": lambda parts: replace(parts, generation_clock=_VoteTwice),
-    "commit-old-generation": layered("replicated_log", _CommitOldGeneration),
+    "commit-old-generation": _in_the_log(_CommitOldGeneration),
     "no-duplicate-detection": lambda parts: replace(parts, sessions=_NoDuplicateDetection),
-    "wall-clock-lease": layered("replicated_log", _WallClockLease),
-    "no-truncate-on-conflict": layered("replicated_log", _NoTruncateOnConflict),
+    "wall-clock-lease": _in_the_log(_WallClockLease),
+    "no-truncate-on-conflict": _in_the_log(_NoTruncateOnConflict),
 }
 
 

@@ -23,6 +23,7 @@ import msgspec
 
 from faultline.harness.errors import UsageError
 from faultline.harness.world.ports import NodeId, NodeStatus, Ports, Storage
+from faultline.systems_under_test.patterns.clusters.consistent_core_fetching import fetch_handlers
 from faultline.systems_under_test.patterns.clusters.consistent_core_messages import (
     ClientCommand,
     ClientRequest,
@@ -54,6 +55,7 @@ from faultline.systems_under_test.patterns.data_replication.leader_reads import 
     Read,
     ReadIndexReads,
 )
+from faultline.systems_under_test.patterns.data_replication.pulled_log import PulledLog
 from faultline.systems_under_test.patterns.data_replication.replicated_log import (
     ReplicatedLog,
     ReplicationRequest,
@@ -90,6 +92,7 @@ class Parts:
 
     generation_clock: Callable[[Storage], GenerationClock] = GenerationClock
     replicated_log: type[ReplicatedLog] = ReplicatedLog
+    pulled_log: type[PulledLog] = PulledLog
     sessions: Callable[[], ClientSessions[ClientResponse]] = ClientSessions
     confirms_leadership: bool = True
 
@@ -155,7 +158,8 @@ class ConsistentCoreNode:
             silent_us=settings.election_timeout_us,
             quiet_us=settings.heartbeat_interval_us // 2,
         )
-        self.log = parts.replicated_log(ports, members, self._log, self._clock, self, timing)
+        log_type = parts.pulled_log if settings.replication == "pull" else parts.replicated_log
+        self.log = log_type(ports, members, self._log, self._clock, self, timing)
         self.reads = self._leader_reads()
         self.waiting: RequestWaitingList[int, ClientResponse] = RequestWaitingList(
             ports.clock, settings.client_timeout_us
@@ -174,6 +178,8 @@ class ConsistentCoreNode:
             _ElectionTimeout: self._handle_election_timeout,
             _HeartbeatTick: self._handle_heartbeat_tick,
         }
+        if isinstance(self.log, PulledLog):
+            self._handlers |= fetch_handlers(self.log, self.election, self._clock, self.reads)
         self._queue: SingularUpdateQueue[tuple[NodeId, Any], None] = SingularUpdateQueue(
             self._handle, _QUEUE_CAPACITY, on_error=_crash
         )

@@ -19,6 +19,9 @@ OPTIONS: dict[str, OptionDescription] = {
     "read_mode": OptionDescription(
         default="read-index", choices=READ_MODES, summary="how reads are answered; `stale` is not linearizable"
     ),
+    "replication": OptionDescription(
+        default="push", choices=("push", "pull"), summary="the leader sends entries, or followers fetch them"
+    ),
     "heartbeat_interval_ms": OptionDescription(default="50", summary="how often a leader shows that it lives"),
     "election_timeout_ms": OptionDescription(
         default="250",
@@ -43,6 +46,7 @@ class CoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The options, read and checked; times in microseconds."""
 
     read_mode: str
+    replication: str
     pre_vote: bool
     heartbeat_interval_us: int
     election_timeout_us: int
@@ -60,6 +64,7 @@ class CoreSettings(msgspec.Struct, frozen=True, kw_only=True):
         values = {name: options.get(name, description.default) for name, description in OPTIONS.items()}
         settings = cls(
             read_mode=_choice("read_mode", values["read_mode"]),
+            replication=_choice("replication", values["replication"]),
             pre_vote=_choice("pre_vote", values["pre_vote"]) == "on",
             heartbeat_interval_us=1_000 * _number("heartbeat_interval_ms", values),
             election_timeout_us=1_000 * _number("election_timeout_ms", values),

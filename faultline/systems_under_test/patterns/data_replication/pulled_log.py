@@ -1,0 +1,242 @@
+"""Pulled log: the replicated log turned round, followers fetch from the leader and so tell it what they have.
+
+*Problem.* A leader that pushes keeps books on every follower: what it needs next, what is in flight, where to go back
+to. With many followers, or with consumers that read the same log, the one who lacks entries knows best where to go on.
+
+*Idea.* (Kafka's replication.) A follower asks for what comes after its last entry, and names that entry's index and
+generation. If the leader has the same entry there, the request itself is the acknowledgement of everything up to it:
+the leader raises the follower's match index by it, and with it the high-water mark. The answer brings entries and the
+mark. With nothing to send, the leader parks the request until there is something, or until the mark has moved.
+
+If the logs differ there, the leader names its last entry whose generation is not above the follower's: everything
+behind that place differs. The follower cuts off what lies behind it, and behind its own last entry of that generation,
+and fetches again; each round takes at least one entry away and none that both have.
+
+Elections and heartbeats are those of the pushed log: heartbeats make the leader known, date its lease and tell a
+follower whose request or answer was lost to fetch again.
+
+*Invariants.* Those of the replicated log. Besides: a follower has one fetch open at most, and never fetches beyond what
+it has made durable.
+
+*Tolerates.* Lost, late and repeated requests and answers: an answer is applied only where it continues the log, and a
+divergence only to the log that was asked about.
+
+*Does not tolerate.* Requests of another generation than the leader's: the fetch offset acknowledges only what the
+follower has since it follows this leader. They are dropped, and the next heartbeat sets the follower right.
+
+*Workloads.* `register`, `append` with partitions, kills, pauses, lossy links (option `replication=pull`).
+
+*Checkers.* Linearizability; LOG-I1, LOG-I2, LOG-R14, HWM-I1, HWM-I5.
+
+*Planted bugs.* Those of the replicated log that do not concern the push itself can be switched on here as well.
+
+Sources: Patterns of Distributed Systems ch. 9 ("push versus pull"); Kafka's replication protocol, KIP-101 and KIP-279
+on truncation by leader epoch, KIP-595 on fetching in a Raft quorum.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from faultline.harness.world.ports import NodeId, Ports
+from faultline.systems_under_test.patterns.data_replication.follower_handler import FollowerHandler
+from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
+from faultline.systems_under_test.patterns.data_replication.replicated_log import (
+    LogListener,
+    ReplicatedLog,
+    ReplicationTiming,
+)
+from faultline.systems_under_test.patterns.data_replication.replication_messages import (
+    ReplicationRequest,
+    ReplicationResponse,
+)
+from faultline.systems_under_test.patterns.data_replication.write_ahead_log import LogEntry, WriteAheadLog
+
+__all__ = ["FetchDiverged", "FetchRequest", "FetchResponse", "PulledLog"]
+
+
+class FetchRequest(msgspec.Struct, frozen=True, tag="fetch-request"):
+    """A follower has everything up to (`after_index`, `after_generation`), durably, and asks for what follows."""
+
+    server_id: str
+    generation: int
+    correlation_id: int
+    after_index: int
+    after_generation: int
+    high_water_mark: int
+
+
+class FetchResponse(msgspec.Struct, frozen=True, tag="fetch-response"):
+    """Entries that follow (`after_index`, `after_generation`), and the mark; one of the two is new."""
+
+    leader_id: str
+    generation: int
+    correlation_id: int
+    after_index: int
+    after_generation: int
+    entries: list[LogEntry]
+    high_water_mark: int
+
+
+class FetchDiverged(msgspec.Struct, frozen=True, tag="fetch-diverged"):
+    """The leader has no entry (`after_index`, `after_generation`), and in this generation never will.
+
+    Its last entry whose generation is not higher stands at `index`, with `entry_generation`.
+    """
+
+    leader_id: str
+    generation: int
+    after_index: int
+    after_generation: int
+    index: int
+    entry_generation: int
+
+
+class PulledLog(ReplicatedLog):
+    """A replicated log whose followers fetch; chosen by the option `replication=pull`."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        members: tuple[NodeId, ...],
+        log: WriteAheadLog,
+        clock: GenerationClock,
+        listener: LogListener,
+        timing: ReplicationTiming,
+    ) -> None:
+        super().__init__(ports, members, log, clock, listener, timing)
+        self._parked: dict[NodeId, FetchRequest] = {}
+        self._open: FetchRequest | None = None
+        self._fetched_us = 0
+
+    # -- leading ------------------------------------------------------------------------------------------------------
+
+    def start_leading(self) -> None:
+        """Nobody has fetched from this leader yet."""
+        super().start_leading()
+        self._parked.clear()
+
+    def stop_leading(self) -> None:
+        """Requests that are parked stay unanswered; the next leader's heartbeat makes the followers ask again."""
+        super().stop_leading()
+        self._parked.clear()
+
+    def handle_fetch_request(self, source: NodeId, request: FetchRequest) -> None:
+        """Take note of what the follower has, and answer or park (the generation has been compared already)."""
+        follower = self.followers.get(source)
+        if follower is None:
+            return
+        if self._log.generation_at(request.after_index) != request.after_generation:
+            self._tell_divergence(source, request)
+            return
+        if request.after_index > follower.match_index:
+            follower.note_match(request.after_index)
+            if request.after_index > self.high_water_mark.value:
+                self._advance_high_water_mark()
+        self._parked[source] = request
+        if self._has_news_for(request):
+            self._replicate(follower)
+
+    def handle_replication_response(self, source: NodeId, response: ReplicationResponse) -> None:
+        """Heartbeats are answered as ever; what the follower has, its fetches say."""
+        follower = self.followers.get(source)
+        if follower is not None:
+            follower.note_contact(response.correlation_id, response.sent_us)
+
+    def resend_what_was_lost(self) -> None:
+        """Followers ask again by themselves."""
+
+    def _has_news_for(self, request: FetchRequest) -> bool:
+        return request.after_index < self._log.last_index or request.high_water_mark < self.high_water_mark.value
+
+    def _replicate(self, follower: FollowerHandler) -> None:
+        """Answer the fetch of this follower, if one is parked."""
+        request = self._parked.pop(follower.id, None)
+        if request is None:
+            return
+        entries = self._log.entries(request.after_index + 1, self._timing.batch_entries_max)
+        response = FetchResponse(
+            self._me,
+            self._clock.generation,
+            request.correlation_id,
+            request.after_index,
+            request.after_generation,
+            entries,
+            self.high_water_mark.value,
+        )
+        self._ports.network.send(follower.id, response)
+
+    def _advance_high_water_mark(self) -> None:
+        before = self.high_water_mark.value
+        super()._advance_high_water_mark()
+        if self.high_water_mark.value > before:
+            for follower in self.followers.values():
+                self._replicate(follower)
+
+    def _tell_divergence(self, source: NodeId, request: FetchRequest) -> None:
+        self._ports.trace.sometimes("fetch-diverged")
+        index = self._last_index_up_to(request.after_generation)
+        entry_generation = self._log.generation_at(index)
+        after = request.after_index, request.after_generation
+        self._ports.network.send(
+            source, FetchDiverged(self._me, self._clock.generation, *after, index, entry_generation)
+        )
+
+    # -- following ----------------------------------------------------------------------------------------------------
+
+    def handle_replication_request(self, source: NodeId, request: ReplicationRequest) -> None:
+        """Answer the heartbeat, and fetch if nothing is open or its answer is overdue."""
+        super().handle_replication_request(source, request)
+        if self._open is None or self._open.generation != self._clock.generation or self._is_overdue():
+            self._fetch(source)
+
+    def handle_fetch_response(self, source: NodeId, response: FetchResponse) -> None:
+        """Append what continues this log, move the mark, and ask for more."""
+        log = self._log
+        if log.generation_at(response.after_index) == response.after_generation:
+            verified = response.after_index + len(response.entries)
+            if response.entries and self._append_missing(response.entries):
+                self._flush()
+            self._advance_to(min(response.high_water_mark, verified), leading=False)
+        if self._open is not None and self._open.correlation_id == response.correlation_id:
+            self._fetch(source)
+
+    def handle_fetch_diverged(self, source: NodeId, response: FetchDiverged) -> None:
+        """Cut off what cannot be in the leader's log, durably, and ask again (HWM-R9).
+
+        Judged by the end of the log, not by the number of the request: numbers begin anew when a server restarts, and
+        a late divergence taken for the answer to a later fetch would cut off entries that were acknowledged.
+        """
+        log = self._log
+        if (response.after_index, response.after_generation) != (log.last_index, log.last_generation):
+            return
+        common = min(response.index, self._last_index_up_to(response.entry_generation))
+        if self._truncate(common + 1):
+            self._flush()
+        self._fetch(source)
+
+    def _fetch(self, leader: NodeId) -> None:
+        log = self._log
+        self._open = request = FetchRequest(
+            self._me,
+            self._clock.generation,
+            self._next_id,
+            log.last_index,
+            log.last_generation,
+            self.high_water_mark.value,
+        )
+        self._next_id += 1
+        self._fetched_us = self._ports.clock.monotonic_us()
+        self._ports.network.send(leader, request)
+
+    def _is_overdue(self) -> bool:
+        return self._ports.clock.monotonic_us() - self._fetched_us > self._timing.retransmit_us
+
+    # -- both ---------------------------------------------------------------------------------------------------------
+
+    def _last_index_up_to(self, generation: int) -> int:
+        """The index of the last entry whose generation is at most `generation`; generations ascend along a log."""
+        index = self._log.last_index
+        while index and self._log.generation_at(index) > generation:
+            index -= 1
+        return index
