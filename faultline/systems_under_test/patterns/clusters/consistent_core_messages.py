@@ -9,7 +9,11 @@ from typing import Any
 
 import msgspec
 
-from faultline.systems_under_test.patterns.data_replication.leader_and_followers import (
+from faultline.systems_under_test.patterns.data_replication.generation_agreement import (
+    GenerationPromised,
+    NewGeneration,
+)
+from faultline.systems_under_test.patterns.data_replication.raft_election import (
     PreVoteRequest,
     PreVoteResponse,
     VoteRequest,
@@ -23,6 +27,10 @@ from faultline.systems_under_test.patterns.data_replication.pulled_log import (
 from faultline.systems_under_test.patterns.data_replication.replicated_log import (
     ReplicationRequest,
     ReplicationResponse,
+)
+from faultline.systems_under_test.patterns.data_replication.zab_election import (
+    ElectionNotification,
+    FollowerInformation,
 )
 
 __all__ = [
@@ -126,6 +134,10 @@ MESSAGES: tuple[type[msgspec.Struct], ...] = (
     PreVoteResponse,
     VoteRequest,
     VoteResponse,
+    ElectionNotification,
+    FollowerInformation,
+    NewGeneration,
+    GenerationPromised,
     ReplicationRequest,
     ReplicationResponse,
     FetchRequest,

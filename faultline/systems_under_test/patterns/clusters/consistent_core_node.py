@@ -15,7 +15,7 @@ list, under the index of their entry.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
 
@@ -24,6 +24,12 @@ import msgspec
 from faultline.harness.errors import UsageError
 from faultline.harness.world.ports import NodeId, NodeStatus, Ports, Storage
 from faultline.systems_under_test.patterns.clusters.consistent_core_fetching import fetch_handlers
+from faultline.systems_under_test.patterns.clusters.consistent_core_elections import (
+    Elections,
+    election_timing,
+    failure_detector,
+    new_election,
+)
 from faultline.systems_under_test.patterns.clusters.consistent_core_messages import (
     ClientCommand,
     ClientRequest,
@@ -40,14 +46,7 @@ from faultline.systems_under_test.patterns.clusters.key_value_store import Appli
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.heartbeat import HeartBeatScheduler
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions
-from faultline.systems_under_test.patterns.data_replication.leader_and_followers import (
-    LeaderElection,
-    PreVoteRequest,
-    PreVoteResponse,
-    ServerRole,
-    VoteRequest,
-    VoteResponse,
-)
+from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ElectionContext, ServerRole
 from faultline.systems_under_test.patterns.data_replication.leader_reads import (
     LeaderLeaseReads,
     LeaderReads,
@@ -94,6 +93,7 @@ class Parts:
     replicated_log: type[ReplicatedLog] = ReplicatedLog
     pulled_log: type[PulledLog] = PulledLog
     sessions: Callable[[], ClientSessions[ClientResponse]] = ClientSessions
+    elections: Elections = field(default_factory=Elections)
     confirms_leadership: bool = True
 
 
@@ -140,17 +140,17 @@ class ConsistentCoreNode:
         self._parts = parts
         self._log = WriteAheadLog(ports.storage, segment_size_bytes_max=settings.segment_size_bytes)
         self._clock = parts.generation_clock(ports.storage)
-        self.election = LeaderElection(
+        context = ElectionContext(
             ports,
             members,
             self._log,
             self._clock,
             self,
             self._election_timer_rang,
-            timeout_us=settings.election_timeout_us,
-            pre_vote=settings.pre_vote,
-            vote_stickiness=settings.read_mode == "leader-lease",
+            election_timing(settings),
+            failure_detector(settings, ports.clock),
         )
+        self.election = new_election(context, settings, parts.elections)
         timing = ReplicationTiming(
             batch_entries_max=settings.batch_entries_max,
             in_flight_max=settings.in_flight_max,
@@ -171,10 +171,7 @@ class ConsistentCoreNode:
             ReplicationResponse: self._handle_replication_response,
             ClientRequest: self._handle_client_request,
             RegisterClientRequest: self._handle_register_client,
-            VoteRequest: self.election.handle_vote_request,
-            VoteResponse: self.election.handle_vote_response,
-            PreVoteRequest: self.election.handle_pre_vote_request,
-            PreVoteResponse: self.election.handle_pre_vote_response,
+            **self.election.handlers(),
             _ElectionTimeout: self._handle_election_timeout,
             _HeartbeatTick: self._handle_heartbeat_tick,
         }

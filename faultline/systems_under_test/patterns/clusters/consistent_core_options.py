@@ -10,7 +10,13 @@ from faultline.harness.errors import UsageError
 from faultline.harness.system import OptionDescription
 from faultline.systems_under_test.patterns.data_replication.heartbeat import check_heartbeat_timing
 
-__all__ = ["OPTIONS", "READ_MODES", "CoreSettings"]
+__all__ = ["ELECTIONS", "FAILURE_DETECTORS", "OPTIONS", "READ_MODES", "CoreSettings"]
+
+ELECTIONS = ("raft", "zab", "external-store")
+"""Candidates ask for votes; all reckon alike who is best; whoever creates a key in a store first."""
+
+FAILURE_DETECTORS = ("pause-aware", "fixed-timeout", "phi-accrual")
+"""A fixed timeout that forgives one's own sleep, without that, or a suspicion that follows how heartbeats arrive."""
 
 READ_MODES = ("read-index", "leader-lease", "log", "stale")
 """Through a round of heartbeats, under a lease, through the log; or, unsafe by design, from any server's own state."""
@@ -26,6 +32,17 @@ OPTIONS: dict[str, OptionDescription] = {
     "election_timeout_ms": OptionDescription(
         default="250",
         summary="the shortest silence after which a server stands for election; the longest is twice that",
+    ),
+    "election": OptionDescription(
+        default="raft",
+        choices=ELECTIONS,
+        summary="how a leader is elected (external-store: the last node is the store)",
+    ),
+    "failure_detector": OptionDescription(
+        default="pause-aware", choices=FAILURE_DETECTORS, summary="how a follower judges the silence of its leader"
+    ),
+    "leader_key_ttl_ms": OptionDescription(
+        default="500", summary="how long the leader's key in the store lives unrefreshed (election external-store)"
     ),
     "leader_lease_ms": OptionDescription(
         default="200", summary="how long after a heartbeat the leader may answer reads (read_mode leader-lease)"
@@ -47,10 +64,13 @@ class CoreSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     read_mode: str
     replication: str
+    election: str
+    failure_detector: str
     pre_vote: bool
     heartbeat_interval_us: int
     election_timeout_us: int
     leader_lease_us: int
+    leader_key_ttl_us: int
     batch_entries_max: int
     in_flight_max: int
     segment_size_bytes: int
@@ -65,10 +85,13 @@ class CoreSettings(msgspec.Struct, frozen=True, kw_only=True):
         settings = cls(
             read_mode=_choice("read_mode", values["read_mode"]),
             replication=_choice("replication", values["replication"]),
+            election=_choice("election", values["election"]),
+            failure_detector=_choice("failure_detector", values["failure_detector"]),
             pre_vote=_choice("pre_vote", values["pre_vote"]) == "on",
             heartbeat_interval_us=1_000 * _number("heartbeat_interval_ms", values),
             election_timeout_us=1_000 * _number("election_timeout_ms", values),
             leader_lease_us=1_000 * _number("leader_lease_ms", values),
+            leader_key_ttl_us=1_000 * _number("leader_key_ttl_ms", values),
             batch_entries_max=_number("batch_entries_max", values),
             in_flight_max=_number("in_flight_max", values),
             segment_size_bytes=_number("segment_size_bytes", values),
@@ -85,6 +108,12 @@ class CoreSettings(msgspec.Struct, frozen=True, kw_only=True):
                 f"A leader lease of {self.leader_lease_us // 1_000} ms does not end before a new leader can be elected,"
                 f" {self.election_timeout_us // 1_000} ms after the last heartbeat.",
                 "Set leader_lease_ms below election_timeout_ms, with a margin for clock drift.",
+            )
+        if self.election == "external-store" and self.leader_key_ttl_us < 2 * self.heartbeat_interval_us:
+            raise UsageError(
+                f"A leader key that lives {self.leader_key_ttl_us // 1_000} ms expires when one refresh of those every"
+                f" {self.heartbeat_interval_us // 1_000} ms is lost.",
+                "Set leader_key_ttl_ms to at least twice heartbeat_interval_ms.",
             )
         if self.request_timeout_us > self.client_timeout_us:
             raise UsageError(

@@ -33,12 +33,21 @@ Sources: Patterns of Distributed Systems ch. 7; the local-pause rule is Apache C
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Protocol
 
 from faultline.harness.errors import UsageError
 from faultline.harness.world.ports import Clock, Timer, Timers
 
-__all__ = ["HeartBeatScheduler", "TimeoutBasedFailureDetector", "check_heartbeat_timing"]
+__all__ = [
+    "FailureDetector",
+    "HeartBeatMonitor",
+    "HeartBeatScheduler",
+    "LocalPause",
+    "PauseAwareFailureDetector",
+    "TimeoutBasedFailureDetector",
+    "check_heartbeat_timing",
+]
 
 
 def check_heartbeat_timing(interval_us: int, timeout_us: int) -> None:
@@ -79,47 +88,152 @@ class HeartBeatScheduler:
             self._timer = None
 
 
+class FailureDetector(Protocol):
+    """Watches one server. Its verdict is an opinion about time; nothing that must be safe may rest on it (HB-I5)."""
+
+    def heartbeat_received(self) -> None:
+        """Note a sign of life of the watched server."""
+
+    def restart(self, timeout_us: int) -> int:
+        """Count silence anew from now, with this timeout, and return after how long to check first."""
+
+    def silence_us(self) -> int:
+        """How long nothing has been heard."""
+
+    def check(self) -> int:
+        """The microseconds until the next check, or 0 when the watched server is to be suspected now."""
+
+
 class TimeoutBasedFailureDetector:
-    """Suspects the one server it watches after a whole timeout of silence, by the monotonic clock.
+    """Suspects the server it watches after a whole timeout of silence, by the monotonic clock (HB-R5).
 
     Until something was heard, silence counts from the start of the detector (HB-R6): a leader that never speaks is
-    suspected too. The timeout may change from check to check, because elections draw it at random.
+    suspected too. The timeout may change from restart to restart, because elections draw it at random.
     """
 
-    __slots__ = ("_clock", "_due_us", "_heard_us", "_pause_us", "timeout_us")
+    __slots__ = ("_clock", "_heard_us", "timeout_us")
 
     def __init__(self, clock: Clock, timeout_us: int) -> None:
         self._clock = clock
         self.timeout_us = timeout_us
-        self._pause_us = timeout_us
-        self._heard_us = clock.monotonic_us()
-        self._due_us = self._heard_us + timeout_us
+        self._heard_us = self._now_us()
 
     def heartbeat_received(self) -> None:
-        """Note a sign of life of the watched server."""
-        self._heard_us = self._clock.monotonic_us()
+        """Note when the sign of life came."""
+        self._heard_us = self._now_us()
+
+    def restart(self, timeout_us: int) -> int:
+        """Count from now; the first check is due when the timeout is over."""
+        self.timeout_us = timeout_us
+        self._heard_us = self._now_us()
+        return timeout_us
 
     def silence_us(self) -> int:
-        """How long nothing has been heard."""
-        return self._clock.monotonic_us() - self._heard_us
-
-    def next_check_in_us(self, timeout_us: int) -> int:
-        """Restart the count with a new `timeout_us`, and return when to check: that much from now."""
-        self.timeout_us = timeout_us
-        return self._promise(timeout_us)
+        """Compare with the last sign of life."""
+        return self._now_us() - self._heard_us
 
     def check(self) -> int:
-        """The microseconds until the next check, or 0 when the watched server is to be suspected now.
+        """What is left of the timeout; 0 when it is over."""
+        return max(0, self._heard_us + self.timeout_us - self._now_us())
 
-        A check that runs a whole `pause` later than it was due slept through heartbeats that may be waiting in the
-        node's own queue: it judges nothing and asks for a full timeout more.
-        """
-        now_us = self._clock.monotonic_us()
-        if now_us - self._due_us >= self._pause_us:
-            return self._promise(self.timeout_us)
-        remaining_us = self._heard_us + self.timeout_us - now_us
-        return self._promise(remaining_us) if remaining_us > 0 else 0
+    def _now_us(self) -> int:
+        return self._clock.monotonic_us()
 
-    def _promise(self, delay_us: int) -> int:
+
+class LocalPause:
+    """Tells whether this process slept through the moment at which it meant to act again (HB-R12)."""
+
+    __slots__ = ("_clock", "_due_us", "_pause_us")
+
+    def __init__(self, clock: Clock, pause_us: int) -> None:
+        self._clock = clock
+        self._pause_us = pause_us
+        self._due_us = clock.monotonic_us()
+
+    def promise(self, delay_us: int) -> int:
+        """The next action is due `delay_us` from now; returns that."""
         self._due_us = self._clock.monotonic_us() + delay_us
         return delay_us
+
+    def slept(self) -> bool:
+        """Is it later than promised, by a whole pause?"""
+        return self._clock.monotonic_us() - self._due_us >= self._pause_us
+
+
+class PauseAwareFailureDetector:
+    """Wraps a detector: a check that comes a whole pause late judges nothing and asks for one timeout more.
+
+    It slept through heartbeats, which may be waiting in the node's own queue behind the check.
+    """
+
+    __slots__ = ("_inner", "_pause", "_timeout_us", "heartbeat_received", "silence_us")
+
+    def __init__(self, inner: FailureDetector, clock: Clock, pause_us: int) -> None:
+        self._inner = inner
+        self._pause = LocalPause(clock, pause_us)
+        self._timeout_us = pause_us
+        # The inner detector's own methods: this wrapper costs nothing for each heartbeat.
+        self.heartbeat_received: Callable[[], None] = inner.heartbeat_received
+        self.silence_us: Callable[[], int] = inner.silence_us
+
+    def restart(self, timeout_us: int) -> int:
+        """As the inner detector, and remember when the check is due."""
+        self._timeout_us = timeout_us
+        return self._pause.promise(self._inner.restart(timeout_us))
+
+    def check(self) -> int:
+        """As the inner detector, unless this check comes so late that its own process must have slept."""
+        if self._pause.slept():
+            return self._pause.promise(self._timeout_us)
+        return self._pause.promise(self._inner.check())
+
+
+class HeartBeatMonitor:
+    """The receiving side for many servers: marks each of them up or down, and tells when that changes (HB-R4).
+
+    `heartbeat_check` is to be called every `interval_us`, by a `HeartBeatScheduler`. A server that has never been heard
+    is judged like any other, from the start of the monitor (HB-R6); one that was marked down is marked up by its next
+    heartbeat (HB-R7). A check that comes a whole `pause_us` late marks nobody down (HB-R12; the book's figure is 5 s).
+    """
+
+    def __init__(
+        self,
+        servers: Iterable[str],
+        new_detector: Callable[[], FailureDetector],
+        pause: LocalPause,
+        interval_us: int,
+        on_change: Callable[[str, bool], None],
+    ) -> None:
+        self._detectors = {server: new_detector() for server in servers}
+        self._down: list[str] = []
+        self._pause = pause
+        self._interval_us = interval_us
+        self._on_change = on_change
+        pause.promise(interval_us)
+
+    def heartbeat_received(self, server: str) -> None:
+        """A sign of life of `server`; strangers are ignored."""
+        detector = self._detectors.get(server)
+        if detector is not None:
+            detector.heartbeat_received()
+            self._mark_up(server)
+
+    def heartbeat_check(self) -> None:
+        """Mark down who has been silent for too long, unless this process itself was asleep."""
+        slept = self._pause.slept()
+        self._pause.promise(self._interval_us)
+        if slept:
+            return
+        for server, detector in self._detectors.items():
+            if server not in self._down and not detector.check():
+                self._down.append(server)
+                self._on_change(server, False)
+
+    def down(self) -> tuple[str, ...]:
+        """Who is marked down now, in the order in which they were."""
+        return tuple(self._down)
+
+    def _mark_up(self, server: str) -> None:
+        if server in self._down:
+            self._down.remove(server)
+            self._on_change(server, True)

@@ -3,18 +3,26 @@
 *Problem.* Quorums of reads and writes alone do not give clients one order of updates. Somebody has to choose the order;
 when that server dies, somebody else has to, and never two at once with equal right.
 
-*Idea.* (Raft's election.) Every leadership has a number, the generation. A follower that hears nothing from a leader
-for a random time becomes a candidate: it raises the generation, votes for itself and asks the others. A server votes
-once per generation, and only for a candidate whose log is at least as up to date as its own: first the generation of
-the last entry counts, then its index. A majority of votes makes a leader, so a leader holds every committed entry.
-Random timeouts make split votes rare.
+*Idea.* Every leadership has a number, the generation, higher than all before it. A server leads a generation only when
+a majority has promised it that generation, durably and to nobody else, and only when none of that majority has a log
+that reaches further than its own. Any two majorities share a server, so a generation has one leader, and the leader
+holds every committed entry. What is left open is who may try, and when. Three styles answer that:
 
-Before it raises the generation, a candidate asks whether it *would* be elected (pre-vote, Ongaro's thesis 9.6). A
-server that still hears its leader answers no, so one that was cut off for a while cannot depose a healthy leader by a
-generation it ran up alone.
+| style | module | who becomes leader | who raises the generation |
+|---|---|---|---|
+| `raft` | `raft_election` | the first that asks a majority with a log recent enough | every candidate |
+| `zab` | `zab_election` | the most recent log, then the highest id: all reckon alike | the winner only |
+| `external-store` | `external_store_election` | whoever creates a key in a linearizable store first | the store |
+
+The first two suit three or five servers, which know each other. With an external store servers need to know nothing but
+the store, so that thousands can choose a leader (LDR-R17).
+
+This module holds what the styles share: the roles, the leader that is known, the timer that notices its silence, the
+steps from one role to the next, and what is told to the harness.
 
 *Invariants.* LDR-I1 at most one leader per generation. LDR-I2 one vote per server and generation, over all restarts.
-LDR-I3 a leader holds every entry committed before. LDR-I4 (= GEN-I1) no server's generation goes back.
+LDR-I3 a leader holds every entry committed before. LDR-I4 (= GEN-I1) no server's generation goes back. LDR-I5 only a
+leader acknowledges. LDR-I6 with a majority in contact, somebody is elected soon.
 
 *Tolerates.* Crash and restart at any instant, pauses, lost, late, repeated and reordered messages, any clocks: time
 decides only when an election starts, never how it ends. A minority of servers down.
@@ -26,44 +34,42 @@ would be forgotten.
 
 *Checkers.* The invariants above on every run; linearizability.
 
-*Planted bugs.* `vote-twice` (LDR-M6): the vote of a generation is given away again.
-
-Order of the vote rules (LDR-R6), one deviation: a server under the leader-lease read mode refuses *before* adopting the
-higher generation while it knows a leader (LOG-R23), and for one election timeout after its own start (LOG-R25), because
-leases are only safe if no leader can be elected inside one.
+*Planted bugs.* In any style `stale-read` (LDR-M7); the others stand with the style they break.
 
 Sources: Patterns of Distributed Systems ch. 6; Ongaro and Ousterhout, "In Search of an Understandable Consensus
-Algorithm" (2014) 5.2 and 5.4.1; Ongaro's thesis 4.2.3, 6.4.1, 9.6.
+Algorithm" (2014) 5.2 and 5.4.1.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import msgspec
 
 from faultline.harness.world.ports import NodeId, Ports, Timer
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
-from faultline.systems_under_test.patterns.data_replication.heartbeat import TimeoutBasedFailureDetector
-from faultline.systems_under_test.patterns.data_replication.quorum import QuorumTracker
+from faultline.systems_under_test.patterns.data_replication.heartbeat import FailureDetector
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import WriteAheadLog
 
 __all__ = [
     "BecameLeader",
     "CandidateSeen",
+    "ElectionContext",
     "ElectionListener",
+    "ElectionTiming",
     "GenerationAdopted",
+    "Handlers",
     "LeaderElection",
-    "PreVoteRequest",
-    "PreVoteResponse",
     "ServerRole",
     "SteppedDown",
     "VoteCounted",
-    "VoteRequest",
-    "VoteResponse",
 ]
+
+Handlers = Mapping[type, Callable[[NodeId, Any], None]]
+"""Who takes which message."""
 
 
 class ServerRole(enum.Enum):
@@ -72,41 +78,6 @@ class ServerRole(enum.Enum):
     LOOKING_FOR_LEADER = "candidate"
     FOLLOWING = "follower"
     LEADING = "leader"
-
-
-class VoteRequest(msgspec.Struct, frozen=True, tag="vote-request"):
-    """A candidate asks for a vote in `generation`; its last entry says how far its log reaches."""
-
-    server_id: str
-    generation: int
-    last_log_entry_index: int
-    last_log_entry_generation: int
-
-
-class VoteResponse(msgspec.Struct, frozen=True, tag="vote-response"):
-    """The answer of `server_id`, whose generation it carries."""
-
-    server_id: str
-    generation: int
-    granted: bool
-
-
-class PreVoteRequest(msgspec.Struct, frozen=True, tag="pre-vote-request"):
-    """Would you vote for me in `generation`, which I have not begun yet?"""
-
-    server_id: str
-    generation: int
-    last_log_entry_index: int
-    last_log_entry_generation: int
-
-
-class PreVoteResponse(msgspec.Struct, frozen=True, tag="pre-vote-response"):
-    """The answer; `proposed_generation` is the one asked about, `generation` the voter's own."""
-
-    server_id: str
-    generation: int
-    proposed_generation: int
-    granted: bool
 
 
 class GenerationAdopted(msgspec.Struct, frozen=True):
@@ -153,44 +124,68 @@ class ElectionListener(Protocol):
         """This server leads no longer."""
 
 
-class LeaderElection:
-    """The election as one server takes part in it: its role, the leader it knows, its votes and its timer.
+class ElectionTiming(msgspec.Struct, frozen=True, kw_only=True):
+    """How long a leader may be silent (the shortest time), and after how long what got no answer is said again.
 
-    `vote_stickiness` is the lease rule (refuse to vote while a leader is known). All methods run on the server's
-    singular update queue; the timer only calls `on_timeout`, which must come back as `election_timeout`.
+    `vote_stickiness` is the lease rule: promise nothing to a new leader while an old one may hold a lease.
     """
 
-    def __init__(
-        self,
-        ports: Ports,
-        members: tuple[NodeId, ...],
-        log: WriteAheadLog,
-        clock: GenerationClock,
-        listener: ElectionListener,
-        on_timeout: Callable[[], None],
-        *,
-        timeout_us: int,
-        pre_vote: bool,
-        vote_stickiness: bool,
-    ) -> None:
+    timeout_us: int
+    interval_us: int
+    vote_stickiness: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ElectionContext:
+    """What surrounds the election at one server. `on_timeout` must come back as `election_timeout`, from the queue."""
+
+    ports: Ports
+    members: tuple[NodeId, ...]
+    log: WriteAheadLog
+    clock: GenerationClock
+    listener: ElectionListener
+    on_timeout: Callable[[], None]
+    timing: ElectionTiming
+    detector: FailureDetector
+
+
+class LeaderElection:
+    """The election as one server takes part in it: its role, the leader it knows, and its timer.
+
+    A style says in `_leader_is_silent` what happens when no leader is heard, and in `handlers` which messages it takes.
+    All methods run on the server's singular update queue (LDR-R18).
+    """
+
+    def __init__(self, context: ElectionContext) -> None:
         self.role = ServerRole.FOLLOWING
         self.leader_id: NodeId | None = None
-        self._ports = ports
-        self._me = ports.node_id
-        self._members = members
-        self._peers = tuple(member for member in members if member != ports.node_id)
-        self._log = log
-        self._clock = clock
-        self._listener = listener
-        self._on_timeout = on_timeout
-        self._timeout_us = timeout_us
-        self._pre_vote = pre_vote
-        self._vote_stickiness = vote_stickiness
-        self._detector = TimeoutBasedFailureDetector(ports.clock, timeout_us)
+        self._ports = context.ports
+        self._me = context.ports.node_id
+        self._members = context.members
+        self._peers = tuple(member for member in context.members if member != self._me)
+        self._log = context.log
+        self._clock = context.clock
+        self._listener = context.listener
+        self._on_timeout = context.on_timeout
+        self._timeout_us = context.timing.timeout_us
+        self._interval_us = context.timing.interval_us
+        self._vote_stickiness = context.timing.vote_stickiness
+        self._detector = context.detector
         self._timer: Timer | None = None
-        self._votes = QuorumTracker(members)
-        self._pre_vote_generation = 0
-        self._sticky_until_us = ports.clock.monotonic_us() + timeout_us
+        self._sticky_until_us = self._ports.clock.monotonic_us() + self._timeout_us
+
+    # -- what a style adds --------------------------------------------------------------------------------------------
+
+    def handlers(self) -> Handlers:
+        """The messages of this style of election, and who takes them."""
+        raise NotImplementedError
+
+    def _leader_is_silent(self) -> None:
+        """No leader has been heard for the whole timeout: look for a new one."""
+        raise NotImplementedError
+
+    def _forget_candidacy(self) -> None:
+        """This server follows from now on: drop what belonged to its own attempt to lead."""
 
     # -- the timer ----------------------------------------------------------------------------------------------------
 
@@ -199,12 +194,8 @@ class LeaderElection:
         self._sticky_until_us = self._ports.clock.monotonic_us() + self._timeout_us
         self._restart_timer()
 
-    def heartbeat_received(self) -> None:
-        """The leader of the current generation has spoken."""
-        self._detector.heartbeat_received()
-
     def election_timeout(self) -> None:
-        """The timer rang: look whether the leader has really been silent, and if so stand for election."""
+        """The timer rang: look whether the leader has really been silent, and if so look for another (LDR-R10)."""
         self._timer = None
         if self.role is ServerRole.LEADING:
             return
@@ -212,7 +203,7 @@ class LeaderElection:
         if remaining_us:
             self._arm(remaining_us)
         else:
-            self._stand_for_election()
+            self._leader_is_silent()
 
     def knows_leader(self) -> bool:
         """Has a leader been heard within the shortest election timeout (or is this server the leader)?"""
@@ -221,136 +212,31 @@ class LeaderElection:
         return self.leader_id is not None and self._detector.silence_us() < self._timeout_us
 
     def _restart_timer(self) -> None:
-        timeout_us = self._ports.random.uniform_us("election-timeout", self._timeout_us, 2 * self._timeout_us)
-        self._detector.heartbeat_received()
-        self._arm(self._detector.next_check_in_us(timeout_us))
+        self._arm(self._detector.restart(self._draw_timeout_us()))
+
+    def _draw_timeout_us(self) -> int:
+        """A new random timeout, so that servers rarely stand for election in the same instant (LDR-R11)."""
+        return self._ports.random.uniform_us("election-timeout", self._timeout_us, 2 * self._timeout_us)
 
     def _arm(self, delay_us: int) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        self._cancel_timer()
         self._timer = self._ports.timers.after(delay_us, self._on_timeout)
 
-    # -- standing for election ----------------------------------------------------------------------------------------
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
-    def _stand_for_election(self) -> None:
-        self.role = ServerRole.LOOKING_FOR_LEADER
-        self.leader_id = None
-        if self._pre_vote:
-            self._start_pre_vote()
-        else:
-            self._start_leader_election()
-
-    def _start_pre_vote(self) -> None:
-        log = self._log
-        self._pre_vote_generation = self._clock.generation + 1
-        self._votes = QuorumTracker(self._members)
-        self._votes.record(self._me)
-        self._restart_timer()
-        request = PreVoteRequest(self._me, self._pre_vote_generation, log.last_index, log.last_generation)
-        for peer in self._peers:
-            self._ports.network.send(peer, request)
-
-    def _start_leader_election(self) -> None:
-        log = self._log
-        self._pre_vote_generation = 0
-        self._clock.begin_election(self._me)
-        self._ports.trace.emit(GenerationAdopted(self._clock.generation))
-        self._votes = QuorumTracker(self._members)
-        self._votes.record(self._me)
-        self._restart_timer()
-        request = VoteRequest(self._me, self._clock.generation, log.last_index, log.last_generation)
-        for peer in self._peers:
-            self._ports.network.send(peer, request)
-
-    def handle_pre_vote_response(self, source: NodeId, response: PreVoteResponse) -> None:
-        """Count a pre-vote for the round that is on; with a majority the real election starts."""
-        if response.generation > self._clock.generation:
-            self.become_follower(response.generation, None)
-        elif (
-            response.granted
-            and self.role is ServerRole.LOOKING_FOR_LEADER
-            and response.proposed_generation == self._pre_vote_generation == self._clock.generation + 1
-        ):
-            self._votes.record(source)
-            if self._votes.reached:
-                self._start_leader_election()
-
-    def handle_vote_response(self, source: NodeId, response: VoteResponse) -> None:
-        """Count a vote of the current generation, once per server; a majority makes this server the leader (LDR-R9)."""
-        generation = self._clock.generation
-        if response.generation > generation:
-            self.become_follower(response.generation, None)
-        elif (
-            response.granted
-            and response.generation == generation
-            and self.role is ServerRole.LOOKING_FOR_LEADER
-            and not self._pre_vote_generation
-        ):
-            self._ports.trace.emit(VoteCounted(source, generation))
-            self._votes.record(source)
-            if self._votes.reached:
-                self._become_leader()
-        elif response.generation < generation:
-            self._ports.trace.sometimes("old-generation-vote-ignored")
+    # -- leading ------------------------------------------------------------------------------------------------------
 
     def _become_leader(self) -> None:
         self.role = ServerRole.LEADING
         self.leader_id = self._me
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._cancel_timer()
         trace = self._ports.trace
         trace.emit(BecameLeader(self._clock.generation, self._log.last_index, self._log.last_generation))
         trace.sometimes("leader-elected" if self._clock.generation == 1 else "leader-changed")
         self._listener.became_leader()
-
-    # -- voting -------------------------------------------------------------------------------------------------------
-
-    def handle_pre_vote_request(self, source: NodeId, request: PreVoteRequest) -> None:
-        """Answer what this server would vote; nothing changes here."""
-        would_vote = request.generation > self._clock.generation and self._is_up_to_date(request)
-        granted = would_vote and not self.knows_leader() and not self._must_stick()
-        if would_vote and not granted:
-            self._ports.trace.sometimes("pre-vote-refused")
-        self._ports.network.send(source, PreVoteResponse(self._me, self._clock.generation, request.generation, granted))
-
-    def handle_vote_request(self, source: NodeId, request: VoteRequest) -> None:
-        """Vote by the rules of LDR-R6, durably before the answer leaves."""
-        self._ports.trace.emit(CandidateSeen(request.server_id, request.generation))
-        if self._must_stick():
-            self._ports.trace.sometimes("vote-refused-leader-known")
-            granted = False
-        else:
-            if request.generation > self._clock.generation:
-                self.become_follower(request.generation, None)
-            granted = self._grants(request)
-        self._ports.network.send(source, VoteResponse(self._me, self._clock.generation, granted))
-
-    def _grants(self, request: VoteRequest) -> bool:
-        clock = self._clock
-        if request.generation != clock.generation or self.role is ServerRole.LEADING:
-            return False
-        if clock.voted_for == request.server_id:
-            return True
-        if not self._is_up_to_date(request):
-            self._ports.trace.sometimes("vote-refused-stale-log")
-            return False
-        granted = clock.vote(request.generation, request.server_id)
-        if granted:
-            self._restart_timer()
-        return granted
-
-    def _is_up_to_date(self, request: VoteRequest | PreVoteRequest) -> bool:
-        log = self._log
-        if request.last_log_entry_generation != log.last_generation:
-            return request.last_log_entry_generation > log.last_generation
-        return request.last_log_entry_index >= log.last_index
-
-    def _must_stick(self) -> bool:
-        """Lease rule: vote for nobody while a leader may hold a lease that this server's answers gave it."""
-        if not self._vote_stickiness:
-            return False
-        return self.role is ServerRole.LEADING or self._ports.clock.monotonic_us() < self._sticky_until_us
 
     # -- following ----------------------------------------------------------------------------------------------------
 
@@ -364,7 +250,7 @@ class LeaderElection:
             self._ports.trace.emit(GenerationAdopted(generation))
         self.role = ServerRole.FOLLOWING
         self.leader_id = leader_id
-        self._pre_vote_generation = 0
+        self._forget_candidacy()
         if was_leader:
             self._ports.trace.emit(SteppedDown(self._clock.generation))
             self._listener.stepped_down()
@@ -380,3 +266,9 @@ class LeaderElection:
         if self._vote_stickiness:
             # Kept apart from `leader_id`: a higher generation heard of meanwhile ends no lease that is running.
             self._sticky_until_us = self._ports.clock.monotonic_us() + self._timeout_us
+
+    def _must_stick(self) -> bool:
+        """Lease rule: vote for nobody while a leader may hold a lease that this server's answers gave it."""
+        if not self._vote_stickiness:
+            return False
+        return self.role is ServerRole.LEADING or self._ports.clock.monotonic_us() < self._sticky_until_us

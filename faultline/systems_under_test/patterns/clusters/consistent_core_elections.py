@@ -1,0 +1,64 @@
+"""Which election and which failure detector a server of `consistent-core` uses, by its options.
+
+`Elections` names the classes; a planted bug is a subclass put in place of one of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from faultline.harness.world.ports import Clock
+from faultline.systems_under_test.patterns.clusters.consistent_core_options import CoreSettings
+from faultline.systems_under_test.patterns.data_replication.heartbeat import (
+    FailureDetector,
+    PauseAwareFailureDetector,
+    TimeoutBasedFailureDetector,
+)
+from faultline.systems_under_test.patterns.data_replication.leader_and_followers import (
+    ElectionContext,
+    ElectionTiming,
+    LeaderElection,
+)
+from faultline.systems_under_test.patterns.data_replication.phi_accrual import (
+    PhiAccrualFailureDetector,
+    PhiParameters,
+)
+from faultline.systems_under_test.patterns.data_replication.raft_election import RaftElection
+from faultline.systems_under_test.patterns.data_replication.zab_election import ZabElection
+
+__all__ = ["Elections", "election_timing", "failure_detector", "new_election"]
+
+
+@dataclass(frozen=True, slots=True)
+class Elections:
+    """The class of each style of election."""
+
+    raft: type[RaftElection] = RaftElection
+    zab: type[ZabElection] = ZabElection
+
+
+def new_election(context: ElectionContext, settings: CoreSettings, elections: Elections) -> LeaderElection:
+    """The election that the options ask for."""
+    if settings.election == "zab":
+        return elections.zab(context)
+    return elections.raft(context, pre_vote=settings.pre_vote)
+
+
+def election_timing(settings: CoreSettings) -> ElectionTiming:
+    """Lost messages are repeated at the interval of heartbeats; leases make voters stick to their leader."""
+    return ElectionTiming(
+        timeout_us=settings.election_timeout_us,
+        interval_us=settings.heartbeat_interval_us,
+        vote_stickiness=settings.read_mode == "leader-lease",
+    )
+
+
+def failure_detector(settings: CoreSettings, clock: Clock) -> FailureDetector:
+    """The detector that the options ask for; sleeping through heartbeats is forgiven by all but `fixed-timeout`."""
+    timeout_us = settings.election_timeout_us
+    if settings.failure_detector == "fixed-timeout":
+        return TimeoutBasedFailureDetector(clock, timeout_us)
+    if settings.failure_detector == "phi-accrual":
+        phi = PhiAccrualFailureDetector(clock, timeout_us, PhiParameters.of(settings.heartbeat_interval_us))
+        return PauseAwareFailureDetector(phi, clock, timeout_us)
+    return PauseAwareFailureDetector(TimeoutBasedFailureDetector(clock, timeout_us), clock, timeout_us)
