@@ -11,6 +11,7 @@ from faultline.systems_under_test.patterns.clusters import consistent_core_messa
 from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import EntryApplied
 from faultline.systems_under_test.patterns.data_replication import leader_and_followers as election
 from faultline.systems_under_test.patterns.data_replication import pulled_log as pulled
+from faultline.systems_under_test.patterns.data_replication import raft_election as raft
 from faultline.systems_under_test.patterns.data_replication import replicated_log as replication
 from faultline.systems_under_test.patterns.data_replication.leader_reads import LeaseReadServed
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import NO_OP, LogEntry
@@ -85,15 +86,15 @@ def _diverged_words(answer: pulled.FetchDiverged) -> str:
     return f"has no {answer.after_index}/{answer.after_generation}; try {here}"
 
 
-def _vote_request_words(request: election.VoteRequest | election.PreVoteRequest) -> str:
-    ask = "vote for me" if isinstance(request, election.VoteRequest) else "would you vote for me"
+def _vote_request_words(request: raft.VoteRequest | raft.PreVoteRequest) -> str:
+    ask = "vote for me" if isinstance(request, raft.VoteRequest) else "would you vote for me"
     last = f"{request.last_log_entry_index}/{request.last_log_entry_generation}"
     return f"{ask} in generation {request.generation}, my log ends at {last}"
 
 
-def _vote_words(vote: election.VoteResponse | election.PreVoteResponse) -> str:
+def _vote_words(vote: raft.VoteResponse | raft.PreVoteResponse) -> str:
     words = "granted" if vote.granted else "refused"
-    return f"{'' if isinstance(vote, election.VoteResponse) else 'pre-'}vote {words} in generation {vote.generation}"
+    return f"{'' if isinstance(vote, raft.VoteResponse) else 'pre-'}vote {words} in generation {vote.generation}"
 
 
 def _response_words(response: client_side.ClientResponse) -> str:
@@ -111,10 +112,10 @@ _MESSAGES: dict[type, Callable[[Any], str]] = {
     pulled.FetchRequest: _fetch_words,
     pulled.FetchResponse: _fetched_words,
     pulled.FetchDiverged: _diverged_words,
-    election.VoteRequest: _vote_request_words,
-    election.PreVoteRequest: _vote_request_words,
-    election.VoteResponse: _vote_words,
-    election.PreVoteResponse: _vote_words,
+    raft.VoteRequest: _vote_request_words,
+    raft.PreVoteRequest: _vote_request_words,
+    raft.VoteResponse: _vote_words,
+    raft.PreVoteResponse: _vote_words,
     client_side.ClientResponse: _response_words,
     client_side.RedirectToLeader: _redirect_words,
 }

@@ -13,16 +13,16 @@ from faultline.systems_under_test.patterns.data_replication.generation_agreement
     GenerationPromised,
     NewGeneration,
 )
+from faultline.systems_under_test.patterns.data_replication.pulled_log import (
+    FetchDiverged,
+    FetchRequest,
+    FetchResponse,
+)
 from faultline.systems_under_test.patterns.data_replication.raft_election import (
     PreVoteRequest,
     PreVoteResponse,
     VoteRequest,
     VoteResponse,
-)
-from faultline.systems_under_test.patterns.data_replication.pulled_log import (
-    FetchDiverged,
-    FetchRequest,
-    FetchResponse,
 )
 from faultline.systems_under_test.patterns.data_replication.replicated_log import (
     ReplicationRequest,

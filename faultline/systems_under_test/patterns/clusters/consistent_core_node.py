@@ -23,13 +23,13 @@ import msgspec
 
 from faultline.harness.errors import UsageError
 from faultline.harness.world.ports import NodeId, NodeStatus, Ports, Storage
-from faultline.systems_under_test.patterns.clusters.consistent_core_fetching import fetch_handlers
 from faultline.systems_under_test.patterns.clusters.consistent_core_elections import (
     Elections,
     election_timing,
     failure_detector,
     new_election,
 )
+from faultline.systems_under_test.patterns.clusters.consistent_core_fetching import fetch_handlers
 from faultline.systems_under_test.patterns.clusters.consistent_core_messages import (
     ClientCommand,
     ClientRequest,
