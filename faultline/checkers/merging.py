@@ -18,7 +18,16 @@ FINDINGS_MAX = 5
 def renumbered(result: CheckResult, numbers: Sequence[int]) -> CheckResult:
     """A result whose findings name operations by their numbers in the whole history."""
     findings = tuple(_renumbered_finding(finding, numbers) for finding in result.findings)
-    return msgspec.structs.replace(result, findings=findings)
+    detail = result.detail
+    if detail.get("undecided"):
+        detail = detail | {"undecided": [_renumbered_key(known, numbers) for known in detail["undecided"]]}
+    return msgspec.structs.replace(result, findings=findings, detail=detail)
+
+
+def _renumbered_key(known: dict[str, Any], numbers: Sequence[int]) -> dict[str, Any]:
+    """What is known about an undecided key, see `linearizability.undecided`."""
+    rows = {name: [numbers[row] for row in known[name]] for name in ("order", "open", "beginning", "ruled_out")}
+    return known | rows | {"stuck": None if known["stuck"] is None else numbers[known["stuck"]]}
 
 
 def _renumbered_finding(finding: Finding, numbers: Sequence[int]) -> Finding:
@@ -55,4 +64,6 @@ def _summed(details: Sequence[dict[str, Any]]) -> dict[str, Any]:
                 total[name] = known + value
             elif isinstance(value, dict):
                 total[name] = known | value
+            elif isinstance(value, list):
+                total[name] = [*known, *value][:FINDINGS_MAX]
     return total

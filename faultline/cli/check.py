@@ -117,7 +117,7 @@ def _show(checked: CheckedHistory, as_json: bool, explain: bool) -> None:
         click.echo(msgspec.json.encode(about | msgspec.to_builtins(result)).decode())
         return
     click.echo(f"{checked.label}: {result.verdict.value}: {result.sentence}")
-    if explain and result.findings:
+    if explain and (result.findings or result.detail.get("undecided")):
         from faultline.cli.explanation import explanation
 
         for line in explanation(checked):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from faultline.harness.history import OPEN, History
 from faultline.harness.verdict import Finding
+from faultline.reports.sentences import deed
 from faultline.reports.text import count, value_text, visible
 
 if TYPE_CHECKING:
@@ -18,12 +19,13 @@ _OPERATIONS_MAX = 20
 _FINDINGS_MAX = 3
 _VALUE_LENGTH = 120
 _EDGES_MAX = 12
-_READS = frozenset(("read", "get", "dequeue", "pop"))
 
 
 def explanation(checked: CheckedHistory) -> Iterator[str]:
-    """The first findings, each with its operations and its argument, as indented lines."""
+    """The first findings, each with its operations and its argument, as indented lines; else what was not decided."""
     findings = checked.result.findings
+    if not findings:
+        yield from _undecided(checked)
     for number, finding in enumerate(findings[:_FINDINGS_MAX]):
         if number:
             yield f"  Also: {visible(finding.sentence)}"
@@ -35,6 +37,22 @@ def explanation(checked: CheckedHistory) -> Iterator[str]:
             yield from (f"     {visible(line)}" for line in _argument(finding, checked, names))
     if len(findings) > _FINDINGS_MAX:
         yield f"  … and {count(len(findings) - _FINDINGS_MAX, 'further finding')}; --json shows all."
+
+
+def _undecided(checked: CheckedHistory) -> Iterator[str]:
+    """Of keys that were not decided: how far the search came, what it could not place, and what it ruled out."""
+    keys = checked.result.detail.get("undecided", ())
+    for number, known in enumerate(keys[:_FINDINGS_MAX]):
+        if number:
+            yield f"  Also: {visible(known['sentence'])}"
+        if checked.numbers is not None or known["stuck"] is None:
+            continue
+        state = value_text(known["state"], _VALUE_LENGTH)
+        yield f"  The longest order has {count(len(known['order']), 'operation')} and leads to {state}. Not in it:"
+        rows = [known["stuck"], *known["open"]]
+        yield from _operations(checked, rows, {row: str(place) for place, row in enumerate(rows, start=1)})
+    if len(keys) > _FINDINGS_MAX:
+        yield f"  … and {count(len(keys) - _FINDINGS_MAX, 'further key')}; --json shows all."
 
 
 def _rows(checked: CheckedHistory, finding: Finding) -> list[int]:
@@ -75,12 +93,8 @@ def _moment(history: History, row: int, clock: str) -> str:
 def _operation(history: History, row: int) -> str:
     if history.f[row] == "txn":
         return f"client {history.process[row]} {_transaction(history, row)}"
-    words = [f"client {history.process[row]}", visible(history.f[row])]
-    if history.key[row] is not None:
-        words.append(visible(str(history.key[row])))
-    if history.value[row] is not None:
-        words.append(value_text(history.value[row], _VALUE_LENGTH))
-    return f"{' '.join(words)} → {_ending(history, row)}"
+    did = f"client {history.process[row]} {deed(history.row(row))}"
+    return did if history.outcome[row] == "ok" else f"{did}: {_ending(history, row)}"
 
 
 def _transaction(history: History, row: int) -> str:
@@ -97,12 +111,11 @@ def _transaction(history: History, row: int) -> str:
 def _ending(history: History, row: int) -> str:
     if history.complete_index[row] == OPEN:
         return "never answered"
-    outcome, result, error = history.outcome[row], history.result[row], history.error[row]
-    if outcome == "ok":
-        says_something = history.f[row] in _READS or (result is not None and result != history.value[row])
-        return f"ok, {value_text(result, _VALUE_LENGTH)}" if says_something else "ok"
+    error = history.error[row]
     reason = f" ({visible(error)})" if error else ""
-    return f"{'failed' if outcome == 'fail' else 'unknown'}{reason}"
+    return (
+        f"{'it certainly did not happen' if history.outcome[row] == 'fail' else 'nobody knows whether it did'}{reason}"
+    )
 
 
 # -- the argument ---------------------------------------------------------------------------------------------------

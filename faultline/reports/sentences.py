@@ -18,11 +18,13 @@ __all__ = [
     "SENTENCE_LIMIT",
     "client_name",
     "decimals_for",
+    "deed",
     "fault_sentence",
     "fault_subject",
     "judgement_sentence",
     "operation_label",
     "operation_sentence",
+    "undecided_sentences",
     "verdict_sentence",
 ]
 
@@ -44,6 +46,12 @@ def _bare_sentence(verdict: str) -> str:
 def judgement_sentence(judgement: Judgement) -> str:
     """The first line of the report on one run."""
     return verdict_sentence(judgement.verdict.value, judgement.sentence)
+
+
+def undecided_sentences(judgement: Judgement) -> list[str]:
+    """What is known about what a checker could not decide, without what the first line says already."""
+    told = [known["sentence"] for check in judgement.checks for known in check.detail.get("undecided", ())]
+    return [sentence for sentence in told if sentence not in judgement.sentence]
 
 
 def decimals_for(times_us: Iterable[int]) -> int:
@@ -86,10 +94,11 @@ def _answer(row: Row, limit: int) -> str:
 def operation_sentence(row: Row, decimals: int = 3) -> str:
     """The operation as a sentence: who, what, through which node, when, and what came of it."""
     node = f" through {value_text(row.node, 40)}" if row.node else ""
-    return f"{client_name(row.process).capitalize()} {_deed(row)}{node}, {_when(row, decimals)}."
+    return f"{client_name(row.process).capitalize()} {deed(row)}{node}, {_when(row, decimals)}."
 
 
-def _deed(row: Row) -> str:
+def deed(row: Row) -> str:
+    """What the client did, or tried to do, without when and where: `wrote 7 to k3`."""
     key = "" if row.key is None else value_text(row.key, 40)
     if row.outcome == "ok":
         return _done(row, key)

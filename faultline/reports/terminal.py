@@ -15,7 +15,13 @@ from faultline.harness.verdict import Finding
 from faultline.reports.campaign_summary import Cell, Signature, campaign_sentence, read_summary, reconciliation
 from faultline.reports.legend import status
 from faultline.reports.selection import anomaly_us, faults_during, rows_of, settled_faults, telling_row, window
-from faultline.reports.sentences import decimals_for, fault_sentence, judgement_sentence, operation_sentence
+from faultline.reports.sentences import (
+    decimals_for,
+    fault_sentence,
+    judgement_sentence,
+    operation_sentence,
+    undecided_sentences,
+)
 from faultline.reports.text import count, percent, shorten, visible
 
 __all__ = ["LINES_PER_VIOLATION", "campaign_lines", "minimal_lines", "run_lines"]
@@ -34,6 +40,8 @@ def run_lines(record: RunRecord, judgement: Judgement, *, colour: bool = False) 
     if judgement.findings:
         lines += _counterexample_lines(record, judgement.findings[0])
         lines += _other_finding_lines(judgement.findings[1:])
+    else:
+        lines += [f"  ? {_line(sentence)}" for sentence in undecided_sentences(judgement)[:_MOST_FINDING_LINES]]
     for problem in [*judgement.errors[:2], *judgement.warnings[:2]]:
         lines.append(f"  ! {_line(problem)}")
     if judgement.replay:

@@ -68,7 +68,7 @@ def test_a_violation_of_one_file_is_explained_with_numbered_operations(check):
     first, *block = out.splitlines()
     assert first.startswith("bad.edn: violation: At event 4 client 1 read 2")
     assert block[0] == "  phantom-read, shown by 1 of 2 operations:"
-    assert block[1] == "     1. event 3–4: client 1 read → ok, 2"
+    assert block[1] == "     1. event 3–4: client 1 read 2"
     assert "cannot be next" in block[2]
 
 
@@ -121,7 +121,7 @@ def test_the_folder_of_a_run_stands_for_its_history(check):
     Path("run", "history.jsonl").write_bytes(history.to_jsonl())
     code, out, _ = check("run")
     assert code == 1
-    assert "     1. 0.000010–0.002000 s: client 0 read k → ok, 3" in out.splitlines()
+    assert "     1. 0.000010–0.002000 s: client 0 read 3 from k" in out.splitlines()
 
 
 def test_options_reach_the_checker_as_json_values(check):
@@ -139,6 +139,29 @@ def test_what_was_not_established_is_unknown(check):
     )
     code, out, _ = check("counter.edn", "--model", "counter", "--timeout", "1")
     assert (code, out.split(": ")[1]) == (3, "unknown")
+
+
+def test_what_a_search_knew_when_it_gave_up_is_told(check):
+    begin = "".join(f"{{:type :invoke, :process {n}, :f :write, :value {n % 3}}} " for n in range(8))
+    end = "".join(f"{{:type :ok, :process {n}, :f :write, :value {n % 3}}} " for n in range(8))
+    Path("hard.edn").write_text(begin + end)
+    code, out, _ = check("hard.edn", "--option", "steps_max=3")
+    first, *block = out.splitlines()
+    assert (code, first.split(": ")[1]) == (3, "unknown")
+    assert "3 of 8 completed operations, all that had ended by event 11, can be put in order" in first
+    assert block[0] == "  The longest order has 3 operations and leads to 2. Not in it:"
+    assert block[1] == "     1. event 4–12: client 3 wrote 0"
+
+
+def test_what_came_of_an_operation_is_told_in_words(check):
+    Path("ends.edn").write_text(
+        "{:type :invoke, :process 0, :f :write, :value 1} {:type :info, :process 0, :f :write, :error :timeout}"
+        "{:type :invoke, :process 1, :f :cas, :value [1 2]} {:type :ok, :process 1, :f :cas, :value [1 2]}"
+        "{:type :invoke, :process 2, :f :read} {:type :ok, :process 2, :f :read, :value 1}"
+    )
+    _, out, _ = check("ends.edn")
+    assert "client 1 changed the register from 1 to 2" in out
+    assert "client 0 tried to write 1: nobody knows whether it did (timeout)" in out
 
 
 def test_hostile_values_are_shown_without_effect(check):

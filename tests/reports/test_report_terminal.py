@@ -14,7 +14,7 @@ from report_samples import (
     violating_run,
 )
 
-from faultline.harness.verdict import Finding
+from faultline.harness.verdict import CheckResult, Finding, Verdict
 from faultline.reports.sentences import decimals_for, operation_sentence, verdict_sentence
 from faultline.reports.terminal import LINES_PER_VIOLATION, campaign_lines, run_lines
 from faultline.reports.text import duration, percent
@@ -48,6 +48,15 @@ def test_a_pass_is_one_line_and_its_replay() -> None:
         "✔ Everything that was checked held: 3 keys are linearizable over 200 operations.",
         f"  Replay: {REPLAY}",
     ]
+
+
+def test_what_was_not_decided_says_what_is_known() -> None:
+    told = "The search of k3 was given up after 9 steps: none of 4 completed operations could be placed."
+    known = {"undecided": [{"sentence": told}, {"sentence": told.replace("k3", "k4")}]}
+    check = CheckResult(checker="linearizability", verdict=Verdict.UNKNOWN, sentence=f"Undecided. {told}", detail=known)
+    judged = judgement([], verdict=Verdict.UNKNOWN, sentence=check.sentence, checks=[check], warnings=[])
+    lines = run_lines(passing_run()[0], judged)
+    assert lines == [f"? Undecided. {told}", f"  ? {told.replace('k3', 'k4')}", f"  Replay: {REPLAY}"]
 
 
 def test_there_are_no_colour_codes_unless_asked_for() -> None:

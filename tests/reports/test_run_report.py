@@ -13,7 +13,7 @@ from report_samples import NODES, REPLAY, SENTENCE, judgement, long_run, passing
 
 from faultline.harness.history import History
 from faultline.harness.run_record import FaultInterval, RunRecord
-from faultline.harness.verdict import Finding, Verdict
+from faultline.harness.verdict import CheckResult, Finding, Verdict
 from faultline.reports.run_page import write_run_report
 
 
@@ -30,6 +30,18 @@ def test_the_report_is_one_file_and_says_where_it_is(tmp_path: Path) -> None:
     path = write_run_report(tmp_path / "run", *violating_run())
     assert path == tmp_path / "run" / "report.html"
     assert [entry.name for entry in path.parent.iterdir()] == ["report.html"]
+
+
+def test_what_a_search_knew_when_it_gave_up_stands_beside_its_check(tmp_path: Path) -> None:
+    told = "The search of k3 was given up after 9 steps: none of 4 completed operations could be placed."
+    check = CheckResult(
+        checker="linearizability",
+        verdict=Verdict.UNKNOWN,
+        sentence="Undecided.",
+        detail={"undecided": [{"sentence": told}]},
+    )
+    judged = judgement([], verdict=Verdict.UNKNOWN, sentence="Undecided.", checks=[check])
+    assert told in page_of(tmp_path, passing_run()[0], judged).texts
 
 
 def test_the_first_line_is_the_verdict_sentence(page: Page) -> None:

@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec import to_builtins
+
+from faultline.checkers.classic.words import counted
 from faultline.checkers.linearizability.engine.batch import check_columns
 from faultline.checkers.linearizability.engine.columns import Columns
 from faultline.checkers.linearizability.engine.native import engine_in_use
@@ -117,6 +120,7 @@ class LinearizabilityChecker:
             "keys": len(judgements),
             "illegal_keys": sum(judgement.verdict is Verdict.VIOLATION for judgement in judgements),
             "unknown_keys": {str(judgement.key): [judgement.placed, judgement.completed] for judgement in unknown},
+            "undecided": [to_builtins(judgement.undecided) for judgement in unknown[:FINDINGS_MAX]],
             "steps": sum(judgement.steps for judgement in judgements),
             "engine": engine_in_use().name,
         }
@@ -130,12 +134,18 @@ def _legal(key: str | None, result: KeyResult) -> KeyJudgement:
 
 def _sentence(operations: int, keys: int, sentences: Sequence[str], unknown: Sequence[KeyJudgement]) -> str:
     if sentences:
-        more = f" {len(sentences) - 1} more of {keys} keys are illegal too." if len(sentences) > 1 else ""
+        others = len(sentences) - 1
+        more = f" {others} more of {keys} keys {'is' if others == 1 else 'are'} illegal too." if others else ""
         return sentences[0] + more
     if unknown:
-        least = min(unknown, key=lambda judgement: judgement.placed / judgement.completed)
-        return (
-            f"The search for a linearization of {len(unknown)} of {keys} keys ran out of steps; "
-            f"of {least.key} it placed {least.placed} of {least.completed} completed operations."
-        )
-    return f"All {operations} operations on {keys} keys are linearizable."
+        return _unknown_sentence(keys, unknown)
+    return f"All {counted(operations, 'operation')} on {counted(keys, 'key')} are linearizable."
+
+
+def _unknown_sentence(keys: int, unknown: Sequence[KeyJudgement]) -> str:
+    least = min(unknown, key=lambda judgement: judgement.placed / max(judgement.completed, 1))
+    decided = keys - len(unknown)
+    others = f" {counted(decided, 'other key')} {'is' if decided == 1 else 'are'} linearizable." if decided else ""
+    undecided = f"{len(unknown)} of {counted(keys, 'key')}" if keys > 1 else "the history"
+    told = f" {least.undecided.sentence}" if least.undecided is not None else ""
+    return f"Whether {undecided} can be linearized was not decided.{told}{others}"

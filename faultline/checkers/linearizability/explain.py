@@ -8,7 +8,7 @@ from typing import Any, Literal
 from faultline.checkers.linearizability.classify import Anomaly
 from faultline.harness.history import OPEN, History
 
-__all__ = ["Clock", "describe_value", "explain", "seconds"]
+__all__ = ["Clock", "describe_row", "describe_value", "explain", "moment", "seconds"]
 
 _LONGEST_VALUE = 60
 
@@ -37,6 +37,23 @@ def describe_value(value: Any) -> str:
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
 
 
+def moment(history: History, row: int, clock: Clock) -> str:
+    """When the operation ended, or began if it never did."""
+    speaker = _Speaker(history, clock)
+    ended = speaker.ended(row)
+    return f"event {ended + 1}" if clock == "events" else seconds(ended)
+
+
+def describe_row(history: History, row: int) -> str:
+    """An operation as a noun: `client 2's read of 5`."""
+    f = history.f[row]
+    told = describe_value(history.result[row] if f in _READS else history.value[row])
+    if f == "cas" and isinstance(history.value[row], (list, tuple)) and len(history.value[row]) == 2:
+        told = " to ".join(map(describe_value, history.value[row]))
+    return f"{_Speaker(history, clock='events').whose(row)} of {told}"
+
+
+_READS = frozenset(("read", "get", "dequeue", "pop"))
 _MUTATIONS = {"cas": "compare-and-set"}
 _UNEXPLAINED = "which no order of the operations that respects real time can explain"
 

@@ -6,12 +6,15 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from faultline.checkers.linearizability.classify import classify
+from faultline.checkers.linearizability.engine.registers import columns_of
 from faultline.checkers.linearizability.evidence import RegisterEvidence, register_evidence
 from faultline.checkers.linearizability.explain import Clock, explain
 from faultline.checkers.linearizability.operations import INFINITY, RegisterOperation
-from faultline.checkers.linearizability.search import search
+from faultline.checkers.linearizability.search import SearchResult, search
+from faultline.checkers.linearizability.undecided import GIVEN_UP, REFUSED, Undecided, ruled_out, undecided
 from faultline.checkers.porcupine import Budget, CheckResult
 from faultline.harness.history import History
 from faultline.harness.verdict import Finding, Verdict
@@ -31,6 +34,7 @@ class KeyJudgement(msgspec.Struct, frozen=True, kw_only=True):
     placed: int
     steps: int
     finding: Finding | None = None
+    undecided: Undecided | None = None
 
 
 def judge_register(
@@ -50,9 +54,34 @@ def judge_register(
         return key_judgement(key, Verdict.PASS, returns, found.furthest, found.steps)
     evidence = register_evidence(operations, found, initial, budget)
     if evidence is None:
-        return key_judgement(key, Verdict.UNKNOWN, returns, found.furthest, found.steps)
+        unknown = key_judgement(key, Verdict.UNKNOWN, returns, found.furthest, found.steps)
+        return structs.replace(unknown, undecided=_undecided(history, key, operations, found, budget, initial, clock))
     finding = _finding(history, key, rows, operations, evidence, clock)
     return key_judgement(key, Verdict.VIOLATION, returns, found.furthest, found.steps, finding)
+
+
+def _undecided(
+    history: History,
+    key: str | None,
+    operations: Sequence[RegisterOperation],
+    found: SearchResult,
+    budget: Budget,
+    initial: Hashable,
+    clock: Clock,
+) -> Undecided:
+    beginning, excluded = ruled_out(columns_of(operations, initial), budget)
+    return undecided(
+        history,
+        key,
+        [(operation.row, operation.call, operation.return_) for operation in operations],
+        [operation.row for operation in found.order],
+        placed=max(found.furthest, 0),
+        steps=found.steps,
+        state=_plain(history, found.order, found.state),
+        refuted=([operations[i].row for i in beginning], [operations[i].row for i in excluded]),
+        gave_up=REFUSED if found.result is CheckResult.ILLEGAL else GIVEN_UP,
+        clock=clock,
+    )
 
 
 def key_judgement(
@@ -94,20 +123,20 @@ def _detail(history: History, evidence: RegisterEvidence, rows: Sequence[int]) -
     return {
         "core": core_rows(history, rows, roles),
         "order": placed,
-        "state": _plain(history, evidence),
+        "state": _plain(history, evidence.order, evidence.state),
         "refused": [operation.row for operation in evidence.core if operation.row not in placed],
         "longest_prefix": evidence.longest_prefix,
         "minimal": evidence.is_minimal,
     }
 
 
-def _plain(history: History, evidence: RegisterEvidence) -> Any:
+def _plain(history: History, order: Sequence[RegisterOperation], state: Hashable) -> Any:
     """The register's value at the dead end, as it stands in the history."""
-    for operation in reversed(evidence.order):
-        if operation.produce is not None and operation.produce == evidence.state:
+    for operation in reversed(order):
+        if operation.produce is not None and operation.produce == state:
             value = history.value[operation.row]
             return value[1] if history.f[operation.row] == "cas" else value
-    return evidence.state
+    return state
 
 
 def core_rows(history: History, rows: Sequence[int], roles: dict[int, str]) -> list[dict[str, Any]]:

@@ -10,14 +10,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from msgspec import structs
+
 from faultline.checkers.linearizability.classify import Anomaly
 from faultline.checkers.linearizability.engine.batch import check_columns
+from faultline.checkers.linearizability.engine.result import KeyResult
 from faultline.checkers.linearizability.engine.texts import text_columns
 from faultline.checkers.linearizability.explain import Clock, explain
 from faultline.checkers.linearizability.judgement import CHECKER, KeyJudgement, core_rows, key_judgement
 from faultline.checkers.linearizability.minimise import ShrinkBudget, minimise
 from faultline.checkers.linearizability.models import KV_MODEL, KvInput
 from faultline.checkers.linearizability.operations import BEGINNING, INFINITY
+from faultline.checkers.linearizability.undecided import GIVEN_UP, REFUSED, ruled_out, undecided
 from faultline.checkers.porcupine import PENDING, Budget, CheckResult, Model, Operation, PartResult, check_single
 from faultline.harness.errors import HarnessError, UsageError
 from faultline.harness.history import History
@@ -77,15 +81,45 @@ def judge_kv(
     if found.result is CheckResult.OK:
         return key_judgement(key, Verdict.PASS, returns, found.furthest, found.steps)
     if found.result is CheckResult.UNKNOWN:
-        return key_judgement(key, Verdict.UNKNOWN, returns, found.furthest, found.steps)
+        return _unknown(history, key, operations, found, budget, clock)
     shrinking = ShrinkBudget(budget)
     prefix, placed = _shortest_illegal_prefix(operations, shrinking)
     core, is_minimal = minimise(prefix, lambda candidate: _is_illegal(candidate, shrinking), kv_relaxations)
     if not _is_confirmed(core, budget):
-        return key_judgement(key, Verdict.UNKNOWN, returns, placed, found.steps)
+        return _unknown(history, key, operations, found, budget, clock)
     detail = {"longest_prefix": placed, "minimal": is_minimal and not shrinking.is_spent}
     finding = _finding(history, key, core, ShrinkBudget(budget), clock, detail)
     return key_judgement(key, Verdict.VIOLATION, returns, placed, found.steps, finding)
+
+
+def _unknown(
+    history: History,
+    key: str | None,
+    operations: Sequence[KvOperation],
+    found: KeyResult,
+    budget: Budget,
+    clock: Clock,
+) -> KeyJudgement:
+    columns = text_columns([(key, operations)])
+    rows, by_row = columns.row, {operation.row: operation for operation in operations}
+    spans = zip(rows, columns.call, (INFINITY if return_ < 0 else return_ for return_ in columns.return_))
+    beginning, excluded = ruled_out(columns, budget)
+    order = [rows[i] for i in found.order]
+    known = undecided(
+        history,
+        key,
+        spans,
+        order,
+        placed=max(found.furthest, 0),
+        steps=found.steps,
+        state=_state_after([by_row[row] for row in order]),
+        refuted=([rows[i] for i in beginning], [rows[i] for i in excluded]),
+        gave_up=REFUSED if found.result is CheckResult.ILLEGAL else GIVEN_UP,
+        clock=clock,
+    )
+    returns = [operation.return_ for operation in operations]
+    unknown = key_judgement(key, Verdict.UNKNOWN, returns, found.furthest, found.steps)
+    return structs.replace(unknown, undecided=known)
 
 
 def _is_illegal(operations: Sequence[KvOperation], shrinking: ShrinkBudget) -> bool:

@@ -113,8 +113,11 @@ def test_a_failed_cas_that_may_be_ignored_is_ignored_on_request():
 def test_a_spent_budget_is_unknown_and_says_how_far_it_came():
     result = check(*[(0, "write", value % 2, ok()) for value in range(30)], steps_max=10)
     assert result.verdict is Verdict.UNKNOWN
-    assert "placed 10 of 30 completed operations" in result.sentence
+    assert "10 of 30 completed operations, all that had ended by 0.095 s" in result.sentence
+    assert "It stopped before what ends next, client 0's write of 0." in result.sentence
     assert result.detail["unknown_keys"] == {"k0": [10, 30]}
+    known = result.detail["undecided"][0]
+    assert (known["order"], known["state"], known["stuck"]) == (tuple(range(10)), 1, 10)
 
 
 def test_each_illegal_key_is_a_finding_up_to_five_and_the_rest_is_counted():

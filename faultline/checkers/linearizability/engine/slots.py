@@ -32,7 +32,7 @@ from faultline.checkers.linearizability.engine.problem import DEAD, INITIAL, NEV
 from faultline.checkers.linearizability.operations import AVOID, OBSERVE, SWAP, WRITE
 from faultline.checkers.porcupine import Budget
 
-__all__ = ["search_slots"]
+__all__ = ["refuted_beginning", "search_slots"]
 
 Group = tuple[int, int, int]
 """Kind, demand and produce (DEAD when nobody ever looks for it) of equal pending operations."""
@@ -42,13 +42,14 @@ Used = tuple[tuple[Group, int], ...]
 
 
 class _Frame(NamedTuple):
-    """A configuration with the choices not yet taken, last one first."""
+    """A configuration with the choices not yet taken, last one first, and those taken, of which the last may go on."""
 
     rank: int
     ahead: int
     state: int
     length: int
     choices: list[int]
+    taken: list[int]
 
 
 class _Search:
@@ -154,7 +155,7 @@ class _Search:
                 self._linearize(choices[0])
                 continue
             if choices:
-                self.frames.append(_Frame(self.rank, self.ahead, self.state, len(self.path), choices))
+                self.frames.append(_Frame(self.rank, self.ahead, self.state, len(self.path), choices, []))
             if not self._take_next_choice():
                 return Answer(False, self.best[1], self.best[0], self.best[2], steps)
 
@@ -187,10 +188,18 @@ class _Search:
             frame = self.frames[-1]
             if frame.choices:
                 self._return_to(frame)
-                self._linearize(frame.choices.pop())
+                frame.taken.append(frame.choices.pop())
+                self._linearize(frame.taken[-1])
                 return True
             self.frames.pop()
         return False
+
+    def refuted(self) -> tuple[list[int], list[int]]:
+        """The shortest beginning behind which some choices were tried in full, and in vain; and these choices."""
+        for frame in self.frames:
+            if len(frame.taken) > 1:
+                return self.path[: frame.length], frame.taken[:-1]
+        return [], []
 
     def _remember_furthest(self) -> None:
         if self.rank > self.best[0]:
@@ -344,3 +353,15 @@ def _last_gets(problem: Problem) -> dict[int, int]:
 def search_slots(problem: Problem, budget: Budget) -> Answer:
     """Search a linearization of `problem` within `budget`."""
     return _Search(problem).run(budget)
+
+
+def refuted_beginning(problem: Problem, budget: Budget) -> tuple[list[int], list[int]]:
+    """A beginning of an order and the operations that need not come next, known when the search gives up at `budget`.
+
+    Nothing when it comes to an end, or has not tried anything in full. R1 to R7 hold: an order that goes on so may be
+    possible, but then there is another one as well.
+    """
+    search = _Search(problem)
+    answer = search.run(budget)
+    beginning, excluded = search.refuted() if answer.is_legal is None else ([], [])
+    return [problem.operation[i] for i in beginning], [problem.operation[i] for i in excluded]

@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
+from msgspec import structs
+
 from faultline.checkers.linearizability.data_types import MODEL_FACTORIES, UNKNOWN, Call, DataType
 from faultline.checkers.linearizability.explain import Clock, describe_value, seconds
 from faultline.checkers.linearizability.judgement import CHECKER, KeyJudgement, core_rows, key_judgement
 from faultline.checkers.linearizability.minimise import ShrinkBudget, minimise
 from faultline.checkers.linearizability.monitors.decision import Decision, decide
 from faultline.checkers.linearizability.operations import INFINITY, canonical
+from faultline.checkers.linearizability.undecided import undecided
 from faultline.checkers.porcupine.model import PENDING, CheckResult, Operation
 from faultline.checkers.porcupine.search import Budget
 from faultline.harness.errors import UsageError
@@ -58,7 +61,19 @@ def judge_data_type(
     finding = None
     if found.result is CheckResult.ILLEGAL:
         finding = _finding(history, key, data_type, [placed[position] for position in found.core], found, clock)
-    return key_judgement(key, _VERDICTS[found.result], returns, found.furthest, found.steps, finding)
+    judged = key_judgement(key, _VERDICTS[found.result], returns, found.furthest, found.steps, finding)
+    if found.result is not CheckResult.UNKNOWN:
+        return judged
+    known = undecided(
+        history,
+        key,
+        [(item.row, int(item.operation.call), return_) for item, return_ in zip(placed, returns)],
+        [placed[position].row for position in found.order],
+        placed=max(found.furthest, 0),
+        steps=found.steps,
+        clock=clock,
+    )
+    return structs.replace(judged, undecided=known)
 
 
 def data_type_operations(history: History, rows: Sequence[int], data_type: DataType) -> list[_Placed]:
