@@ -197,7 +197,7 @@ class PulledLog(ReplicatedLog):
             verified = response.after_index + len(response.entries)
             if response.entries and self._append_missing(response.entries):
                 self._flush()
-            self._advance_to(min(response.high_water_mark, verified), leading=False)
+            self._advance_to(self._mark_to_follow(response.high_water_mark, verified), leading=False)
         if self._open is not None and self._open.correlation_id == response.correlation_id:
             self._fetch(source)
 

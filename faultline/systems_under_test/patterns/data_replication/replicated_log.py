@@ -270,16 +270,13 @@ class ReplicatedLog:
 
     def handle_replication_request(self, source: NodeId, request: ReplicationRequest) -> None:
         """Append what the leader of this generation sent, if it continues this log; acknowledge what it verified."""
-        log = self._log
-        prev = request.prev_log_index
-        if log.generation_at(prev) != request.prev_log_generation:
-            self.refuse(source, request, self._last_sure_index(prev))
+        if not self._continues(request):
+            self.refuse(source, request, self._last_sure_index(request.prev_log_index))
             return
-        verified = prev + len(request.entries)
         if request.entries and self._append_missing(request.entries):
             self._flush()
-        mark = request.high_water_mark
-        self._advance_to(mark if mark < verified else verified, leading=False)
+        verified = self._verified_index(request)
+        self._advance_to(self._mark_to_follow(request.high_water_mark, verified), leading=False)
         self._ports.network.send(
             source,
             ReplicationResponse(
@@ -327,18 +324,32 @@ class ReplicatedLog:
     def _advance_to(self, index: int, *, leading: bool) -> None:
         if not self.high_water_mark.advance_to(index):
             return
-        log = self._log
-        entry_generation = log.generation_at(index)
+        entry_generation = self._log.generation_at(index)
         self._ports.trace.emit(HighWaterMarkAdvanced(self._clock.generation, index, entry_generation, leading))
-        while self.last_applied < index:
-            self.last_applied += 1
-            self._listener.apply(log.entry(self.last_applied))
+        self._apply_up_to(index)
 
     # -- the steps a planted bug may change ---------------------------------------------------------------------------
 
     def _flush(self) -> None:
         """Make the log durable before anything that is sent from now on."""
         self._log.flush()
+
+    def _continues(self, request: ReplicationRequest) -> bool:
+        """Does this log hold the entry before the ones that were sent? A log that ends earlier does not (LOG-R5)."""
+        return self._log.generation_at(request.prev_log_index) == request.prev_log_generation
+
+    def _verified_index(self, request: ReplicationRequest) -> int:
+        """The last index at which this log is known to be the leader's; behind it an old suffix may stand (LOG-R7)."""
+        return request.prev_log_index + len(request.entries)
+
+    def _mark_to_follow(self, leader_mark: int, verified: int) -> int:
+        return leader_mark if leader_mark < verified else verified
+
+    def _apply_up_to(self, index: int) -> None:
+        """Execute what is committed and not yet executed, in the order of the log."""
+        while self.last_applied < index:
+            self.last_applied += 1
+            self._listener.apply(self._log.entry(self.last_applied))
 
     def _committed_index(self) -> int:
         """The highest index that is on a majority. The own copy counts: no request left before it was durable."""
