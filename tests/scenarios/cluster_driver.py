@@ -153,6 +153,8 @@ class Cluster:
         self.members = tuple(map(NodeId, NAMES[:size]))
         self.options = options
         self.mutants = frozenset(mutants)
+        self.election_timeout_us = 1_000 * int(options.get("election_timeout_ms", ELECTION_TIMEOUT_US // 1_000))
+        self.heartbeat_us = 1_000 * int(options.get("heartbeat_interval_ms", HEARTBEAT_US // 1_000))
         self.ports: dict[str, ManualPorts] = {name: ManualPorts(self, name) for name in self.members}
         self.timeout_offset_us = {name: 10_000 * number for number, name in enumerate(self.members)}
         self.nodes: dict[str, Any] = {}
@@ -261,7 +263,7 @@ class Cluster:
     def go_silent(self, *names: str) -> None:
         """Let `names` have heard nothing for an election timeout, without their timers having rung."""
         for name in names or self.members:
-            self.ports[name].now_us += ELECTION_TIMEOUT_US
+            self.ports[name].now_us += self.election_timeout_us
 
     def time_out(self, name: str) -> None:
         """Let `name` wait until it stands for election; deliver nothing."""
@@ -277,7 +279,7 @@ class Cluster:
     def heartbeat(self, name: str) -> None:
         """Let the leader's next heartbeat tick ring; deliver nothing."""
         timer = self.ports[name].next_timer()
-        assert timer is not None and timer.interval_us == HEARTBEAT_US
+        assert timer is not None and timer.interval_us == self.heartbeat_us
         self.ports[name].ring(timer)
 
     def elect(self, name: str, match: Matcher = lambda *_: True) -> None:

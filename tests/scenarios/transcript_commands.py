@@ -148,7 +148,7 @@ def time_out(script: Script, words: list[str]) -> None:
 @command("elect NODE")
 def elect(script: Script, words: list[str]) -> None:
     (name,) = exactly(1, words, "elect")
-    script.cluster.elect(script.running(name))
+    script.quietly(lambda: script.cluster.elect(script.running(name)))
 
 
 @command("heartbeat NODE")
@@ -160,10 +160,7 @@ def heartbeat(script: Script, words: list[str]) -> None:
 @command("pass DURATION")
 def pass_time(script: Script, words: list[str]) -> None:
     (text,) = exactly(1, words, "pass")
-    told = {name: len(messages) for name, messages in script.cluster.inbox.items()}
-    script.cluster.pass_time(duration_us(text))
-    for name, messages in script.cluster.inbox.items():
-        script.lines += [message_words(source, name, each) for source, each in messages[told.get(name, 0) :]]
+    script.quietly(lambda: script.cluster.pass_time(duration_us(text)))
 
 
 @command("clock NODE DURATION")
@@ -218,6 +215,7 @@ def ask_again(script: Script, words: list[str]) -> None:
 
 def _told(script: Script, client: str) -> None:
     """What the node said at once, if anything: answers wait in the queue like all messages, and are taken from it."""
+    script.tell_events()
     script.deliver(lambda _, target, __: target == client)
 
 
@@ -235,6 +233,7 @@ def show(script: Script, words: list[str]) -> None:
     elif what == "marks":
         script.lines.append(", ".join(dict.fromkeys(script.cluster.marks)) or "none")
     elif what == "breaches":
+        script.breaches_shown = True
         script.lines += [f"{breach.invariant}: {breach.sentence}" for breach in script.cluster.breaches] or ["none"]
     else:
         raise CommandError(f"write `{HELP['show']}`")

@@ -27,6 +27,7 @@ class Script:
         self.held: dict[str, list[Item]] = {}
         self.lines: list[str] = []
         self.in_brief = False
+        self.breaches_shown = False
         self._events_told = 0
 
     @property
@@ -60,8 +61,18 @@ class Script:
 
     def begin(self, cluster: Cluster) -> None:
         """Play on `cluster` from now on."""
+        self.finish()
         self._cluster = cluster
+        self.clients.clear()
+        self.held.clear()
+        self.breaches_shown = False
         self._events_told = len(cluster.events)
+
+    def finish(self) -> None:
+        """Raise CommandError when an invariant was broken that the story did not show, planted bugs excepted."""
+        cluster = self._cluster
+        if cluster is not None and cluster.broken() and not (cluster.mutants or self.breaches_shown):
+            raise CommandError(f"{', '.join(cluster.broken())} broken; `show breaches` tells how")
 
     def hand(self, item: Item) -> None:
         """Deliver one message; print it (in brief: only when it is for a client), then what it led to."""
@@ -82,6 +93,13 @@ class Script:
             if once:
                 return
         raise CommandError("messages without end")
+
+    def quietly(self, action: Callable[[], None]) -> None:
+        """Do what delivers by itself, and print only what clients were told meanwhile."""
+        told = {name: len(messages) for name, messages in self.cluster.inbox.items()}
+        action()
+        for name, messages in self.cluster.inbox.items():
+            self.lines += [message_words(source, name, each) for source, each in messages[told.get(name, 0) :]]
 
     def node(self, name: str) -> str:
         """`name`, when it is a member. Raises CommandError."""
