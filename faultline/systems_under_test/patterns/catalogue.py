@@ -68,6 +68,6 @@ PATTERNS = (
     Pattern("Gossip Dissemination", _CLUSTER, 28),
     Pattern("Emergent Leader", _CLUSTER, 29),
     Pattern("Single Socket Channel", _COMMUNICATION, 30, "node_communication.single_socket_channel"),
-    Pattern("Request Batch", _COMMUNICATION, 31),
+    Pattern("Request Batch", _COMMUNICATION, 31, "node_communication.request_batch"),
     Pattern("Request Pipeline", _COMMUNICATION, 32, "node_communication.request_pipeline"),
 )

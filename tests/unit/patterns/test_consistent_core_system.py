@@ -10,6 +10,7 @@ import pytest
 from faultline.harness.errors import UsageError
 from faultline.harness.invariant import Breach
 from faultline.harness.system import NodeSystem
+from faultline.systems_under_test.patterns.clusters.append_batches import BatchAppended
 from faultline.systems_under_test.patterns.clusters.consistent_core import ConsistentCore
 from faultline.systems_under_test.patterns.clusters.consistent_core_invariants import consistent_core_invariants
 from faultline.systems_under_test.patterns.clusters.consistent_core_messages import (
@@ -41,6 +42,7 @@ from faultline.systems_under_test.patterns.data_replication.leader_reads import 
 from faultline.systems_under_test.patterns.data_replication.replicated_log import (
     EntriesTruncated,
     HighWaterMarkAdvanced,
+    PipelineDeepened,
     ReplicationRequest,
 )
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry
@@ -70,6 +72,9 @@ def test_the_defaults_are_usable_and_in_microseconds() -> None:
         ({"heartbeat_interval_ms": "200"}, "room to lose one"),
         ({"read_mode": "leader-lease", "leader_lease_ms": "250"}, "before a new leader"),
         ({"request_timeout_ms": "2000"}, "give up before"),
+        ({"batch_size_bytes": "63"}, "could not hold the registration"),
+        ({"batch_linger_ms": "300"}, "before a batch that lingers"),
+        ({"batch_linger_ms": "-1"}, "whole number"),
     ],
 )
 def test_unusable_options_are_refused_with_a_next_step(options: dict[str, str], complaint: str) -> None:
@@ -187,6 +192,9 @@ BREACHES: list[tuple[str, list[tuple[str, Any]]]] = [
     ("HWM-I1", [("athens", HighWaterMarkAdvanced(1, 5, 1, False)), ("athens", HighWaterMarkAdvanced(1, 4, 1, False))]),
     ("HWM-I5", [("athens", EntriesTruncated(4, 6, 4))]),
     ("IDR-I1", [("athens", applied(1, 1, 1, 7, 1)), ("athens", applied(2, 1, 1, 7, 1))]),
+    ("RP-I1", [("athens", PipelineDeepened("cyrene", 6, 5))]),
+    ("RB-I3", [("athens", BatchAppended(3, 101, 100))]),
+    ("RB-I3", [("athens", BatchAppended(0, 0, 100))]),
     ("LOG-I7", [("athens", HighWaterMarkAdvanced(2, 1, 2, True)), ("cyrene", LeaseReadServed(1))]),
 ]
 
@@ -229,6 +237,8 @@ def test_every_invariant_has_a_breach_above() -> None:
         pytest.param(
             [("athens", HighWaterMarkAdvanced(1, 5, 1, True)), ("cyrene", BecameLeader(2, 5, 1))], id="complete leader"
         ),
+        pytest.param([("athens", PipelineDeepened("cyrene", 5, 5))], id="as many in flight as allowed"),
+        pytest.param([("athens", BatchAppended(3, 100, 100))], id="a batch that fits exactly"),
     ],
 )
 def test_what_is_allowed_is_not_reported(events: list[tuple[str, Any]]) -> None:

@@ -9,7 +9,7 @@ repeated under the same number, so that a retry after a lost answer has no secon
 
 It is joined from these patterns: write-ahead log, segmented log, generation clock, leader and followers, heartbeat,
 quorum, replicated log, high-water mark, singular update queue, request waiting list, idempotent receiver, single
-socket channel, request pipeline. `consistent_core_node` shows how.
+socket channel, request batch, request pipeline. `consistent_core_node` shows how.
 
 *Invariants.* See `consistent_core_invariants`: LDR-I1 to LDR-I3, GEN-I1, GEN-I2, LOG-I1, LOG-I2, LOG-I7, LOG-R14,
 HWM-I1, HWM-I5, IDR-I1.
@@ -26,7 +26,9 @@ the order of updates per server; its stale reads are expected.
 *Checkers.* Linearizability per key; the invariants.
 
 *Planted bugs.* See `consistent_core_mutants`: `stale-read`, `ack-before-quorum`, `ack-before-fsync`, `vote-twice`,
-`commit-old-generation`, `no-duplicate-detection`, `wall-clock-lease`, `no-truncate-on-conflict`.
+`commit-old-generation`, `no-duplicate-detection`, `wall-clock-lease`, `no-truncate-on-conflict`; of communication
+`no-in-flight-limit`, `places-not-released`, `batch-without-linger-timer`, `oversize-blocks-batch`,
+`ack-batch-before-flush`.
 
 Sources: Patterns of Distributed Systems ch. 25 and the chapters of the patterns; Raft; etcd and ZooKeeper as the
 stores of this kind. Leases, watches, prefix reads, snapshots and session expiry are not in this first cut.
@@ -74,6 +76,7 @@ class ConsistentCore:
         "request-waiting-list",
         "idempotent-receiver",
         "single-socket-channel",
+        "request-batch",
         "request-pipeline",
     )
     options: Mapping[str, OptionDescription] = OPTIONS

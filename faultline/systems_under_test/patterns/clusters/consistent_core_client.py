@@ -20,6 +20,7 @@ from typing import Any
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, Outcome, OutcomeRegistry, ok
 from faultline.harness.world.ports import NodeId, Ports, Timer
+from faultline.systems_under_test.patterns.clusters.append_batches import REQUEST_TOO_LARGE
 from faultline.systems_under_test.patterns.clusters.consistent_core_messages import (
     ClientRequest,
     ClientResponse,
@@ -44,7 +45,7 @@ UNSUPPORTED = "unsupported-operation"
 TIMEOUT = "timeout"
 """No answer in time; whether the request takes effect is unknown."""
 
-DEFINITE_ERRORS = OutcomeRegistry((CAS_MISMATCH, NO_SESSION, UNSUPPORTED))
+DEFINITE_ERRORS = OutcomeRegistry((CAS_MISMATCH, NO_SESSION, REQUEST_TOO_LARGE, UNSUPPORTED))
 """After these the operation certainly did not and will not happen. Every other error is indefinite."""
 
 _REGISTRATION = 0

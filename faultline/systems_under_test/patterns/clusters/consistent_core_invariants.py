@@ -20,6 +20,10 @@ from typing import Any
 import msgspec
 
 from faultline.harness.invariant import Breach, Invariant, Report
+from faultline.systems_under_test.patterns.clusters.communication_invariants import (
+    BatchesRespectTheirSize,
+    InFlightRequestsAreLimited,
+)
 from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import EntryApplied, NodeStarted
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import (
     BecameLeader,
@@ -346,6 +350,8 @@ _ALL: tuple[Any, ...] = (
     TruncationSparesTheMark,
     CommandsTakeEffectOnce,
     LeaseReadsEndBeforeTheNextLeader,
+    InFlightRequestsAreLimited,
+    BatchesRespectTheirSize,
 )
 
 

@@ -9,17 +9,22 @@ They break consistent-core for good: never use them outside the harness.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from faultline.harness.system import Mutant
 from faultline.systems_under_test.patterns.clusters import planted_bugs
+from faultline.systems_under_test.patterns.clusters.append_batches import Proposal
 from faultline.systems_under_test.patterns.clusters.consistent_core_messages import ClientResponse
 from faultline.systems_under_test.patterns.clusters.consistent_core_node import Parts
 from faultline.systems_under_test.patterns.clusters.planted_bugs import LazyFlush, layered, with_bugs
+from faultline.systems_under_test.patterns.data_replication.follower_handler import FollowerHandler
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions, Session
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicatedLog
+from faultline.systems_under_test.patterns.node_communication.batch_queue import BatchQueue
+from faultline.systems_under_test.patterns.node_communication.request_pipeline import RequestPipeline
 
 __all__ = ["MUTANTS", "forced_options", "mutated_parts"]
 
@@ -100,6 +105,55 @@ _RECORDS = (
         campaign="leadership",
         caught_by=("LOG-I2", "LOG-I1", "LDR-I3", "linearizability"),
     ),
+    Mutant(
+        name="no-in-flight-limit",
+        pattern="request-pipeline",
+        id="RP-M1",
+        summary="a leader sends to a follower however many of its requests are unanswered",
+        shows_as="more than five requests in flight while a follower is cut off, paused or slow",
+        campaign="leadership",
+        caught_by=("RP-I1",),
+        options={"batch_entries_max": "1"},
+    ),
+    Mutant(
+        name="places-not-released",
+        pattern="request-pipeline",
+        id="RP-M4",
+        summary="places of requests that were lost are not given back",
+        shows_as="after five losses a follower gets no more entries; with two such followers nothing is ever committed",
+        campaign="retries",
+        caught_by=("availability",),
+        options={"read_mode": "log"},
+    ),
+    Mutant(
+        name="batch-without-linger-timer",
+        pattern="request-batch",
+        id="RB-M1",
+        summary="a batch is sent when it is full, never because it has waited long enough",
+        shows_as="a few small requests are never sent, and the cluster answers nobody",
+        campaign="batches",
+        caught_by=("availability",),
+        options={"read_mode": "log", "batch_entries_max": "1000"},
+    ),
+    Mutant(
+        name="oversize-blocks-batch",
+        pattern="request-batch",
+        id="RB-M3",
+        summary="a request that fits into no batch is queued all the same",
+        shows_as="it stays at the head of the queue, and nothing behind it is ever sent",
+        campaign="batches",
+        caught_by=("availability",),
+        options={"read_mode": "log", "batch_size_bytes": "96"},
+    ),
+    Mutant(
+        name="ack-batch-before-flush",
+        pattern="request-batch",
+        id="RB-M10",
+        summary="batches of several entries are acknowledged at once and flushed up to 200 ms later",
+        shows_as="acknowledged writes vanish when a majority is killed at once",
+        campaign="batch-durability",
+        caught_by=("linearizability", "LOG-I2", "LDR-I3"),
+    ),
 )
 
 MUTANTS: dict[str, Mutant] = {record.name: record for record in _RECORDS}
@@ -130,6 +184,55 @@ class _NoTruncateOnConflict(ReplicatedLog):
         return False
 
 
+class _NoInFlightLimit(ReplicatedLog):
+    def _new_pipeline(self) -> RequestPipeline:
+        return _Unlimited(self._timing.in_flight_max, self._note_depth)
+
+
+class _Unlimited(RequestPipeline):
+    def _is_full(self, ids: deque[int]) -> bool:
+        return False
+
+
+class _PlacesNotReleased(ReplicatedLog):
+    def _release_places(self, follower: FollowerHandler) -> None:
+        pass
+
+
+class _WithoutLingerTimer(BatchQueue[Proposal]):
+    def _has_lingered(self) -> bool:
+        return False
+
+    def _arm(self) -> None:
+        pass
+
+
+class _OversizeBlocksBatch(BatchQueue[Proposal]):
+    def _refuse_oversize(self, size_bytes: int) -> None:
+        pass
+
+    def _head_fits(self) -> bool:
+        return not self._queue or self._queue[0].size_bytes <= self._limits.size_bytes_max
+
+    def _is_due(self) -> bool:
+        return self._head_fits() and super()._is_due()
+
+    def _arm(self) -> None:
+        if self._head_fits():
+            super()._arm()
+
+
+class _AckBatchBeforeFlush(LazyFlush, ReplicatedLog):
+    def _flush(self) -> None:
+        self._log.flush()
+
+    def _flush_batch(self, entries: int) -> None:
+        if entries > 1:
+            LazyFlush._flush(self)
+        else:
+            self._flush()
+
+
 class _VoteTwice(GenerationClock):
     def _may_vote(self, generation: int, candidate: str) -> bool:
         return generation >= self.generation
@@ -155,6 +258,11 @@ _CHANGES: dict[str, Callable[[Parts], Parts]] = {
     "no-duplicate-detection": lambda parts: replace(parts, sessions=_NoDuplicateDetection),
     "wall-clock-lease": _in_the_log(_WallClockLease),
     "no-truncate-on-conflict": _in_the_log(_NoTruncateOnConflict),
+    "no-in-flight-limit": layered("replicated_log", _NoInFlightLimit),
+    "places-not-released": layered("replicated_log", _PlacesNotReleased),
+    "batch-without-linger-timer": lambda parts: replace(parts, batch_queue=_WithoutLingerTimer),
+    "oversize-blocks-batch": lambda parts: replace(parts, batch_queue=_OversizeBlocksBatch),
+    "ack-batch-before-flush": _in_the_log(_AckBatchBeforeFlush),
 }
 
 

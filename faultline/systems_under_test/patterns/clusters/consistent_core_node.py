@@ -23,6 +23,7 @@ import msgspec
 
 from faultline.harness.errors import UsageError
 from faultline.harness.world.ports import NodeId, NodeStatus, Ports, Storage
+from faultline.systems_under_test.patterns.clusters.append_batches import AppendBatches, Proposal
 from faultline.systems_under_test.patterns.clusters.consistent_core_elections import (
     Elections,
     election_timing,
@@ -69,6 +70,7 @@ from faultline.systems_under_test.patterns.data_replication.write_ahead_log impo
     LogEntry,
     WriteAheadLog,
 )
+from faultline.systems_under_test.patterns.node_communication.batch_queue import BatchQueue
 
 __all__ = ["ConsistentCoreNode", "Parts"]
 
@@ -85,6 +87,10 @@ class _HeartbeatTick(msgspec.Struct, frozen=True):
     """The server's own event: a leader's interval is over."""
 
 
+class _BatchDue(msgspec.Struct, frozen=True):
+    """The server's own event: commands have lingered long enough."""
+
+
 @dataclass(frozen=True, slots=True)
 class Parts:
     """The classes a node is built from. `confirms_leadership` is off only for a planted bug."""
@@ -94,18 +100,19 @@ class Parts:
     pulled_log: type[PulledLog] = PulledLog
     sessions: Callable[[], ClientSessions[ClientResponse]] = ClientSessions
     elections: Elections = field(default_factory=Elections)
+    batch_queue: type[BatchQueue[Proposal]] = BatchQueue
     confirms_leadership: bool = True
 
 
 class _Reply:
     """What waits for a log entry: the client to be answered once the entry is applied."""
 
-    __slots__ = ("_correlation_id", "_ports", "_source")
+    __slots__ = ("_ports", "_source", "correlation_id")
 
     def __init__(self, ports: Ports, source: NodeId, correlation_id: int) -> None:
         self._ports = ports
         self._source = source
-        self._correlation_id = correlation_id
+        self.correlation_id = correlation_id
 
     def on_response(self, response: ClientResponse) -> None:
         """Send the answer that the store gave."""
@@ -113,7 +120,7 @@ class _Reply:
 
     def on_error(self, error: Exception) -> None:
         """Send the client away: it may ask again elsewhere, under the same number."""
-        self._ports.network.send(self._source, RedirectToLeader(self._correlation_id, None))
+        self._ports.network.send(self._source, RedirectToLeader(self.correlation_id, None))
 
 
 class _RegistrationReply(_Reply):
@@ -123,7 +130,7 @@ class _RegistrationReply(_Reply):
 
     def on_response(self, response: ClientResponse) -> None:
         """Send the client its id, the index of the entry."""
-        self._ports.network.send(self._source, RegisterClientResponse(self._correlation_id, response.value))
+        self._ports.network.send(self._source, RegisterClientResponse(self.correlation_id, response.value))
 
 
 class ConsistentCoreNode:
@@ -153,6 +160,7 @@ class ConsistentCoreNode:
         self.election = new_election(context, settings, parts.elections)
         timing = ReplicationTiming(
             batch_entries_max=settings.batch_entries_max,
+            batch_size_bytes=settings.batch_size_bytes,
             in_flight_max=settings.in_flight_max,
             retransmit_us=2 * settings.heartbeat_interval_us,
             silent_us=settings.election_timeout_us,
@@ -166,6 +174,7 @@ class ConsistentCoreNode:
         )
         self._heartbeats = HeartBeatScheduler(ports.timers, settings.heartbeat_interval_us, self._heartbeat_timer_rang)
         self._leading_since_us = 0
+        self._batches = AppendBatches(ports, settings, self._append_batch, self._batch_timer_rang, parts.batch_queue)
         self._handlers: dict[type, Callable[[NodeId, Any], None]] = {
             ReplicationRequest: self._handle_replication_request,
             ReplicationResponse: self._handle_replication_response,
@@ -174,6 +183,7 @@ class ConsistentCoreNode:
             **self.election.handlers(),
             _ElectionTimeout: self._handle_election_timeout,
             _HeartbeatTick: self._handle_heartbeat_tick,
+            _BatchDue: self._handle_batch_due,
         }
         if isinstance(self.log, PulledLog):
             self._handlers |= fetch_handlers(self.log, self.election, self._clock, self.reads)
@@ -238,7 +248,9 @@ class ConsistentCoreNode:
         """Nobody who waits here will be answered with a result; they may ask the next leader."""
         self._heartbeats.stop()
         self.log.stop_leading()
-        self.waiting.fail_all(ConnectionAbortedError("this server leads no longer"))
+        deposed = ConnectionAbortedError("this server leads no longer")
+        self.waiting.fail_all(deposed)
+        self._batches.give_up(deposed)
         for read in self.reads.stop_leading():
             self._redirect(read.source, read.request_number)
 
@@ -306,8 +318,23 @@ class ConsistentCoreNode:
 
     def _propose(self, reply: _Reply, data: bytes) -> None:
         """Let `reply` wait for the next entry, then append that entry: never the other way round."""
+        if self.settings.batch_linger_us:
+            self._batches.propose(reply, data, reply.correlation_id)
+            return
         self.waiting.add(self._log.last_index + 1, reply)
         self.log.append_and_replicate(DATA, data)
+
+    def _append_batch(self, batch: list[Proposal]) -> None:
+        """The same for several commands at once."""
+        for index, proposal in enumerate(batch, self._log.last_index + 1):
+            self.waiting.add(index, proposal.reply)
+        self.log.append_batch_and_replicate(DATA, [proposal.command for proposal in batch])
+
+    def _batch_timer_rang(self) -> None:
+        self._post((self.ports.node_id, _BATCH_DUE))
+
+    def _handle_batch_due(self, _: NodeId, __: _BatchDue) -> None:
+        self._batches.send_due()
 
     def _redirect(self, source: NodeId, correlation_id: int) -> None:
         self.ports.network.send_ahead(source, RedirectToLeader(correlation_id, self.election.leader_id))
@@ -350,6 +377,7 @@ class ConsistentCoreNode:
 
 _ELECTION_TIMEOUT = _ElectionTimeout()
 _HEARTBEAT_TICK = _HeartbeatTick()
+_BATCH_DUE = _BatchDue()
 
 
 def _stored_bytes(storage: Storage) -> int:

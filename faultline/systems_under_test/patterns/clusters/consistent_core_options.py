@@ -9,14 +9,18 @@ import msgspec
 from faultline.harness.errors import UsageError
 from faultline.harness.system import OptionDescription
 from faultline.systems_under_test.patterns.data_replication.heartbeat import check_heartbeat_timing
+from faultline.systems_under_test.patterns.node_communication.batch_queue import BATCH_SIZE_BYTES
 
-__all__ = ["ELECTIONS", "FAILURE_DETECTORS", "OPTIONS", "READ_MODES", "CoreSettings"]
+__all__ = ["BATCH_SIZE_BYTES_MIN", "ELECTIONS", "FAILURE_DETECTORS", "OPTIONS", "READ_MODES", "CoreSettings"]
 
 ELECTIONS = ("raft", "zab", "external-store")
 """Candidates ask for votes; all reckon alike who is best; whoever creates a key in a store first."""
 
 FAILURE_DETECTORS = ("pause-aware", "fixed-timeout", "phi-accrual")
 """A fixed timeout that forgives one's own sleep, without that, or a suspicion that follows how heartbeats arrive."""
+
+BATCH_SIZE_BYTES_MIN = 64
+"""The least size of a batch: room for the commands that servers themselves put into the log."""
 
 READ_MODES = ("read-index", "leader-lease", "log", "stale")
 """Through a round of heartbeats, under a lease, through the log; or, unsafe by design, from any server's own state."""
@@ -51,7 +55,15 @@ OPTIONS: dict[str, OptionDescription] = {
         default="on", choices=("on", "off"), summary="ask whether an election could be won before starting it"
     ),
     "batch_entries_max": OptionDescription(default="64", summary="the most log entries in one replication request"),
-    "in_flight_max": OptionDescription(default="5", summary="the most unanswered replication requests per follower"),
+    "batch_size_bytes": OptionDescription(
+        default=str(BATCH_SIZE_BYTES), summary="the most bytes of commands in one batch and in one replication request"
+    ),
+    "batch_linger_ms": OptionDescription(
+        default="0", summary="how long a leader collects commands to append and flush together; 0: not at all"
+    ),
+    "in_flight_max": OptionDescription(
+        default="5", summary="the most unanswered replication requests per follower; 1: no pipeline"
+    ),
     "segment_size_bytes": OptionDescription(default="16384", summary="the size at which a log file is closed"),
     "request_timeout_ms": OptionDescription(default="300", summary="after how long a client asks another server"),
     "client_timeout_ms": OptionDescription(default="1000", summary="after how long a client gives up: outcome unknown"),
@@ -72,6 +84,8 @@ class CoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     leader_lease_us: int
     leader_key_ttl_us: int
     batch_entries_max: int
+    batch_size_bytes: int
+    batch_linger_us: int
     in_flight_max: int
     segment_size_bytes: int
     request_timeout_us: int
@@ -93,6 +107,8 @@ class CoreSettings(msgspec.Struct, frozen=True, kw_only=True):
             leader_lease_us=1_000 * _number("leader_lease_ms", values),
             leader_key_ttl_us=1_000 * _number("leader_key_ttl_ms", values),
             batch_entries_max=_number("batch_entries_max", values),
+            batch_size_bytes=_number("batch_size_bytes", values),
+            batch_linger_us=1_000 * _count("batch_linger_ms", values),
             in_flight_max=_number("in_flight_max", values),
             segment_size_bytes=_number("segment_size_bytes", values),
             request_timeout_us=1_000 * _number("request_timeout_ms", values),
@@ -114,6 +130,17 @@ class CoreSettings(msgspec.Struct, frozen=True, kw_only=True):
                 f"A leader key that lives {self.leader_key_ttl_us // 1_000} ms expires when one refresh of those every"
                 f" {self.heartbeat_interval_us // 1_000} ms is lost.",
                 "Set leader_key_ttl_ms to at least twice heartbeat_interval_ms.",
+            )
+        if self.batch_size_bytes < BATCH_SIZE_BYTES_MIN:
+            raise UsageError(
+                f"A batch of {self.batch_size_bytes} bytes could not hold the registration of a client.",
+                f"Set batch_size_bytes to at least {BATCH_SIZE_BYTES_MIN}.",
+            )
+        if self.batch_linger_us >= self.request_timeout_us:
+            raise UsageError(
+                f"Clients would ask again after {self.request_timeout_us // 1_000} ms, before a batch that lingers for"
+                f" {self.batch_linger_us // 1_000} ms is sent.",
+                "Set batch_linger_ms well below request_timeout_ms.",
             )
         if self.request_timeout_us > self.client_timeout_us:
             raise UsageError(
@@ -142,3 +169,8 @@ def _number(name: str, values: Mapping[str, str]) -> int:
             f"Option {name} must be a whole number above 0, not {text!r}.", f"The default is {OPTIONS[name].default}."
         )
     return int(text)
+
+
+def _count(name: str, values: Mapping[str, str]) -> int:
+    """A whole number that may be 0."""
+    return 0 if values[name] == "0" else _number(name, values)

@@ -15,6 +15,8 @@ Marks (`sometimes`), each a situation a campaign should have reached:
 | entries-truncated | replicated log | conflicting entries were cut off |
 | old-generation-entry-held-back | replicated log | a majority stores an old generation's entry; not enough |
 | in-flight-go-back | replicated log | requests were lost or refused; the leader goes back and sends again |
+| requests-in-flight-together | replicated log | a leader sent a request before the one before it was answered |
+| commands-batched | append batches | several commands were appended and flushed as one |
 | lease-expired-read-refused | leader reads | a read found the lease expired |
 | duplicate-answered | node | a retry was answered without executing it again |
 | torn-tail-dropped | node | a restart found a half-written record |

@@ -51,6 +51,7 @@ from faultline.systems_under_test.patterns.data_replication.replication_messages
     ReplicationResponse,
 )
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import LogEntry, WriteAheadLog
+from faultline.systems_under_test.patterns.node_communication.batch_queue import within_size
 
 __all__ = ["FetchDiverged", "FetchRequest", "FetchResponse", "PulledLog"]
 
@@ -154,7 +155,9 @@ class PulledLog(ReplicatedLog):
         request = self._parked.pop(follower.id, None)
         if request is None:
             return
-        entries = self._log.entries(request.after_index + 1, self._timing.batch_entries_max)
+        entries = within_size(
+            self._log.entries(request.after_index + 1, self._timing.batch_entries_max), self._timing.batch_size_bytes
+        )
         response = FetchResponse(
             self._me,
             self._clock.generation,
@@ -196,7 +199,7 @@ class PulledLog(ReplicatedLog):
         if log.generation_at(response.after_index) == response.after_generation:
             verified = response.after_index + len(response.entries)
             if response.entries and self._append_missing(response.entries):
-                self._flush()
+                self._flush_batch(len(response.entries))
             self._advance_to(self._mark_to_follow(response.high_water_mark, verified), leading=False)
         if self._open is not None and self._open.correlation_id == response.correlation_id:
             self._fetch(source)

@@ -54,10 +54,12 @@ from faultline.systems_under_test.patterns.data_replication.high_water_mark impo
 from faultline.systems_under_test.patterns.data_replication.replication_messages import (
     EntriesTruncated,
     HighWaterMarkAdvanced,
+    PipelineDeepened,
     ReplicationRequest,
     ReplicationResponse,
 )
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import LogEntry, WriteAheadLog
+from faultline.systems_under_test.patterns.node_communication.batch_queue import within_size
 from faultline.systems_under_test.patterns.node_communication.request_pipeline import (
     OutOfOrderResponse,
     RequestPipeline,
@@ -67,6 +69,7 @@ __all__ = [
     "EntriesTruncated",
     "HighWaterMarkAdvanced",
     "LogListener",
+    "PipelineDeepened",
     "ReplicatedLog",
     "ReplicationRequest",
     "ReplicationResponse",
@@ -77,11 +80,12 @@ __all__ = [
 class ReplicationTiming(msgspec.Struct, frozen=True, kw_only=True):
     """Sizes and times of replication.
 
-    Entries per request and requests in flight; after how long without answers to send again; after how long a follower
-    counts as silent, so that it gets heartbeats only; how soon after heartbeats no more are due.
+    Entries and bytes per request, and requests in flight; after how long without answers to send again; after how long
+    a follower counts as silent, so that it gets heartbeats only; how soon after heartbeats no more are due.
     """
 
     batch_entries_max: int
+    batch_size_bytes: int
     in_flight_max: int
     retransmit_us: int
     silent_us: int
@@ -117,7 +121,7 @@ class ReplicatedLog:
         self._clock = clock
         self._listener = listener
         self._timing = timing
-        self._pipeline = RequestPipeline(timing.in_flight_max)
+        self._pipeline = self._new_pipeline()
         self._next_id = 1
         self._heartbeats_us = 0
 
@@ -153,6 +157,16 @@ class ReplicatedLog:
             self._replicate(follower)
         self._advance_high_water_mark()
         return index
+
+    def append_batch_and_replicate(self, kind: int, batch: list[bytes]) -> None:
+        """The same for several commands, which share one flush and travel together."""
+        log, generation, now_us = self._log, self._clock.generation, self._ports.clock.wall_us()
+        for data in batch:
+            log.append(LogEntry(log.last_index + 1, generation, kind, data, now_us))
+        self._flush_batch(len(batch))
+        for follower in self.followers.values():
+            self._replicate(follower)
+        self._advance_high_water_mark()
 
     def send_heartbeats(self) -> None:
         """Show every follower that the leader lives, ahead of disk writes: a heartbeat promises nothing new."""
@@ -223,7 +237,7 @@ class ReplicatedLog:
 
     def _go_back(self, follower: FollowerHandler) -> None:
         self._ports.trace.sometimes("in-flight-go-back")
-        self._pipeline.reset(follower.id)
+        self._release_places(follower)
         follower.go_back(self._next_id)
 
     def _replicate(self, follower: FollowerHandler) -> None:
@@ -233,6 +247,8 @@ class ReplicatedLog:
         while follower.sent_index < last_index and pipeline.has_room(follower.id):
             prev = follower.sent_index
             entries = log.entries(prev + 1, self._timing.batch_entries_max)
+            if len(entries) > 1:
+                entries = within_size(entries, self._timing.batch_size_bytes)
             request = self._request(prev, entries, self.stamp_us())
             pipeline.sent(follower.id, request.correlation_id, self._ports.clock.monotonic_us())
             follower.sent_index = prev + len(entries)
@@ -274,7 +290,7 @@ class ReplicatedLog:
             self.refuse(source, request, self._last_sure_index(request.prev_log_index))
             return
         if request.entries and self._append_missing(request.entries):
-            self._flush()
+            self._flush_batch(len(request.entries))
         verified = self._verified_index(request)
         self._advance_to(self._mark_to_follow(request.high_water_mark, verified), leading=False)
         self._ports.network.send(
@@ -328,7 +344,15 @@ class ReplicatedLog:
         self._ports.trace.emit(HighWaterMarkAdvanced(self._clock.generation, index, entry_generation, leading))
         self._apply_up_to(index)
 
+    def _note_depth(self, peer: str, in_flight: int) -> None:
+        self._ports.trace.emit(PipelineDeepened(peer, in_flight, self._timing.in_flight_max))
+        if in_flight > 1:
+            self._ports.trace.sometimes("requests-in-flight-together")
+
     # -- the steps a planted bug may change ---------------------------------------------------------------------------
+
+    def _new_pipeline(self) -> RequestPipeline:
+        return RequestPipeline(self._timing.in_flight_max, self._note_depth)
 
     def _flush(self) -> None:
         """Make the log durable before anything that is sent from now on."""
@@ -350,6 +374,13 @@ class ReplicatedLog:
         while self.last_applied < index:
             self.last_applied += 1
             self._listener.apply(self._log.entry(self.last_applied))
+
+    def _flush_batch(self, entries: int) -> None:
+        """The same for a batch: all of its `entries` must be durable before any is acknowledged (RB-M10)."""
+        self._flush()
+
+    def _release_places(self, follower: FollowerHandler) -> None:
+        self._pipeline.reset(follower.id)
 
     def _committed_index(self) -> int:
         """The highest index that is on a majority. The own copy counts: no request left before it was durable."""

@@ -14,7 +14,13 @@ import msgspec
 
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import LogEntry
 
-__all__ = ["EntriesTruncated", "HighWaterMarkAdvanced", "ReplicationRequest", "ReplicationResponse"]
+__all__ = [
+    "EntriesTruncated",
+    "HighWaterMarkAdvanced",
+    "PipelineDeepened",
+    "ReplicationRequest",
+    "ReplicationResponse",
+]
 
 
 class ReplicationRequest(msgspec.Struct, frozen=True, tag="replication-request"):
@@ -62,3 +68,11 @@ class EntriesTruncated(msgspec.Struct, frozen=True):
     from_index: int
     last_index: int
     high_water_mark: int
+
+
+class PipelineDeepened(msgspec.Struct, frozen=True):
+    """Trace: this leader has more requests in flight to one follower, `peer`, than ever before; `limit` may be."""
+
+    peer: str
+    in_flight: int
+    limit: int

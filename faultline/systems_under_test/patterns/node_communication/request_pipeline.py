@@ -25,8 +25,9 @@ fate: the receiver may have executed them, so they need an idempotent receiver w
 
 *Checkers.* Linearizability; invariants LOG-I1 and IDR-I1 (effects in order, at most once).
 
-*Planted bugs.* None that can be switched on. RP-M1 to RP-M11 name them: no limit, no order check, only the failed
-request repeated, places not freed, answers matched by position, a single place.
+*Planted bugs.* In `consistent-core`: `no-in-flight-limit` (RP-M1) and `places-not-released` (RP-M4). The others need a
+client with several requests in flight; they break the component's claims in
+tests/mutants/test_communication_bugs.py.
 
 Deviation from the printed code: ids are compared by value, and a peer's queue is made in one step.
 
@@ -37,6 +38,7 @@ pipelining in Raft; KIP-98 on Kafka's producer sequences.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from enum import Enum
 
 __all__ = ["Arrival", "OutOfOrderResponse", "PipelineFull", "RequestPipeline", "SequenceGuard"]
@@ -63,18 +65,21 @@ class _Flight:
 class RequestPipeline:
     """Which requests are in flight to which peer, by correlation id, in the order they were sent."""
 
-    __slots__ = ("_flights", "_in_flight_max")
+    __slots__ = ("_deepest", "_flights", "_in_flight_max", "_on_deeper")
 
-    def __init__(self, in_flight_max: int = 5) -> None:
+    def __init__(self, in_flight_max: int = 5, on_deeper: Callable[[str, int], None] | None = None) -> None:
+        """`on_deeper(peer, in_flight)` is told whenever more are in flight to one peer than ever before."""
         if in_flight_max < 1:
             raise ValueError(f"at least one request must be allowed in flight, not {in_flight_max}")
         self._in_flight_max = in_flight_max
+        self._on_deeper = on_deeper
+        self._deepest = 0
         self._flights: dict[str, _Flight] = {}
 
     def has_room(self, peer: str) -> bool:
         """May another request be sent to `peer` now?"""
         flight = self._flights.get(peer)
-        return flight is None or len(flight.ids) < self._in_flight_max
+        return flight is None or not self._is_full(flight.ids)
 
     def in_flight(self, peer: str) -> int:
         """How many requests to `peer` are not answered."""
@@ -87,13 +92,15 @@ class RequestPipeline:
         if flight is None:
             flight = self._flights[peer] = _Flight()
         ids = flight.ids
-        if len(ids) >= self._in_flight_max:
+        if self._is_full(ids):
             raise PipelineFull(f"{self._in_flight_max} requests to {peer} are in flight")
         if correlation_id in ids:
             raise ValueError(f"request {correlation_id} to {peer} is in flight already")
         if not ids:
             flight.moved_us = now_us
         ids.append(correlation_id)
+        if len(ids) > self._deepest:
+            self._note_depth(peer, len(ids))
 
     def received(self, peer: str, correlation_id: int, now_us: int = 0) -> bool:
         """An answer came: True when it frees a place, False when it is for nothing in flight (late, unknown).
@@ -129,6 +136,14 @@ class RequestPipeline:
         """The connection is gone: free all places and return what was in flight, whose fate is unknown."""
         flight = self._flights.pop(peer, None)
         return [] if flight is None else list(flight.ids)
+
+    def _is_full(self, ids: deque[int]) -> bool:
+        return len(ids) >= self._in_flight_max
+
+    def _note_depth(self, peer: str, in_flight: int) -> None:
+        self._deepest = in_flight
+        if self._on_deeper is not None:
+            self._on_deeper(peer, in_flight)
 
 
 class Arrival(Enum):
