@@ -1,0 +1,160 @@
+"""What stories of node communication share: virtual time, a link of messages, a wire of bytes, and a counting server.
+
+Everything runs on the harness's own scheduler, so a story is the same every time. A link carries whole messages and
+can be told which of them to lose; a wire carries bytes as TCP does: in order, in pieces of any size, until it is cut
+(a reset), or goes mute (the peer died without a word).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from faultline.harness.world.simulated.scheduler import Scheduler
+from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions
+from faultline.systems_under_test.patterns.data_replication.promise import Promise
+from faultline.systems_under_test.patterns.node_communication.batch_queue import BatchLimits
+from faultline.systems_under_test.patterns.node_communication.request_batch import (
+    BatchingClient,
+    BatchReceiver,
+    BatchRetry,
+    RequestBatch,
+    RequestFailed,
+)
+
+ALICE = 1
+MESSAGE_US = 100
+
+
+class VirtualTimer:
+    def __init__(self, callback: Callable[[], None]) -> None:
+        self.callback: Callable[[], None] | None = callback
+
+    def cancel(self) -> None:
+        self.callback = None
+
+    def fire(self) -> None:
+        callback, self.callback = self.callback, None
+        if callback is not None:
+            callback()
+
+
+class VirtualTime:
+    """The clock and the timers of everybody in a story."""
+
+    def __init__(self) -> None:
+        self.scheduler = Scheduler()
+
+    @property
+    def now_us(self) -> int:
+        return self.scheduler.now_us
+
+    def monotonic_us(self) -> int:
+        return self.scheduler.now_us
+
+    def after(self, delay_us: int, callback: Callable[[], None]) -> VirtualTimer:
+        timer = VirtualTimer(callback)
+        self.scheduler.at(self.now_us + delay_us, timer.fire)
+        return timer
+
+    def at(self, time_us: int, action: Callable[[], Any]) -> None:
+        self.scheduler.at(time_us, action)
+
+    def pass_time(self, duration_us: int) -> None:
+        end_us = self.now_us + duration_us
+        self.scheduler.run(end_us)
+        self.scheduler.now_us = end_us
+
+
+class Crash(Exception):
+    """The server dies in the middle of its work."""
+
+
+class CountingServer:
+    """Executes commands one by one and remembers them: `+` counts, `bad` is refused; a crash loses nothing durable."""
+
+    def __init__(self, receiver_type: type[BatchReceiver] = BatchReceiver, saved_responses_max: int = 500) -> None:
+        self.executed: list[bytes] = []
+        self.crash_after: int | None = None
+        sessions: Any = ClientSessions(saved_responses_max)
+        sessions.register(ALICE)
+        self.receiver = receiver_type(sessions, self.execute)
+
+    def execute(self, command: bytes) -> bytes:
+        if self.crash_after is not None and len(self.executed) >= self.crash_after:
+            raise Crash
+        if command == b"bad":
+            raise RequestFailed("bad-request")
+        self.executed.append(command)
+        return str(len(self.executed)).encode()
+
+
+class BatchStory:
+    """A batching client and a counting server, with a link that takes `MESSAGE_US` for each message, one at a time."""
+
+    def __init__(
+        self,
+        limits: BatchLimits | None = None,
+        *,
+        client_type: type[BatchingClient] = BatchingClient,
+        receiver_type: type[BatchReceiver] = BatchReceiver,
+        saved_responses_max: int = 500,
+        **retry: int,
+    ) -> None:
+        self.time = VirtualTime()
+        self.server = CountingServer(receiver_type, saved_responses_max)
+        self.sent: list[tuple[int, RequestBatch]] = []
+        self.lose_requests: Callable[[int], bool] = lambda number: False
+        self.lose_responses: Callable[[int], bool] = lambda number: False
+        self.refused_connections = 0
+        self.link_is_free = True
+        self._busy_until_us = 0
+        self._attempts = 0
+        self.client = client_type(
+            self.time,
+            self.time,
+            BatchLimits() if limits is None else limits,
+            self.transmit,
+            retry=BatchRetry(**retry),
+            link_is_free=lambda: self.link_is_free,
+        )
+        self.promises: list[Promise[bytes]] = []
+
+    def send(self, *commands: bytes) -> list[Promise[bytes]]:
+        promises = [self.client.send(command) for command in commands]
+        self.promises += promises
+        return promises
+
+    def transmit(self, batch: RequestBatch) -> None:
+        if self.refused_connections:
+            self.refused_connections -= 1
+            raise ConnectionRefusedError("nobody listens")
+        self._attempts += 1
+        attempt = self._attempts
+        self.sent.append((self.time.now_us, batch))
+        self._busy_until_us = max(self.time.now_us, self._busy_until_us) + MESSAGE_US
+        self.time.at(self._busy_until_us, lambda: self._arrive(attempt, batch))
+
+    def _arrive(self, attempt: int, batch: RequestBatch) -> None:
+        if self.lose_requests(attempt):
+            return
+        try:
+            response = self.server.receiver.process(ALICE, batch)
+        except Crash:
+            self.server.crash_after = None
+            return
+        if not self.lose_responses(attempt):
+            self.time.at(self.time.now_us + MESSAGE_US, lambda: self.client.handle_response(response))
+
+    def batches(self) -> list[list[bytes]]:
+        return [[request.command for request in batch.requests] for _, batch in self.sent]
+
+
+def outcome(promise: Promise[bytes]) -> bytes | str | None:
+    """The value, the name of the error, or None while it is open."""
+    if not promise.done:
+        return None
+    try:
+        return promise.result()
+    except Exception as error:
+        return str(error) if isinstance(error, RequestFailed) else type(error).__name__
