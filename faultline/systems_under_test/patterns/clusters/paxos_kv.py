@@ -15,7 +15,7 @@ proposed by two nodes is executed once (`paxos_kv_register`).
 It is joined from these patterns: paxos, quorum, write-ahead log, segmented log, idempotent receiver, singular update
 queue. `paxos_kv_node` shows how.
 
-*Invariants.* See `paxos_kv_invariants`: PAX-I1 to PAX-I4, PAX-I6, PAX-R3; PAX-I5 is linearizability.
+*Invariants.* See `paxos_kv_invariants`: PAX-I1 to PAX-I4, PAX-I6, PAX-R3, PAX-R4, PAX-R8; PAX-I5 is linearizability.
 
 *Tolerates.* Any minority of nodes crashed, paused or cut off, at any time and without a pause for an election;
 everything a network does to messages; clocks of any kind, since time only decides when to try again.
@@ -30,7 +30,8 @@ grow without bound, and so does the table of clients of a key.
 
 *Planted bugs.* See `paxos_kv_mutants`: `ignore-accepted`, `adopt-oldest-accepted`, `accept-below-promise`,
 `late-answers-count`, `strict-accept`, `promise-not-durable`, `ids-not-unique`, `naive-reset`, `local-read`,
-`success-without-accepts`, `success-with-other-value`, `half-quorums`, `no-duplicate-detection`.
+`success-without-accepts`, `success-with-other-value`, `half-quorums`, `adopt-under-old-generation`,
+`rounds-not-learned`, `no-duplicate-detection`.
 
 Sources: Patterns of Distributed Systems ch. 8; Cassandra's lightweight transactions, which are built so. Multi-Paxos
 and a change function over the current value in one instance (CASPaxos, gryadka) are not.

@@ -33,6 +33,8 @@ __all__ = [
     "OneProposalPerGeneration",
     "OneValuePerVersion",
     "PromisesAreKept",
+    "ProposalsStandOnPromises",
+    "RoundsAreLearned",
     "paxos_kv_invariants",
 ]
 
@@ -241,6 +243,57 @@ class CommitsMoveForward(_PaxosInvariant):
         versions[event.key] = event.version
 
 
+class RoundsAreLearned(_PaxosInvariant):
+    """PAX-R4, of each process: whatever it promised, accepted or learned, it has heard of.
+
+    A node's own attempt shows as the promise it gives itself.
+    """
+
+    id = "PAX-R4"
+    statement = "A node's new attempt has a higher round than all that it has promised, accepted or learned."
+    events: Events = (Promised, Accepted, Learned, StoreStarted)
+
+    def __init__(self) -> None:
+        self._rounds: dict[str, MonotonicId] = {}
+
+    def observe(
+        self, time_us: int, node: str, event: Promised | Accepted | Learned | StoreStarted, report: Report
+    ) -> None:
+        """Compare an own attempt with the highest round so far."""
+        if type(event) is StoreStarted:
+            self._rounds[node] = NEVER
+            return
+        generation = event.proposal.generation if type(event) is Accepted else event.generation
+        highest = self._rounds.get(node, NEVER)
+        if type(event) is Promised and generation.node == node and generation.round <= highest.round:
+            sentence = f"{node} began an attempt in generation {generation} although it knew of {highest}."
+            self._breach(report, time_us, node, sentence)
+        self._rounds[node] = max(highest, generation)
+
+
+class ProposalsStandOnPromises(_PaxosInvariant):
+    """PAX-R8: also an adopted value is proposed under the proposer's own generation, for which it has the promises."""
+
+    id = "PAX-R8"
+    statement = "A value is proposed under the generation whose promises its proposer has counted last."
+    events: Events = (PromiseCounted, ValueProposed)
+
+    def __init__(self) -> None:
+        self._counted: dict[tuple[str, str, int], MonotonicId] = {}
+
+    def observe(self, time_us: int, node: str, event: PromiseCounted | ValueProposed, report: Report) -> None:
+        """Remember whose promises were counted; compare with what is proposed."""
+        instance = (node, event.key, event.version)
+        if type(event) is PromiseCounted:
+            self._counted[instance] = event.generation
+        elif self._counted.get(instance) != event.generation:
+            sentence = (
+                f"{node} proposed a value for version {event.version} of {event.key} under generation"
+                f" {event.generation}, for which it had not counted promises."
+            )
+            self._breach(report, time_us, node, sentence)
+
+
 def _raise(floors: dict[_Instance, MonotonicId], instance: _Instance, generation: MonotonicId) -> None:
     floors[instance] = max(floors.get(instance, NEVER), generation)
 
@@ -254,4 +307,6 @@ def paxos_kv_invariants() -> list[Invariant]:
         PromisesAreKept(),
         OneProposalPerGeneration(),
         CommitsMoveForward(),
+        RoundsAreLearned(),
+        ProposalsStandOnPromises(),
     ]

@@ -67,6 +67,22 @@ _RECORDS = (
         ("PAX-I1", "PAX-I3", "linearizability"),
     ),
     _planted(
+        "adopt-under-old-generation",
+        "PAX-M3",
+        "a proposer proposes the value it adopts under the generation in which that was accepted",
+        "the acceptors have promised a higher one and refuse, so nobody ever finishes that value and its key is stuck",
+        "paxos-duels",
+        ("PAX-R8",),
+    ),
+    _planted(
+        "rounds-not-learned",
+        "PAX-M13",
+        "a node does not learn the rounds of others, and tries again at once",
+        "it proposes below what it has promised itself; after a duel it needs many attempts, or starves",
+        "paxos-duels",
+        ("PAX-R4",),
+    ),
+    _planted(
         "accept-below-promise",
         "PAX-M4",
         "an acceptor accepts proposals of a lower generation than it promised",
@@ -174,6 +190,19 @@ class _OldestAdopted(Attempt):
         return min(accepted, key=lambda proposal: proposal.generation, default=None)
 
 
+class _AdoptedUnderOldGeneration(Attempt):
+    def proposes_under(self) -> MonotonicId:
+        adopted = self._most_recent(self._accepted)
+        return self.generation if adopted is None else adopted.generation
+
+
+class _RoundsNotLearned(MonotonicIds):
+    def observe(self, generation: MonotonicId) -> None:
+        # Its own are kept over a restart: a node that uses a generation twice has another bug (PAX-R3).
+        if generation.node == self._node:
+            super().observe(generation)
+
+
 class _AcceptBelowPromise(Acceptor):
     def _may_accept(self, generation: MonotonicId) -> bool:
         return True
@@ -210,6 +239,18 @@ class _AdoptOldestAccepted(Proposer):
     attempt_class = _OldestAdopted
 
 
+class _AdoptUnderOldGeneration(Proposer):
+    attempt_class = _AdoptedUnderOldGeneration
+
+    def _is_answer_to(self, attempt: Attempt, generation: MonotonicId) -> bool:
+        return generation in (attempt.generation, attempt.proposes_under())
+
+
+class _NoBackoff(Proposer):
+    def _backoff_us(self, attempts: int) -> int:
+        return 0
+
+
 class _LateAnswersCount(Proposer):
     def _is_answer_to(self, attempt: Attempt, generation: MonotonicId) -> bool:
         return True
@@ -240,6 +281,8 @@ def _half_quorums(_: PaxosKvSettings, members: int) -> PaxosQuorums:
 _CHANGES: dict[str, Callable[[PaxosKvParts], PaxosKvParts]] = {
     "ignore-accepted": layered("proposer", _IgnoreAccepted),
     "adopt-oldest-accepted": layered("proposer", _AdoptOldestAccepted),
+    "adopt-under-old-generation": layered("proposer", _AdoptUnderOldGeneration),
+    "rounds-not-learned": lambda parts: replace(layered("proposer", _NoBackoff)(parts), ids=_RoundsNotLearned),
     "accept-below-promise": lambda parts: replace(parts, acceptor=_AcceptBelowPromise),
     "late-answers-count": layered("proposer", _LateAnswersCount),
     "strict-accept": lambda parts: replace(parts, acceptor=_StrictAccept),

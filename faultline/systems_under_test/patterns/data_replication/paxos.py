@@ -23,7 +23,8 @@ network, with time-outs, waits and new generations. A promise or acceptance must
 
 *Invariants.* PAX-I1 at most one value is chosen in an instance. PAX-I2 it was proposed by somebody. PAX-I3 once a value
 is chosen, all higher generations propose the same. PAX-I4 what an acceptor promised never decreases, and it accepts
-nothing below. PAX-R3 one generation names one proposal.
+nothing below. PAX-I6 commits of a key move forward. PAX-R3 one generation names one proposal. PAX-R4 a new attempt is
+above every round its node has heard of. PAX-R8 what is proposed goes under the generation that was promised.
 
 *Tolerates.* Proposers and acceptors that crash anywhere and return with their disks, as long as a quorum of each phase
 lives at some time; messages lost, late, repeated and overtaken; no word at all from an acceptor that refuses.
@@ -37,7 +38,8 @@ only probable: with bad luck duelling proposers go on for long.
 
 *Planted bugs.* `ignore-accepted`, `adopt-oldest-accepted`, `accept-below-promise`, `promise-not-durable`,
 `ids-not-unique`, `naive-reset`, `late-answers-count`, `strict-accept`, `local-read`, `success-without-accepts`,
-`success-with-other-value`, `half-quorums` and `no-duplicate-detection`.
+`success-with-other-value`, `half-quorums`, `adopt-under-old-generation`, `rounds-not-learned` and
+`no-duplicate-detection`.
 
 Deviations from the printed code: an acceptor accepts its promised generation again (the table of the text demands a
 later one) and counts as having accepted only when it did; a refused accept phase is never success, not even for the
@@ -180,6 +182,10 @@ class Attempt:
         """
         found = self._most_recent(self._accepted)
         return None if found is None else found.value
+
+    def proposes_under(self) -> MonotonicId:
+        """The generation of what this attempt proposes: its own, for which it has the promises, also when it adopts."""
+        return self.generation
 
     def _most_recent(self, accepted: list[Proposal]) -> Proposal | None:
         """The accepted proposal of the highest generation: any chosen value is that one, by induction over them."""

@@ -230,7 +230,7 @@ class Proposer:
     def _propose(self, work: Work, value: bytes, *, own: bool) -> None:
         assert work.attempt is not None
         work.proposed = value
-        generation = work.attempt.generation
+        generation = work.attempt.proposes_under()
         self._ports.trace.emit(ValueProposed(work.key, work.version, generation, crc32(value), own))
         self._arm(work, self._timing.phase_us, self._phase_timed_out)
         request = AcceptRequest(work.key, work.version, generation, value)
