@@ -260,10 +260,10 @@ class RoundsAreLearned(_PaxosInvariant):
         self, time_us: int, node: str, event: Promised | Accepted | Learned | StoreStarted, report: Report
     ) -> None:
         """Compare an own attempt with the highest round so far."""
-        if type(event) is StoreStarted:
+        if isinstance(event, StoreStarted):
             self._rounds[node] = NEVER
             return
-        generation = event.proposal.generation if type(event) is Accepted else event.generation
+        generation = event.proposal.generation if isinstance(event, Accepted) else event.generation
         highest = self._rounds.get(node, NEVER)
         if type(event) is Promised and generation.node == node and generation.round <= highest.round:
             sentence = f"{node} began an attempt in generation {generation} although it knew of {highest}."

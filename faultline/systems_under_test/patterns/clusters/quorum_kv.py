@@ -8,8 +8,10 @@ until R have answered and returns all concurrent values with one context. With R
 write, or a value written in knowledge of it. Conflicts are shown to the client, which resolves them by writing with
 the context of what it has read. Reads repair the replicas they find behind.
 
-*Invariants.* VVC-I1 siblings are pairwise concurrent, VVC-I2 a version names one value; VVC-I3 and VVC-I4 (nothing
-acknowledged is lost, replicas converge) are judged from the history.
+*Invariants.* VVC-I1 siblings are pairwise concurrent, VVC-I2 a version names one value, VVC-I5 a value leaves a replica
+only for a descendant, VVC-I6 no version carries a number its node does not recover, VVC-R8 what is refused as obsolete
+is taken nowhere; RWL-I1 and RWL-I4 see `leaderless_node`. VVC-I3 and VVC-I4 (nothing acknowledged is lost, replicas
+converge) are judged from the history.
 
 *Tolerates.* Any minority of a key's replicas crashed, paused or cut off; lost, late and repeated messages; clocks of
 any kind, except with `versions=last-write-wins`.
@@ -44,7 +46,12 @@ from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.quorum_kv_client import QuorumKeyValueClient
 from faultline.systems_under_test.patterns.clusters.quorum_kv_invariants import quorum_kv_invariants
 from faultline.systems_under_test.patterns.clusters.quorum_kv_messages import MESSAGES
-from faultline.systems_under_test.patterns.clusters.quorum_kv_mutants import MUTANTS, forced_options, mutated_parts
+from faultline.systems_under_test.patterns.clusters.quorum_kv_mutants import (
+    MUTANTS,
+    client_class,
+    forced_options,
+    mutated_parts,
+)
 from faultline.systems_under_test.patterns.clusters.quorum_kv_node import QuorumKeyValueNode
 from faultline.systems_under_test.patterns.clusters.quorum_kv_options import OPTIONS, KeyValueSettings
 
@@ -78,7 +85,7 @@ class QuorumKeyValueStore:
         mutants: frozenset[str],
     ) -> QuorumKeyValueClient:
         """A client that talks to `node` first."""
-        return QuorumKeyValueClient(ports, members, node, _settings(options, members, mutants))
+        return client_class(mutants)(ports, members, node, _settings(options, members, mutants))
 
     def invariants(self) -> list[Invariant]:
         """Fresh instances of the system's invariants."""

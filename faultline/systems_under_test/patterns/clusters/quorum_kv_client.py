@@ -155,12 +155,16 @@ class QuorumKeyValueClient:
         if response.error is not None and is_read:
             self._turn_to_next_replica()
         elif response.error is not None:
-            self._finish(DEFINITE_ERRORS.outcome(response.error, source))
+            self._handle_refusal(source, response.error)
         elif is_read:
             self._contexts[self._key] = response.context
             self._finish(ok(list(response.values), source))
         else:
             self._finish(ok(None, source))
+
+    def _handle_refusal(self, source: NodeId, error: str) -> None:
+        """A write that was answered with an error ends here: at another replica it would become a sibling."""
+        self._finish(DEFINITE_ERRORS.outcome(error, source))
 
     def _finish(self, outcome: Outcome) -> None:
         self._disarm()

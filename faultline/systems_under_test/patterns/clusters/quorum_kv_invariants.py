@@ -12,10 +12,28 @@ from zlib import crc32
 import msgspec
 
 from faultline.harness.invariant import Breach, Invariant, Report
-from faultline.systems_under_test.patterns.clusters.quorum_kv_messages import SiblingsReceived, SiblingsStored
-from faultline.systems_under_test.patterns.data_replication.version_vector import DottedVersion, Version
+from faultline.systems_under_test.patterns.clusters.leaderless_node import waiting_invariants
+from faultline.systems_under_test.patterns.clusters.quorum_kv_messages import (
+    CountersRecovered,
+    SiblingsReceived,
+    SiblingsStored,
+    WriteRefused,
+    WriteTaken,
+)
+from faultline.systems_under_test.patterns.data_replication.version_vector import (
+    DottedVersion,
+    Version,
+    VersionedValue,
+)
 
-__all__ = ["SiblingsAreConcurrent", "VersionsNameOneValue", "quorum_kv_invariants"]
+__all__ = [
+    "CountersAreDurable",
+    "NewerValuesReplaceOlder",
+    "RefusedWritesAreTakenNowhere",
+    "SiblingsAreConcurrent",
+    "VersionsNameOneValue",
+    "quorum_kv_invariants",
+]
 
 Events = tuple[type[msgspec.Struct], ...]
 
@@ -59,6 +77,95 @@ class VersionsNameOneValue:
                 return
 
 
+class NewerValuesReplaceOlder:
+    """VVC-I5, of each process: whatever vanishes from a replica was replaced by something that descends it.
+
+    Where the last writer wins, values vanish by design, and this is how it shows.
+    """
+
+    id = "VVC-I5"
+    statement = "A value leaves a replica only for one that descends it, never for one that it descends itself."
+    events: Events = (SiblingsStored, CountersRecovered)
+    needs_order = False
+
+    def __init__(self) -> None:
+        self._siblings: dict[str, dict[str, tuple[VersionedValue, ...]]] = {}
+
+    def observe(self, time_us: int, node: str, event: SiblingsStored | CountersRecovered, report: Report) -> None:
+        """Compare with what this process stored before."""
+        if isinstance(event, CountersRecovered):
+            # Before it was durable, a crash may take away what the process had stored.
+            self._siblings[node] = {}
+            return
+        stored = self._siblings.setdefault(node, {})
+        for old in stored.get(event.key, ()):
+            if not any(_descends(new.version, old.version) for new in event.siblings):
+                kept = ", ".join(str(new.value) for new in event.siblings)
+                sentence = (
+                    f"{node} dropped {old.value} of {event.key} for {kept}, which was not written in its knowledge."
+                )
+                report(Breach(invariant=self.id, sentence=sentence, time_us=time_us, node=node))
+                break
+        stored[event.key] = event.siblings
+
+
+class CountersAreDurable:
+    """VVC-I6: a node that starts knows every number of its own that a version carried to another node."""
+
+    id = "VVC-I6"
+    statement = "No version anywhere has an entry of a node above the counter that the node recovers."
+    needs_order = True
+    events: Events = (SiblingsReceived, CountersRecovered)
+
+    def __init__(self) -> None:
+        self._carried: dict[str, dict[str, int]] = {}
+
+    def observe(self, time_us: int, node: str, event: SiblingsReceived | CountersRecovered, report: Report) -> None:
+        """Remember the highest entries that were seen abroad; compare when their node starts."""
+        if isinstance(event, CountersRecovered):
+            self._compare(time_us, node, event.counters, report)
+            return
+        for sibling in event.siblings:
+            for writer, number in sibling.version.context().counters.items():
+                carried = self._carried.setdefault(writer, {})
+                carried[event.key] = max(number, carried.get(event.key, 0))
+
+    def _compare(self, time_us: int, node: str, counters: dict[str, int], report: Report) -> None:
+        for key, number in self._carried.get(node, {}).items():
+            if counters.get(key, 0) < number:
+                sentence = (
+                    f"{node} starts with {counters.get(key, 0)} updates of {key} numbered,"
+                    f" and others hold its update {number}."
+                )
+                report(Breach(invariant=self.id, sentence=sentence, time_us=time_us, node=node))
+                return
+
+
+class RefusedWritesAreTakenNowhere:
+    """VVC-R8: who is refused as obsolete has to read again; another node would only make a sibling of the write."""
+
+    id = "VVC-R8"
+    statement = "An update that one replica refused as obsolete is taken by no other."
+    events: Events = (WriteRefused, WriteTaken)
+    needs_order = False
+
+    def __init__(self) -> None:
+        self._refused: dict[tuple[str, str, int], str] = {}
+        self._taken: dict[tuple[str, str, int], str] = {}
+
+    def observe(self, time_us: int, node: str, event: WriteRefused | WriteTaken, report: Report) -> None:
+        """Look for the same update among those of the other kind."""
+        update = (event.key, event.client, event.update)
+        own, others = (self._refused, self._taken) if isinstance(event, WriteRefused) else (self._taken, self._refused)
+        own[update] = node
+        if update in others:
+            sentence = (
+                f"Update {event.update} of {event.key} by {event.client} was taken by {self._taken[update]}"
+                f" although {self._refused[update]} had refused it as obsolete."
+            )
+            report(Breach(invariant=self.id, sentence=sentence, time_us=time_us, node=node))
+
+
 def _descends(one: Version, other: Version) -> bool:
     return bool(one.descends(other))  # type: ignore[arg-type]  # both of one kind
 
@@ -72,4 +179,11 @@ def _event_of(version: Version) -> bytes:
 
 def quorum_kv_invariants() -> list[Invariant]:
     """Fresh instances, for one run."""
-    return [SiblingsAreConcurrent(), VersionsNameOneValue()]
+    return [
+        SiblingsAreConcurrent(),
+        VersionsNameOneValue(),
+        NewerValuesReplaceOlder(),
+        CountersAreDurable(),
+        RefusedWritesAreTakenNowhere(),
+        *waiting_invariants(),
+    ]

@@ -26,6 +26,7 @@ from faultline.systems_under_test.patterns.data_replication.version_vector impor
 
 __all__ = [
     "MESSAGES",
+    "CountersRecovered",
     "FetchRequest",
     "FetchResponse",
     "GetSiblings",
@@ -37,6 +38,8 @@ __all__ = [
     "SiblingsReceived",
     "SiblingsResponse",
     "SiblingsStored",
+    "WriteRefused",
+    "WriteTaken",
 ]
 
 
@@ -126,6 +129,28 @@ class SiblingsStored(msgspec.Struct, frozen=True):
 
     key: str
     siblings: tuple[VersionedValue, ...]
+
+
+class CountersRecovered(msgspec.Struct, frozen=True):
+    """Trace: a replica starts with what its log holds: for each key, how many updates it has numbered."""
+
+    counters: dict[str, int]
+
+
+class WriteTaken(msgspec.Struct, frozen=True):
+    """Trace: a replica is the first to take this update of a client."""
+
+    key: str
+    client: str
+    update: int
+
+
+class WriteRefused(msgspec.Struct, frozen=True):
+    """Trace: a replica refused this update of a client as obsolete."""
+
+    key: str
+    client: str
+    update: int
 
 
 class SiblingsReceived(msgspec.Struct, frozen=True):

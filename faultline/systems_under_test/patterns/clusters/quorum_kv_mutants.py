@@ -10,9 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from faultline.harness.system import Mutant
+from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.clusters import planted_bugs
 from faultline.systems_under_test.patterns.clusters.planted_bugs import with_bugs
-from faultline.systems_under_test.patterns.clusters.quorum_kv_node import Parts, ReadRepair
+from faultline.systems_under_test.patterns.clusters.quorum_kv_client import QuorumKeyValueClient
+from faultline.systems_under_test.patterns.clusters.quorum_kv_node import OBSOLETE_VERSION, Parts, ReadRepair
 from faultline.systems_under_test.patterns.clusters.sibling_store import (
     Dotted,
     LastWriteWins,
@@ -28,7 +30,10 @@ from faultline.systems_under_test.patterns.data_replication.version_vector impor
     context_of,
 )
 
-__all__ = ["MUTANTS", "forced_options", "mutated_parts"]
+__all__ = ["MUTANTS", "client_class", "forced_options", "mutated_parts"]
+
+
+_FAILS_OVER = "fails-over-when-obsolete"
 
 
 def _record(name: str, row: str, summary: str, shows_as: str, *caught_by: str, **options: str) -> Mutant:
@@ -50,6 +55,7 @@ _RECORDS = (
         "M1",
         "a replica replaces what it has by what arrives, without comparing versions",
         "of two concurrent acknowledged writes one vanishes",
+        "VVC-I5",
     ),
     _record(
         "unequal-nodes-are-older",
@@ -92,21 +98,41 @@ _RECORDS = (
         "VVC-I1",
     ),
     _record(
+        _FAILS_OVER,
+        "M8",
+        "a client that is refused as obsolete sends the same write to the next replica",
+        "the stale write becomes a sibling there, although its client was to read again first",
+        "VVC-R8",
+        versions="server-id",
+    ),
+    _record(
         "counter-lost-at-restart",
         "M9",
         "a node forgets in a crash how many updates it has numbered",
         "two values share a version, and one of them is silently lost",
+        "VVC-I2",
+        "VVC-I6",
     ),
     _record(
         "clock-decides",
         "M10",
         "of concurrent values the one with the latest wall clock is kept, whatever the versions say",
         "of two concurrent acknowledged writes one vanishes",
+        "VVC-I5",
     ),
 )
 
 MUTANTS: dict[str, Mutant] = {record.name: record for record in _RECORDS}
 """Every planted bug by name."""
+
+
+class _FailsOverWhenObsolete(QuorumKeyValueClient):
+    def _handle_refusal(self, source: NodeId, error: str) -> None:
+        if error == OBSOLETE_VERSION:
+            self._updates[self._key] -= 1
+            self._turn_to_next_replica()
+        else:
+            super()._handle_refusal(source, error)
 
 
 class _OverwriteSiblings(Dotted):
@@ -184,6 +210,7 @@ _CHANGES: dict[str, Callable[[Parts], Parts]] = {
     "one-sibling-context": lambda parts: replace(parts, context=_context_of_one),
     "obsolete-write-accepted": _versioning(_ObsoleteWriteAccepted),
     "prune-while-walking": _versioning(_PruneWhileWalking),
+    _FAILS_OVER: lambda parts: parts,
     "counter-lost-at-restart": lambda parts: replace(parts, store=_CounterLostAtRestart),
     "clock-decides": _versioning(LastWriteWins),
 }
@@ -192,6 +219,11 @@ _CHANGES: dict[str, Callable[[Parts], Parts]] = {
 def mutated_parts(names: Iterable[str]) -> Parts:
     """The parts of a node with the planted bugs `names`; with none, the correct ones. Raises UsageError."""
     return with_bugs("quorum-kv", names, Parts(), _CHANGES)
+
+
+def client_class(names: Iterable[str]) -> type[QuorumKeyValueClient]:
+    """The client, with the planted bugs `names`."""
+    return _FailsOverWhenObsolete if _FAILS_OVER in names else QuorumKeyValueClient
 
 
 def forced_options(names: Iterable[str]) -> dict[str, str]:

@@ -14,10 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
-from faultline.harness.world.ports import READY, NodeId, NodeStatus, Ports
+from faultline.harness.world.ports import NodeId, Ports
+from faultline.systems_under_test.patterns.clusters.leaderless_node import Handlers, LeaderlessNode
 from faultline.systems_under_test.patterns.clusters.quorum_kv_messages import (
+    CountersRecovered,
     FetchRequest,
     FetchResponse,
     GetSiblings,
@@ -29,6 +29,8 @@ from faultline.systems_under_test.patterns.clusters.quorum_kv_messages import (
     SiblingsReceived,
     SiblingsResponse,
     SiblingsStored,
+    WriteRefused,
+    WriteTaken,
 )
 from faultline.systems_under_test.patterns.clusters.quorum_kv_options import KeyValueSettings, replicas_of
 from faultline.systems_under_test.patterns.clusters.replica_requests import QuorumAnswers, ReplicaRequests
@@ -39,14 +41,12 @@ from faultline.systems_under_test.patterns.clusters.sibling_store import (
     Versioning,
     versioning_of,
 )
-from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.request_waiting_list import (
     CorrelationIds,
     RequestWaitingList,
     WriteQuorumCallback,
     WriteResult,
 )
-from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue
 from faultline.systems_under_test.patterns.data_replication.version_vector import (
     ObsoleteVersion,
     VersionVector,
@@ -63,15 +63,6 @@ NOT_ENOUGH_COPIES = "not-enough-copies"
 
 NO_QUORUM = "no-quorum"
 """Too few replicas answered the read."""
-
-_QUEUE_CAPACITY = 1_000
-
-
-class _Sweep(msgspec.Struct, frozen=True):
-    """The node's own event: time to give up on what has waited too long."""
-
-
-_SWEEP = _Sweep()
 
 
 class _Nobody:
@@ -116,23 +107,11 @@ class Parts:
     context: Callable[[Siblings], VersionVector] = context_of
 
 
-class QuorumKeyValueNode:
+class QuorumKeyValueNode(LeaderlessNode):
     """One node: implements `Node` over its ports."""
 
     def __init__(self, ports: Ports, members: tuple[NodeId, ...], settings: KeyValueSettings, parts: Parts) -> None:
-        self.ports = ports
-        self._versioning = parts.versioning(settings.versions)
-        self.store = parts.store(ports, self._versioning)
-        self.waiting: RequestWaitingList[int, Any] = RequestWaitingList(ports.clock, settings.expiration_us)
-        self._incarnation = GenerationClock(ports.storage, "incarnation")
-        self._members = members
-        self._settings = settings
-        self._parts = parts
-        self._last_number: dict[NodeId, int] = {}
-        self._queue: SingularUpdateQueue[tuple[NodeId, Any], None] = SingularUpdateQueue(
-            self._handle, _QUEUE_CAPACITY, on_error=_crash
-        )
-        self._handlers: dict[type, Callable[[NodeId, Any], None]] = {
+        handlers: Handlers = {
             LocateRequest: self._handle_locate,
             GetSiblings: self._handle_get,
             PutValue: self._handle_put,
@@ -140,31 +119,20 @@ class QuorumKeyValueNode:
             FetchResponse: self._handle_answer,
             ReplicateRequest: self._handle_replicate,
             ReplicateResponse: self._handle_answer,
-            _Sweep: self._handle_sweep,
         }
+        waiting: RequestWaitingList[int, Any] = RequestWaitingList(ports.clock, settings.expiration_us)
+        super().__init__(ports, members, waiting, settings.expiration_us, handlers)
+        self._versioning = parts.versioning(settings.versions)
+        self.store = parts.store(ports, self._versioning)
+        self._settings = settings
+        self._parts = parts
 
-    # -- Node ---------------------------------------------------------------------------------------------------------
-
-    def start(self) -> None:
-        """Recover the siblings, and begin a new incarnation, durable before any message of it leaves."""
+    def _recover(self) -> None:
         self.store.recover()
-        self._incarnation.recover()
-        self._incarnation.adopt(self._incarnation.generation + 1)
-        ids = CorrelationIds(self._incarnation.generation)
-        self._requests = ReplicaRequests(self.ports.node_id, self.ports.network, self._queue.post, self.waiting, ids)
-        self.ports.timers.every(self._settings.expiration_us, lambda: self._queue.post((self.ports.node_id, _SWEEP)))
+        self.ports.trace.emit(CountersRecovered(self.store.counters()))
 
-    def receive(self, source: NodeId, message: Any) -> None:
-        """Take a message into the queue."""
-        self._queue.post((source, message))
-
-    def status(self) -> NodeStatus:
-        """Every node is a replica; none leads."""
-        return NodeStatus(role=READY, generation=self._incarnation.generation, detail={"waiting": len(self.waiting)})
-
-    def _handle(self, item: tuple[NodeId, Any]) -> None:
-        source, message = item
-        self._handlers[type(message)](source, message)
+    def _begin(self, requests: ReplicaRequests, _: CorrelationIds) -> None:
+        self._requests = requests
 
     def _replicas_of(self, key: str) -> tuple[NodeId, ...]:
         return replicas_of(key, self._members, self._settings.replicas)
@@ -197,18 +165,19 @@ class QuorumKeyValueNode:
         self._requests.ask(replicas, lambda correlation_id: FetchRequest(correlation_id, key), callback)
 
     def _handle_put(self, source: NodeId, request: PutValue) -> None:
-        """Take a write as its first replica. A repetition by the network is ignored (see `quorum_register_node`)."""
-        if request.request_number <= self._last_number.get(source, 0):
+        """Take a write as its first replica. A repetition by the network is ignored (see `leaderless_node`)."""
+        if not self._is_new(source, request.request_number):
             return
-        self._last_number[source] = request.request_number
         before = len(self.store.get(request.key))
         update = Update(request.context, source, request.update)
         try:
             self.store.put(request.key, request.value, update, self.ports.clock.wall_us())
         except ObsoleteVersion:
             self.ports.trace.sometimes("obsolete-write-refused")
+            self.ports.trace.emit(WriteRefused(request.key, source, request.update))
             self._respond(source, SiblingsResponse(request.request_number, OBSOLETE_VERSION))
             return
+        self.ports.trace.emit(WriteTaken(request.key, source, request.update))
         self._report(request.key, before)
         self._replicate(source, request)
 
@@ -225,7 +194,7 @@ class QuorumKeyValueNode:
         self._requests.ask(replicas, lambda number: ReplicateRequest(number, request.key, siblings), callback)
 
     def _respond(self, source: NodeId, response: SiblingsResponse) -> None:
-        self.ports.network.send(source, response)
+        self._answer(source, response.request_number, response)
 
     # -- the replica --------------------------------------------------------------------------------------------------
 
@@ -253,19 +222,6 @@ class QuorumKeyValueNode:
         elif before > 1:
             self.ports.trace.sometimes("siblings-resolved")
 
-    # -- what comes back ----------------------------------------------------------------------------------------------
-
-    def _handle_answer(self, _: NodeId, response: FetchResponse | ReplicateResponse) -> None:
-        self.waiting.handle_response(response.correlation_id, response)
-
-    def _handle_sweep(self, _: NodeId, __: _Sweep) -> None:
-        self.waiting.expire()
-
 
 _NOBODY = _Nobody()
 _ERROR_OF = {WriteResult.SUCCESS: None, WriteResult.UNKNOWN: NOT_ENOUGH_COPIES}
-
-
-def _crash(_: tuple[NodeId, Any], error: Exception) -> None:
-    """An exception in a handler ends the process (SYS-R2)."""
-    raise error

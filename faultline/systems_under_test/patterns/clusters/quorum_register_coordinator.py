@@ -23,6 +23,7 @@ from typing import Any
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.quorum_register_messages import (
     NEVER_WRITTEN,
+    AnswersCompleted,
     QueryRequest,
     QueryResponse,
     Stamp,
@@ -90,13 +91,21 @@ class Coordinator:
             self._trace.sometimes("no-quorum-to-ask")
             respond(ValueResponse(number, NO_QUORUM_TO_ASK))
 
-        callback = self._collecting(go_on, give_up)
-        self._requests.ask(self._members, lambda correlation_id: QueryRequest(correlation_id, key), callback)
+        def enough(answers: list[QueryResponse]) -> None:
+            self._trace.emit(AnswersCompleted(key, self._settings.read_quorum, tuple(heard)))
+            go_on(answers)
+
+        heard: list[NodeId] = []
+        callback = self._collecting(enough, give_up)
+        self._requests.ask(self._members, lambda correlation_id: QueryRequest(correlation_id, key), callback, heard)
 
     def _collecting(
         self, go_on: Callable[[list[QueryResponse]], None], give_up: Callable[[], None]
     ) -> RequestCallback[QueryResponse]:
-        return QuorumAnswers(len(self._members), self._settings.read_quorum, go_on, give_up)
+        return QuorumAnswers(len(self._members), self._answers_needed(), go_on, give_up)
+
+    def _answers_needed(self) -> int:
+        return self._settings.read_quorum
 
     def _next_stamp(self, key: str, answers: list[QueryResponse]) -> Stamp:
         """A stamp newer than all in `answers`."""
@@ -123,10 +132,11 @@ class Coordinator:
     def _store(self, copy: Copy, response: ValueResponse, respond: Respond) -> None:
         """Have `copy` stored by a write quorum, then give `response`."""
         needed = self._stores_needed()
+        heard: list[NodeId] = []
 
         def conclude(number: int, result: WriteResult) -> None:
             if result is WriteResult.SUCCESS:
-                self._trace.emit(StoreCompleted(copy.key, copy.stamp, self._settings.write_quorum))
+                self._trace.emit(StoreCompleted(copy.key, copy.stamp, self._settings.write_quorum, tuple(heard)))
                 respond(response)
             else:
                 self._trace.sometimes("no-quorum-to-store")
@@ -137,6 +147,7 @@ class Coordinator:
             self._members,
             lambda correlation_id: StoreRequest(correlation_id, copy.key, copy.stamp, copy.value),
             callback,
+            heard,
         )
 
     def _stores_needed(self) -> int:

@@ -5,12 +5,26 @@ The reports of several nodes are compared in the order in which they were made; 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from faultline.harness.invariant import Breach, Invariant, Report
-from faultline.systems_under_test.patterns.clusters.quorum_register_messages import CopyStored, Stamp, StoreCompleted
+from faultline.systems_under_test.patterns.clusters.leaderless_node import waiting_invariants
+from faultline.systems_under_test.patterns.clusters.quorum_register_messages import (
+    AnswersCompleted,
+    CopyStored,
+    Stamp,
+    StoreCompleted,
+)
 
-__all__ = ["CompletedStoresAreOnAQuorum", "StampsNameOneValue", "quorum_register_invariants"]
+__all__ = [
+    "CompletedStoresAreOnAQuorum",
+    "NothingIsDecidedByTooFew",
+    "QuorumsShareAMember",
+    "StampsNameOneValue",
+    "quorum_register_invariants",
+]
 
 Events = tuple[type[msgspec.Struct], ...]
 
@@ -61,6 +75,71 @@ class StampsNameOneValue:
             report(Breach(invariant=self.id, sentence=sentence, time_us=time_us, node=node))
 
 
+class QuorumsShareAMember:
+    """QRM-I1: whoever is asked in a first phase meets whoever stored in a second one, at any time and any node.
+
+    That is all the register needs of its quorums: two writes that share no replica still get different stamps from a
+    common one. With options whose quorums do not overlap this is broken by design.
+    """
+
+    id = "QRM-I1"
+    statement = "The replicas that answered a question share a member with those of every acknowledged store."
+    events: Events = (AnswersCompleted, StoreCompleted)
+    needs_order = False
+
+    def __init__(self) -> None:
+        self._asked: dict[str, dict[tuple[str, ...], str]] = {}
+        self._stored: dict[str, dict[tuple[str, ...], str]] = {}
+
+    def observe(self, time_us: int, node: str, event: AnswersCompleted | StoreCompleted, report: Report) -> None:
+        """Compare a quorum that was not seen before with all of the other kind."""
+        is_store = type(event) is StoreCompleted
+        own, others = (self._stored, self._asked) if is_store else (self._asked, self._stored)
+        quorum = tuple(sorted(set(event.replicas)))
+        known = own.setdefault(event.key, {})
+        if quorum in known:
+            return
+        known[quorum] = node
+        for other, decider in others.get(event.key, {}).items():
+            if not set(quorum) & set(other):
+                did, theirs = ("stored", "asked") if is_store else ("asked", "stored")
+                sentence = (
+                    f"{node} {did} with {_listed(quorum)}, and {decider} {theirs} with {_listed(other)}:"
+                    f" quorums of {event.key} that share no replica."
+                )
+                report(Breach(invariant=self.id, sentence=sentence, time_us=time_us, node=node))
+                return
+
+
+class NothingIsDecidedByTooFew:
+    """QRM-I3: a node that hears from fewer than a quorum of distinct replicas acknowledges nothing."""
+
+    id = "QRM-I3"
+    statement = "A node goes on only when a quorum of distinct replicas has answered it."
+    events: Events = (AnswersCompleted, StoreCompleted)
+    needs_order = False
+
+    def observe(self, time_us: int, node: str, event: AnswersCompleted | StoreCompleted, report: Report) -> None:
+        """Count the distinct replicas."""
+        quorum = sorted(set(event.replicas))
+        if len(quorum) < event.needed:
+            sentence = (
+                f"{node} went on with an operation on {event.key} when {_listed(quorum)} had answered,"
+                f" and {event.needed} replicas are needed."
+            )
+            report(Breach(invariant=self.id, sentence=sentence, time_us=time_us, node=node))
+
+
+def _listed(replicas: Sequence[str]) -> str:
+    return ", ".join(replicas) or "nobody"
+
+
 def quorum_register_invariants() -> list[Invariant]:
     """Fresh instances, for one run."""
-    return [CompletedStoresAreOnAQuorum(), StampsNameOneValue()]
+    return [
+        CompletedStoresAreOnAQuorum(),
+        StampsNameOneValue(),
+        QuorumsShareAMember(),
+        NothingIsDecidedByTooFew(),
+        *waiting_invariants(),
+    ]

@@ -21,6 +21,7 @@ import msgspec
 __all__ = [
     "MESSAGES",
     "NEVER_WRITTEN",
+    "AnswersCompleted",
     "CopyStored",
     "QueryRequest",
     "QueryResponse",
@@ -119,9 +120,18 @@ class CopyStored(msgspec.Struct, frozen=True):
     checksum: int
 
 
+class AnswersCompleted(msgspec.Struct, frozen=True):
+    """Trace: a coordinator goes on with what these replicas answered; `needed` of them make a read quorum."""
+
+    key: str
+    needed: int
+    replicas: tuple[str, ...]
+
+
 class StoreCompleted(msgspec.Struct, frozen=True):
-    """Trace: a coordinator takes the copy as stored by `needed` replicas, and answers its client."""
+    """Trace: a coordinator takes the copy as stored, because these acknowledged; `needed` make a write quorum."""
 
     key: str
     stamp: Stamp
     needed: int
+    replicas: tuple[str, ...] = ()

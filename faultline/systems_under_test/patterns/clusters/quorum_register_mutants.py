@@ -25,6 +25,7 @@ from faultline.systems_under_test.patterns.clusters.quorum_register_messages imp
 from faultline.systems_under_test.patterns.clusters.quorum_register_node import Parts
 from faultline.systems_under_test.patterns.clusters.replica_requests import QuorumAnswers
 from faultline.systems_under_test.patterns.clusters.stamped_copies import StampedCopies
+from faultline.systems_under_test.patterns.data_replication.quorum import majority
 from faultline.systems_under_test.patterns.data_replication.request_waiting_list import (
     CorrelationIds,
     RequestCallback,
@@ -45,16 +46,16 @@ _RECORDS = (
         summary="a store counts as done when the first replica, usually the coordinator itself, has taken it",
         shows_as="an acknowledged write is missing from later reads, for good if its one replica dies",
         campaign="quorums",
-        caught_by=("linearizability", "QRM-I2"),
+        caught_by=("linearizability", "QRM-I1", "QRM-I2", "QRM-I3"),
     ),
     Mutant(
         name="count-duplicate-answers",
         pattern="request-waiting-list",
-        id="RWL-M2",
+        id="RWL-M2, QRM-M3",
         summary="an answer does not remove what waits for it, so its repetition is counted again",
         shows_as="a write is acknowledged that fewer replicas have than were asked for",
         campaign="quorum-retries",
-        caught_by=("linearizability", "QRM-I2"),
+        caught_by=("linearizability", "QRM-I2", "QRM-I3"),
         options={"write_quorum": "3", "read_quorum": "1"},
     ),
     Mutant(
@@ -78,13 +79,49 @@ _RECORDS = (
         why_not="real connections end with the process, and late answers with them",
     ),
     Mutant(
+        name="half-is-a-majority",
+        pattern="quorum",
+        id="QRM-M1",
+        summary="half of the replicas are taken for a majority, in clusters of any size",
+        shows_as="of four replicas cut into halves both sides go on, and a read misses an acknowledged write",
+        campaign="even-quorums",
+        caught_by=("linearizability", "QRM-I1", "QRM-I2", "QRM-I3"),
+    ),
+    Mutant(
+        name="majority-of-the-living",
+        pattern="quorum",
+        id="QRM-M2",
+        summary="a replica that does not answer is left out, and a majority of the others decides",
+        shows_as="both sides of a split go on, down to a node that is alone",
+        campaign="quorums",
+        caught_by=("linearizability", "QRM-I1", "QRM-I2", "QRM-I3"),
+    ),
+    Mutant(
+        name="coordinator-counts-twice",
+        pattern="quorum",
+        id="QRM-M5",
+        summary="a store counts its coordinator beforehand, and then the coordinator's own answer again",
+        shows_as="a write is acknowledged that one replica less than a majority has",
+        campaign="quorums",
+        caught_by=("linearizability", "QRM-I2", "QRM-I3"),
+    ),
+    Mutant(
+        name="first-answer-decides",
+        pattern="quorum",
+        id="QRM-M6",
+        summary="a quorum must store, but one answer is enough to know what is newest: the first that comes",
+        shows_as="what an operation begins from is not what the last one ended with: reads are stale, writes sink",
+        campaign="quorums",
+        caught_by=("linearizability", "QRM-I1", "QRM-I3"),
+    ),
+    Mutant(
         name="count-errors",
         pattern="quorum",
         id="QRM-M4",
         summary="a replica that did not answer in time is counted as if it had",
         shows_as="a coordinator that is cut off goes on alone: it acknowledges writes that only it has",
         campaign="quorums",
-        caught_by=("linearizability", "QRM-I2"),
+        caught_by=("linearizability", "QRM-I1", "QRM-I2", "QRM-I3"),
     ),
     Mutant(
         name="ack-before-fsync",
@@ -115,6 +152,67 @@ Key = TypeVar("Key", bound=Hashable)
 class _AckBeforeQuorum(Coordinator):
     def _stores_needed(self) -> int:
         return 1
+
+
+class _HalfIsAMajority(Coordinator):
+    def _stores_needed(self) -> int:
+        return len(self._members) // 2
+
+    def _answers_needed(self) -> int:
+        return len(self._members) // 2
+
+
+class _FirstAnswerDecides(Coordinator):
+    def _answers_needed(self) -> int:
+        return 1
+
+
+class _CoordinatorCountsTwice(Coordinator):
+    def _counting(
+        self, number: int, conclude: Callable[[int, WriteResult], None], needed: int
+    ) -> RequestCallback[object]:
+        callback = super()._counting(number, conclude, needed)
+        callback.on_response(None)
+        return callback
+
+
+class _AnswersOfTheLiving(QuorumAnswers[QueryResponse]):
+    __slots__ = ()
+
+    def on_error(self, error: Exception) -> None:
+        # One fewer is alive, and who is left decides.
+        self._needed, self._spare = _of_the_living(self._needed + self._spare - 1)
+        if not self._done and len(self._answers) >= self._needed:
+            self._done = True
+            self._enough(self._answers)
+
+
+class _StoresOfTheLiving(WriteQuorumCallback):
+    __slots__ = ()
+
+    def on_error(self, error: Exception) -> None:
+        self._replicas -= 1
+        self._quorum, _ = _of_the_living(self._replicas)
+        if self._responses >= self._quorum:
+            self._reply(WriteResult.SUCCESS)
+
+
+def _of_the_living(alive: int) -> tuple[int, int]:
+    """How many of them decide, and how many are left over."""
+    needed = majority(max(1, alive))
+    return needed, alive - needed
+
+
+class _MajorityOfTheLiving(Coordinator):
+    def _collecting(
+        self, go_on: Callable[[list[QueryResponse]], None], give_up: Callable[[], None]
+    ) -> RequestCallback[QueryResponse]:
+        return _AnswersOfTheLiving(len(self._members), self._answers_needed(), go_on, give_up)
+
+    def _counting(
+        self, number: int, conclude: Callable[[int, WriteResult], None], needed: int
+    ) -> RequestCallback[object]:
+        return _StoresOfTheLiving(len(self._members), number, conclude, needed)
 
 
 class _StampWithoutAsking(Coordinator):
@@ -170,6 +268,10 @@ _CHANGES: dict[str, Callable[[Parts], Parts]] = {
     "count-duplicate-answers": lambda parts: replace(parts, waiting=_CountDuplicates),
     _TIMEOUT_AS_FAILURE: lambda parts: parts,
     "restarted-correlation-ids": lambda parts: replace(parts, correlation_ids=_from_the_beginning),
+    "half-is-a-majority": layered("coordinator", _HalfIsAMajority),
+    "majority-of-the-living": layered("coordinator", _MajorityOfTheLiving),
+    "coordinator-counts-twice": layered("coordinator", _CoordinatorCountsTwice),
+    "first-answer-decides": layered("coordinator", _FirstAnswerDecides),
     "count-errors": layered("coordinator", _CountErrors),
     "ack-before-fsync": lambda parts: replace(parts, copies=_AckBeforeFsync),
     "stamp-without-asking": layered("coordinator", _StampWithoutAsking),

@@ -1,12 +1,7 @@
 """A node of `quorum-register`: a replica of every key, and a coordinator for the clients that ask it.
 
-There is no leader and no log in common. What happens to a node passes through its singular update queue; what a
-replica is asked to keep goes to its write-ahead log before it is acknowledged; what a coordinator waits for stands in
-its request waiting list.
-
-A node takes each request number of a client once. The client never repeats one, but a network may; executing a write
-again would give it a second, newer stamp. The numbers seen are forgotten in a crash: so is the connection on which a
-network could repeat them.
+There is no leader and no log in common (see `leaderless_node`). What a replica is asked to keep goes to its write-ahead
+log before it is acknowledged; the coordinator carries out the operations of clients in two phases.
 """
 
 from __future__ import annotations
@@ -18,7 +13,8 @@ from zlib import crc32
 
 import msgspec
 
-from faultline.harness.world.ports import READY, Clock, NodeId, NodeStatus, Ports
+from faultline.harness.world.ports import Clock, NodeId, Ports
+from faultline.systems_under_test.patterns.clusters.leaderless_node import Handlers, LeaderlessNode
 from faultline.systems_under_test.patterns.clusters.quorum_register_coordinator import Coordinator
 from faultline.systems_under_test.patterns.clusters.quorum_register_messages import (
     CopyStored,
@@ -33,23 +29,12 @@ from faultline.systems_under_test.patterns.clusters.quorum_register_messages imp
 from faultline.systems_under_test.patterns.clusters.quorum_register_options import RegisterSettings
 from faultline.systems_under_test.patterns.clusters.replica_requests import ReplicaRequests
 from faultline.systems_under_test.patterns.clusters.stamped_copies import Copy, StampedCopies
-from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.request_waiting_list import (
     CorrelationIds,
     RequestWaitingList,
 )
-from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue
 
 __all__ = ["Parts", "QuorumRegisterNode"]
-
-_QUEUE_CAPACITY = 1_000
-
-
-class _Sweep(msgspec.Struct, frozen=True):
-    """The node's own event: time to give up on what has waited too long."""
-
-
-_SWEEP = _Sweep()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,56 +47,35 @@ class Parts:
     correlation_ids: Callable[[int], CorrelationIds] = CorrelationIds
 
 
-class QuorumRegisterNode:
+class QuorumRegisterNode(LeaderlessNode):
     """One node: implements `Node` over its ports."""
 
     def __init__(self, ports: Ports, members: tuple[NodeId, ...], settings: RegisterSettings, parts: Parts) -> None:
-        self.ports = ports
-        self.copies = parts.copies(ports)
-        self.waiting = parts.waiting(ports.clock, settings.expiration_us)
-        self._incarnation = GenerationClock(ports.storage, "incarnation")
-        self._members = members
-        self._settings = settings
-        self._parts = parts
-        self._last_number: dict[NodeId, int] = {}
-        self._queue: SingularUpdateQueue[tuple[NodeId, Any], None] = SingularUpdateQueue(
-            self._handle, _QUEUE_CAPACITY, on_error=_crash
-        )
-        self._handlers: dict[type, Callable[[NodeId, Any], None]] = {
+        handlers: Handlers = {
             ReadValue: self._handle_read,
             WriteValue: self._handle_write,
             QueryRequest: self._handle_query,
             QueryResponse: self._handle_answer,
             StoreRequest: self._handle_store,
             StoreResponse: self._handle_answer,
-            _Sweep: self._handle_sweep,
         }
+        waiting = parts.waiting(ports.clock, settings.expiration_us)
+        super().__init__(ports, members, waiting, settings.expiration_us, handlers)
+        self.copies = parts.copies(ports)
+        self._settings = settings
+        self._parts = parts
 
-    # -- Node ---------------------------------------------------------------------------------------------------------
-
-    def start(self) -> None:
-        """Recover the copies, and begin a new incarnation, durable before any message of it leaves."""
+    def _recover(self) -> None:
         self.copies.recover()
-        self._incarnation.recover()
-        self._incarnation.adopt(self._incarnation.generation + 1)
-        ids = self._parts.correlation_ids(self._incarnation.generation)
-        self._requests = ReplicaRequests(self.ports.node_id, self.ports.network, self._queue.post, self.waiting, ids)
+
+    def _correlation_ids(self, incarnation: int) -> CorrelationIds:
+        return self._parts.correlation_ids(incarnation)
+
+    def _begin(self, requests: ReplicaRequests, ids: CorrelationIds) -> None:
+        self._requests = requests
         self._coordinator = self._parts.coordinator(
-            self.ports, self._members, self._settings, self._requests, ids, self.copies
+            self.ports, self._members, self._settings, requests, ids, self.copies
         )
-        self.ports.timers.every(self._settings.expiration_us, lambda: self._queue.post((self.ports.node_id, _SWEEP)))
-
-    def receive(self, source: NodeId, message: Any) -> None:
-        """Take a message into the queue."""
-        self._queue.post((source, message))
-
-    def status(self) -> NodeStatus:
-        """Every node is a replica; none leads."""
-        return NodeStatus(role=READY, generation=self._incarnation.generation, detail={"waiting": len(self.waiting)})
-
-    def _handle(self, item: tuple[NodeId, Any]) -> None:
-        source, message = item
-        self._handlers[type(message)](source, message)
 
     # -- clients ------------------------------------------------------------------------------------------------------
 
@@ -123,14 +87,8 @@ class QuorumRegisterNode:
         if self._is_new(source, request.request_number):
             self._coordinator.write(request.key, request.value, request.request_number, self._responder(source))
 
-    def _is_new(self, source: NodeId, number: int) -> bool:
-        if number <= self._last_number.get(source, 0):
-            return False
-        self._last_number[source] = number
-        return True
-
     def _responder(self, source: NodeId) -> Callable[[ValueResponse], None]:
-        return lambda response: self.ports.network.send(source, response)
+        return lambda response: self._answer(source, response.request_number, response)
 
     # -- the replica --------------------------------------------------------------------------------------------------
 
@@ -146,16 +104,3 @@ class QuorumRegisterNode:
         elif copy.stamp < self.copies.get(copy.key).stamp:
             self.ports.trace.sometimes("older-copy-refused")
         self._requests.send(source, StoreResponse(request.correlation_id))
-
-    # -- what comes back ----------------------------------------------------------------------------------------------
-
-    def _handle_answer(self, _: NodeId, response: QueryResponse | StoreResponse) -> None:
-        self.waiting.handle_response(response.correlation_id, response)
-
-    def _handle_sweep(self, _: NodeId, __: _Sweep) -> None:
-        self.waiting.expire()
-
-
-def _crash(_: tuple[NodeId, Any], error: Exception) -> None:
-    """An exception in a handler ends the process (SYS-R2)."""
-    raise error

@@ -1,5 +1,7 @@
 """Asking replicas on behalf of a client: one message to each, and one conclusion from however many answers come.
 
+Who answered is noted beside the answers, per distinct request, so that invariants can compare quorums by their members.
+
 The coordinator of a leaderless operation sends the same request to every replica, itself included, under a correlation
 id each (request waiting list, RWL-R3 and RWL-R5). What waits is registered before anything is sent (RWL-R4).
 
@@ -47,12 +49,19 @@ class ReplicaRequests:
         self.waiting = waiting
 
     def ask(
-        self, replicas: Sequence[NodeId], request: Callable[[int], msgspec.Struct], callback: RequestCallback[Any]
+        self,
+        replicas: Sequence[NodeId],
+        request: Callable[[int], msgspec.Struct],
+        callback: RequestCallback[Any],
+        heard: list[NodeId] | None = None,
     ) -> None:
-        """Send `request(correlation id)` to each of `replicas`; `callback` gets an answer or an error from each."""
+        """Send `request(correlation id)` to each of `replicas`; `callback` gets an answer or an error from each.
+
+        Whoever answers is added to `heard` before the callback hears of it.
+        """
         requests = [(replica, self._ids.next()) for replica in replicas]
-        for _, correlation_id in requests:
-            self.waiting.add(correlation_id, callback)
+        for replica, correlation_id in requests:
+            self.waiting.add(correlation_id, callback if heard is None else _Noting(replica, heard, callback))
         for replica, correlation_id in requests:
             self.send(replica, request(correlation_id))
 
@@ -62,6 +71,24 @@ class ReplicaRequests:
             self._post_to_self((to, message))
         else:
             self._network.send(to, message)
+
+
+class _Noting:
+    """Notes that `replica` answered, and passes everything on."""
+
+    __slots__ = ("_callback", "_heard", "_replica")
+
+    def __init__(self, replica: NodeId, heard: list[NodeId], callback: RequestCallback[Any]) -> None:
+        self._replica = replica
+        self._heard = heard
+        self._callback = callback
+
+    def on_response(self, response: Any) -> None:
+        self._heard.append(self._replica)
+        self._callback.on_response(response)
+
+    def on_error(self, error: Exception) -> None:
+        self._callback.on_error(error)
 
 
 class QuorumAnswers(Generic[Answer]):

@@ -157,6 +157,10 @@ class SiblingStore:
         """The siblings of `key`, none when it was never written."""
         return self._siblings.get(key, ())
 
+    def counters(self) -> dict[str, int]:
+        """For each key, how many updates this node has numbered; as durable as the values that carry the numbers."""
+        return dict(self._counters)
+
     def put(self, key: str, value: object, update: Update, time_us: int) -> None:
         """Take a client's write as the first replica. Raises `ObsoleteVersion`."""
         version = self._versioning.version(self._node_id, self._counters.get(key, 0), update)

@@ -95,6 +95,11 @@ class RequestWaitingList(Generic[Key, Response]):
     def __contains__(self, key: Key) -> bool:
         return key in self._pending
 
+    def oldest_us(self) -> int:
+        """How long the oldest entry has waited; 0 when nothing waits."""
+        added_us = min((added_us for _, added_us in self._pending.values()), default=self._clock.monotonic_us())
+        return self._clock.monotonic_us() - added_us
+
     def add(self, key: Key, callback: RequestCallback[Response]) -> None:
         """Let `callback` wait for `key`; to be called before the request is sent.
 
