@@ -153,8 +153,27 @@ _RETRIES = Package(
     pace=0.8,
 )
 
+
+def _late(delay_us: int) -> Recipe:
+    return Recipe("packet-delay", ("all",), (("delay_us", (delay_us,)), ("jitter_us", (100_000,))), 1.0, 2)
+
+
+# Two recipes of each kind, so that most seeds have both: answers must outlive the process that waits for them, and find
+# one that has come as far.
+_RESTARTS = Package(
+    "restarts",
+    "kills nodes for moments, over and over, while messages are late",
+    (
+        Recipe("kill", ("all",), long_share=0.0),
+        Recipe("kill", ("majority",), long_share=0.0),
+        _late(100_000),
+        _late(150_000),
+    ),
+    pace=0.2,
+)
+
 _FAMILIES = (_PARTITION, _KILL, _PAUSE, _CLOCK, _PACKET)
-_COMPOUNDS = (_LEADERSHIP, _DURABILITY, _CLOCKS, _RETRIES)
+_COMPOUNDS = (_LEADERSHIP, _DURABILITY, _CLOCKS, _RETRIES, _RESTARTS)
 
 _ALL = Package("all", "every fault of every family", combined(_FAMILIES).recipes)
 

@@ -12,6 +12,7 @@ from faultline.nemesis.partition import SHAPES
 
 SEEDS = range(60)
 START_US, END_US = 600_000, 4_600_000
+STEADY = [name for name in PACKAGES if name != "restarts"]
 FAMILY = {"partition": 0, "kill": 1, "pause": 1, "clock-step": 2, "clock-strobe": 2, "clock-drift": 2}
 
 
@@ -21,7 +22,7 @@ def plan(name: str, seed: int, *, nodes: int = 3, start_us: int = START_US, end_
 
 def test_the_packages_are_there_under_their_names() -> None:
     families = ["partition", "kill", "pause", "clock", "packet"]
-    assert list(PACKAGES) == [*families, "leadership", "durability", "clocks", "retries", "all"]
+    assert list(PACKAGES) == [*families, "leadership", "durability", "clocks", "retries", "restarts", "all"]
     assert all(package.name == name and package.summary for name, package in PACKAGES.items())
     assert set(PACKAGES["all"].kinds) == set(NEMESES)
 
@@ -69,7 +70,7 @@ def test_seeds_use_different_subsets_of_the_kinds(name: str) -> None:
     assert frozenset().union(*subsets) == set(PACKAGES[name].kinds)
 
 
-@pytest.mark.parametrize("name", PACKAGES)
+@pytest.mark.parametrize("name", STEADY)
 def test_about_one_fault_falls_in_each_period(name: str) -> None:
     mean = sum(len(plan(name, seed)) for seed in SEEDS) / len(SEEDS)
     assert 3.5 < mean < 9
@@ -89,7 +90,18 @@ def test_durability_kills_shortly_and_again_and_again() -> None:
     assert durations[len(durations) // 2] < 250_000
 
 
-@pytest.mark.parametrize("name", PACKAGES)
+def test_restarts_kills_for_moments_that_late_messages_outlive() -> None:
+    faults = [fault for seed in SEEDS for fault in plan("restarts", seed)]
+    kills = [fault for fault in faults if fault.kind == "kill"]
+    delays = [fault for fault in faults if fault.kind == "packet-delay"]
+    assert len(kills) / len(SEEDS) > 6
+    longest_us = max(fault.duration_us for fault in kills)
+    assert longest_us < 100_000 <= min(fault.argument["delay_us"] for fault in delays)
+    both = sum({"kill", "packet-delay"} <= {fault.kind for fault in plan("restarts", seed)} for seed in SEEDS)
+    assert both > len(SEEDS) / 3
+
+
+@pytest.mark.parametrize("name", STEADY)
 def test_a_real_minute_has_a_fault_every_few_seconds_for_a_second_or_three(name: str) -> None:
     faults = [plan(name, seed, start_us=0, end_us=60_000_000) for seed in SEEDS]
     assert 9 < sum(map(len, faults)) / len(faults) < 24
