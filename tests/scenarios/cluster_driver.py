@@ -304,7 +304,7 @@ class Cluster:
         return [(node, event) for node, event in self.events if isinstance(event, kind)]
 
     def leads(self, name: str) -> bool:
-        return self.nodes[name].election.role is ServerRole.LEADING
+        return bool(self.nodes[name].status().role == ServerRole.LEADING.value)
 
     def leaders(self) -> list[str]:
         return [name for name in self.nodes if self.leads(name)]

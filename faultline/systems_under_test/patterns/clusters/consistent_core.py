@@ -44,6 +44,7 @@ from faultline.harness.invariant import Invariant
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.consistent_core_client import ConsistentCoreClient
+from faultline.systems_under_test.patterns.clusters.consistent_core_elections import replicas_of, store_of
 from faultline.systems_under_test.patterns.clusters.consistent_core_invariants import consistent_core_invariants
 from faultline.systems_under_test.patterns.clusters.consistent_core_messages import MESSAGES
 from faultline.systems_under_test.patterns.clusters.consistent_core_mutants import (
@@ -53,6 +54,7 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_mutants impo
 )
 from faultline.systems_under_test.patterns.clusters.consistent_core_node import ConsistentCoreNode
 from faultline.systems_under_test.patterns.clusters.consistent_core_options import OPTIONS, CoreSettings
+from faultline.systems_under_test.patterns.clusters.leader_key_node import LeaderKeyNode
 
 __all__ = ["ConsistentCore"]
 
@@ -85,10 +87,14 @@ class ConsistentCore:
 
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
-    ) -> ConsistentCoreNode:
+    ) -> ConsistentCoreNode | LeaderKeyNode:
         """A server with empty memory over `ports`. Raises UsageError for options, mutants or members it cannot use."""
         parts = mutated_parts(mutants)
-        return ConsistentCoreNode(ports, members, _settings(options, mutants), parts)
+        settings = _settings(options, mutants)
+        store = store_of(members, settings)
+        if store is not None and store == ports.node_id:
+            return LeaderKeyNode(ports, settings.leader_key_ttl_us)
+        return ConsistentCoreNode(ports, members, settings, parts)
 
     def client(
         self,
@@ -99,7 +105,9 @@ class ConsistentCore:
         mutants: frozenset[str],
     ) -> ConsistentCoreClient:
         """A client that talks to `node` first."""
-        return ConsistentCoreClient(ports, members, node, _settings(options, mutants))
+        settings = _settings(options, mutants)
+        replicas = replicas_of(members, settings)
+        return ConsistentCoreClient(ports, replicas, node if node in replicas else replicas[0], settings)
 
     def invariants(self) -> list[Invariant]:
         """Fresh instances of the system's invariants."""

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from faultline.harness.world.ports import Clock
+from faultline.harness.errors import UsageError
+from faultline.harness.world.ports import Clock, NodeId
 from faultline.systems_under_test.patterns.clusters.consistent_core_options import CoreSettings
+from faultline.systems_under_test.patterns.data_replication.external_store_election import ExternalStoreElection
 from faultline.systems_under_test.patterns.data_replication.heartbeat import (
     FailureDetector,
     PauseAwareFailureDetector,
@@ -26,7 +28,7 @@ from faultline.systems_under_test.patterns.data_replication.phi_accrual import (
 from faultline.systems_under_test.patterns.data_replication.raft_election import RaftElection
 from faultline.systems_under_test.patterns.data_replication.zab_election import ZabElection
 
-__all__ = ["Elections", "election_timing", "failure_detector", "new_election"]
+__all__ = ["Elections", "election_timing", "failure_detector", "new_election", "replicas_of", "store_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +37,32 @@ class Elections:
 
     raft: type[RaftElection] = RaftElection
     zab: type[ZabElection] = ZabElection
+    external_store: type[ExternalStoreElection] = ExternalStoreElection
 
 
-def new_election(context: ElectionContext, settings: CoreSettings, elections: Elections) -> LeaderElection:
+def store_of(members: tuple[NodeId, ...], settings: CoreSettings) -> NodeId | None:
+    """The node that keeps the leader key instead of a replica; None when leaders are elected without a store."""
+    if settings.election != "external-store":
+        return None
+    if len(members) < 3:
+        raise UsageError(
+            f"Of {len(members)} nodes, one would be the store, and nothing would be replicated.",
+            "Use 4 or 6 nodes with election=external-store (--nodes 4): the last one is the store.",
+        )
+    return members[-1]
+
+
+def replicas_of(members: tuple[NodeId, ...], settings: CoreSettings) -> tuple[NodeId, ...]:
+    """The nodes that hold the log."""
+    return members if store_of(members, settings) is None else members[:-1]
+
+
+def new_election(
+    context: ElectionContext, store: NodeId | None, settings: CoreSettings, elections: Elections
+) -> LeaderElection:
     """The election that the options ask for."""
+    if store is not None:
+        return elections.external_store(context, store=store, ttl_us=settings.leader_key_ttl_us)
     if settings.election == "zab":
         return elections.zab(context)
     return elections.raft(context, pre_vote=settings.pre_vote)

@@ -29,6 +29,8 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_elections im
     election_timing,
     failure_detector,
     new_election,
+    replicas_of,
+    store_of,
 )
 from faultline.systems_under_test.patterns.clusters.consistent_core_fetching import fetch_handlers
 from faultline.systems_under_test.patterns.clusters.consistent_core_messages import (
@@ -141,6 +143,8 @@ class ConsistentCoreNode:
             raise UsageError(
                 "consistent-core replicates, so it needs at least 2 nodes.", "Use 3 or 5 nodes (--nodes 3)."
             )
+        store = store_of(members, settings)
+        members = replicas_of(members, settings)
         self.ports = ports
         self.settings = settings
         self.store = KeyValueStore(parts.sessions())
@@ -157,7 +161,7 @@ class ConsistentCoreNode:
             election_timing(settings),
             failure_detector(settings, ports.clock),
         )
-        self.election = new_election(context, settings, parts.elections)
+        self.election = new_election(context, store, settings, parts.elections)
         timing = ReplicationTiming(
             batch_entries_max=settings.batch_entries_max,
             batch_size_bytes=settings.batch_size_bytes,
