@@ -23,7 +23,7 @@ from faultline.campaign.simulate import SimulationJob, broken_run, progress_mark
 from faultline.campaign.summarise import Ending
 from faultline.campaign.summary import Progress
 from faultline.checkers.linearizability.checker import LinearizabilityChecker
-from faultline.checkers.linearizability.judgement import KeyJudgement
+from faultline.checkers.linearizability.keys import KeyJudgement
 from faultline.checkers.porcupine import Budget
 from faultline.harness.history import History
 from faultline.harness.judge import run_id_of

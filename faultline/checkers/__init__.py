@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 if TYPE_CHECKING:
     from faultline.checkers.availability import AvailabilityChecker
@@ -32,8 +31,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class CheckerDescription:
+class CheckerDescription(NamedTuple):
     """A checker by name: what it looks at, in one line, and where its class is."""
 
     name: str

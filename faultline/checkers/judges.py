@@ -89,7 +89,7 @@ def models() -> dict[str, str]:
 
 
 def _linearizable() -> dict[str, str]:
-    from faultline.checkers.linearizability.models import MODELS
+    from faultline.checkers.linearizability.descriptions import MODELS
 
     return {name: f"linearizable: {description.summary}" for name, description in MODELS.items()}
 

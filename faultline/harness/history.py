@@ -13,7 +13,6 @@ operation that never completed has `complete_index == OPEN` and counts as `info`
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -194,6 +193,8 @@ class History:
 
     def digest(self) -> str:
         """SHA-256 of `to_jsonl`, in hexadecimal: two runs are the same execution when their digests are."""
+        import hashlib  # here, because it takes longer to load than a small history to check
+
         return hashlib.sha256(self.to_jsonl()).hexdigest()
 
     @classmethod

@@ -14,7 +14,3 @@ compose                  several checkers as one
 `shape` reads operations and refuses histories of another shape, `conclusion` turns cases into findings, `words` tells
 values and clients. All follow Jepsen's conventions for functions and values, so that its histories can be checked.
 """
-
-from faultline.checkers.classic.compose import ComposedChecker, compose
-
-__all__ = ["ComposedChecker", "compose"]

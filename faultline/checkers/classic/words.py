@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from faultline.checkers.words import counted
 from faultline.harness.history import History
 
 __all__ = ["Composite", "client", "counted", "listed", "token", "tokens", "told"]
@@ -46,11 +47,6 @@ def told(value: Any) -> str:
 def client(history: History, row: int) -> str:
     """The client that invoked `row`."""
     return f"client {history.process[row]}"
-
-
-def counted(count: int, noun: str) -> str:
-    """`1 element`, `3 elements`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def listed(values: Iterable[Any], total: int | None = None) -> str:

@@ -3,32 +3,35 @@
 Keys are checked one by one (linearizability is local: Herlihy & Wing 1990, section 3), each with its own budget of
 steps, so that the verdict does not depend on the machine. A key whose budget ends is *unknown*, and the result says how
 far the search came.
+
+Most keys are legal and most histories hold registers, so what explains a refusal, and what other models need, is
+imported when it is first used: this module is ready in a few milliseconds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
-from faultline.checkers.classic.words import counted
+from faultline.checkers.linearizability.descriptions import DATA_TYPES, model_named
 from faultline.checkers.linearizability.engine.batch import check_columns
 from faultline.checkers.linearizability.engine.columns import Columns
 from faultline.checkers.linearizability.engine.native import engine_in_use
 from faultline.checkers.linearizability.engine.registers import register_columns
 from faultline.checkers.linearizability.engine.result import KeyResult
-from faultline.checkers.linearizability.engine.texts import text_columns
-from faultline.checkers.linearizability.explain import Clock
-from faultline.checkers.linearizability.judgement import KeyJudgement, judge_register
-from faultline.checkers.linearizability.kv import judge_kv, kv_operations
-from faultline.checkers.linearizability.models import MODEL_FACTORIES, model_named
+from faultline.checkers.linearizability.keys import KeyJudgement
 from faultline.checkers.linearizability.operations import FailedCas, register_operations
-from faultline.checkers.porcupine import Budget
-from faultline.checkers.porcupine import CheckResult as Decision
+from faultline.checkers.porcupine.budget import Budget
+from faultline.checkers.porcupine.budget import CheckResult as Decision
+from faultline.checkers.words import counted
 from faultline.harness.history import History
-from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult, Verdict, merge
+
+if TYPE_CHECKING:
+    from faultline.checkers.linearizability.explain import Clock
+    from faultline.harness.run_record import RunRecord
 
 __all__ = ["FINDINGS_MAX", "STEPS_MAX", "LinearizabilityChecker"]
 
@@ -71,7 +74,7 @@ class LinearizabilityChecker:
 
     def judge_keys(self, history: History, budget: Budget) -> list[KeyJudgement]:
         """The verdicts on all keys, in order of first use: all at once, and one by one those that are not legal."""
-        if self.model.name in MODEL_FACTORIES:
+        if self.model.name in DATA_TYPES:
             return [self.judge_key(history, key, rows, budget) for key, rows in history.rows_by_key().items()]
         columns = self._columns(history)
         results = check_columns(columns, budget)
@@ -85,6 +88,9 @@ class LinearizabilityChecker:
 
     def _columns(self, history: History) -> Columns:
         if self.model.name == "kv":
+            from faultline.checkers.linearizability.engine.texts import text_columns
+            from faultline.checkers.linearizability.kv import kv_operations
+
             return text_columns((key, kv_operations(history, rows)) for key, rows in history.rows_by_key().items())
         return register_columns(history, self.failed_cas, self.model.functions)
 
@@ -93,12 +99,16 @@ class LinearizabilityChecker:
     ) -> KeyJudgement:
         """The verdict on one key, whose operations are in `rows`."""
         budget = budget or Budget.of(self.steps_max, self.timeout_s)
-        if self.model.name in MODEL_FACTORIES:
+        if self.model.name in DATA_TYPES:
             from faultline.checkers.linearizability.monitors.judgement import judge_data_type
 
             return judge_data_type(history, key, rows, self.model.name, budget, self.clock)
         if self.model.name == "kv":
+            from faultline.checkers.linearizability.kv import judge_kv, kv_operations
+
             return judge_kv(history, key, kv_operations(history, rows), budget, self.clock)
+        from faultline.checkers.linearizability.judgement import judge_register
+
         operations = register_operations(history, rows, self.failed_cas, self.model.functions)
         return judge_register(history, key, rows, operations, budget, self.clock)
 

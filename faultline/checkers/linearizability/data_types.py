@@ -22,6 +22,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from faultline.checkers.linearizability.descriptions import DATA_TYPES
 from faultline.checkers.porcupine.model import Model, Operation
 
 __all__ = [
@@ -158,46 +159,31 @@ COUNTER_MODEL: Model[int, Call, Any] = Model(init=lambda: 0, step=_counter_step,
 
 @dataclass(frozen=True, slots=True)
 class DataType:
-    """A specification by name: the functions it knows (`reads` change nothing), one line about it, how to get it.
+    """A specification by name: how to get it, and which functions it knows (`reads` change nothing).
 
     `takes_process` says that the argument of a call is the process that made it.
     """
 
     name: str
-    functions: frozenset[str]
-    summary: str
     model: Callable[[], Model[Any, Call, Any]]
     reads: frozenset[str] = frozenset()
     takes_process: bool = False
+
+    @property
+    def functions(self) -> frozenset[str]:
+        """The functions it knows."""
+        return DATA_TYPES[self.name].functions
 
 
 MODEL_FACTORIES: Mapping[str, DataType] = {
     data_type.name: data_type
     for data_type in (
-        DataType(
-            "set",
-            frozenset(("add", "remove", "contains", "read")),
-            "a set that is added to, removed from and looked into",
-            lambda: SET_MODEL,
-            frozenset(("contains", "read")),
-        ),
-        DataType("queue", frozenset(("enqueue", "dequeue")), "a first-in, first-out queue", lambda: QUEUE_MODEL),
-        DataType("stack", frozenset(("push", "pop")), "a last-in, first-out stack", lambda: STACK_MODEL),
-        DataType(
-            "lock",
-            frozenset(("acquire", "release")),
-            "a lock that only its holder can release",
-            lambda: LOCK_MODEL,
-            takes_process=True,
-        ),
-        DataType("mutex", frozenset(("acquire", "release")), "a lock that anybody can release", lambda: MUTEX_MODEL),
-        DataType(
-            "counter",
-            frozenset(("add", "read")),
-            "a counter that is added to and read",
-            lambda: COUNTER_MODEL,
-            frozenset(("read",)),
-        ),
+        DataType("set", lambda: SET_MODEL, frozenset(("contains", "read"))),
+        DataType("queue", lambda: QUEUE_MODEL),
+        DataType("stack", lambda: STACK_MODEL),
+        DataType("lock", lambda: LOCK_MODEL, takes_process=True),
+        DataType("mutex", lambda: MUTEX_MODEL),
+        DataType("counter", lambda: COUNTER_MODEL, frozenset(("read",))),
     )
 }
-"""The data types by name; registers and string stores are in `models.MODELS`."""
+"""The data types of `descriptions.DATA_TYPES` by name; registers and string stores are in `models`."""

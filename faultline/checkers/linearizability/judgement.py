@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
-import msgspec
 from msgspec import structs
 
 from faultline.checkers.linearizability.classify import classify
 from faultline.checkers.linearizability.engine.registers import columns_of
 from faultline.checkers.linearizability.evidence import RegisterEvidence, register_evidence
 from faultline.checkers.linearizability.explain import Clock, explain
+from faultline.checkers.linearizability.keys import CHECKER, KeyJudgement, Undecided, core_rows, key_judgement
 from faultline.checkers.linearizability.operations import INFINITY, RegisterOperation
 from faultline.checkers.linearizability.search import SearchResult, search
-from faultline.checkers.linearizability.undecided import GIVEN_UP, REFUSED, Undecided, ruled_out, undecided
+from faultline.checkers.linearizability.undecided import GIVEN_UP, REFUSED, ruled_out, undecided
 from faultline.checkers.porcupine import Budget, CheckResult
 from faultline.harness.history import History
 from faultline.harness.verdict import Finding, Verdict
 
-__all__ = ["CHECKER", "KeyJudgement", "core_rows", "judge_register", "key_judgement"]
-
-CHECKER = "linearizability"
-"""The name under which findings are reported."""
-
-
-class KeyJudgement(msgspec.Struct, frozen=True, kw_only=True):
-    """The verdict on one key: `placed` of `completed` operations could be put in order, in `steps` steps of search."""
-
-    key: str | None
-    verdict: Verdict
-    completed: int
-    placed: int
-    steps: int
-    finding: Finding | None = None
-    undecided: Undecided | None = None
+__all__ = ["judge_register"]
 
 
 def judge_register(
@@ -84,14 +69,6 @@ def _undecided(
     )
 
 
-def key_judgement(
-    key: str | None, verdict: Verdict, returns: Iterable[int], placed: int, steps: int, finding: Finding | None = None
-) -> KeyJudgement:
-    """A judgement of the key whose operations return at `returns`."""
-    completed = sum(return_ != INFINITY for return_ in returns)
-    return KeyJudgement(key=key, verdict=verdict, completed=completed, placed=placed, steps=steps, finding=finding)
-
-
 def _finding(
     history: History,
     key: str | None,
@@ -137,24 +114,3 @@ def _plain(history: History, order: Sequence[RegisterOperation], state: Hashable
             value = history.value[operation.row]
             return value[1] if history.f[operation.row] == "cas" else value
     return state
-
-
-def core_rows(history: History, rows: Sequence[int], roles: dict[int, str]) -> list[dict[str, Any]]:
-    """The operations of a core as plain data, in order of invocation, each with its role in the argument."""
-    return [
-        {
-            "row": row,
-            "role": roles.get(row, "context"),
-            "process": history.process[row],
-            "node": history.node[row],
-            "f": history.f[row],
-            "key": history.key[row],
-            "value": history.value[row],
-            "outcome": history.outcome[row],
-            "result": history.result[row],
-            "error": history.error[row],
-            "invoke_us": history.invoke_us[row],
-            "complete_us": history.complete_us[row],
-        }
-        for row in rows
-    ]

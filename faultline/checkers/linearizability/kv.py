@@ -17,7 +17,7 @@ from faultline.checkers.linearizability.engine.batch import check_columns
 from faultline.checkers.linearizability.engine.result import KeyResult
 from faultline.checkers.linearizability.engine.texts import text_columns
 from faultline.checkers.linearizability.explain import Clock, explain
-from faultline.checkers.linearizability.judgement import CHECKER, KeyJudgement, core_rows, key_judgement
+from faultline.checkers.linearizability.keys import CHECKER, KeyJudgement, core_rows, key_judgement
 from faultline.checkers.linearizability.minimise import ShrinkBudget, minimise
 from faultline.checkers.linearizability.models import KV_MODEL, KvInput
 from faultline.checkers.linearizability.operations import BEGINNING, INFINITY

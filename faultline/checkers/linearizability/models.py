@@ -1,4 +1,4 @@
-"""Sequential specifications as Porcupine models, and which functions of a history each of them knows.
+"""Sequential specifications of registers and string stores as Porcupine models.
 
 | name           | functions         | state                                  |
 |----------------|-------------------|----------------------------------------|
@@ -6,7 +6,8 @@
 | `cas-register` | read, write, cas  | the same, with compare-and-set         |
 | `kv`           | get, put, append  | one string per key, empty at first     |
 
-All of them are checked key by key. Sets, queues, stacks, locks and counters stand in `data_types`.
+All of them are checked key by key; `descriptions` lists them by name. Sets, queues, stacks, locks and
+counters stand in `data_types`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from faultline.checkers.linearizability.data_types import MODEL_FACTORIES
+from faultline.checkers.linearizability.descriptions import MODELS
 from faultline.checkers.linearizability.operations import (
     AVOID,
     BEGINNING,
@@ -25,15 +27,12 @@ from faultline.checkers.linearizability.operations import (
     RegisterOperation,
 )
 from faultline.checkers.porcupine import PENDING, Model, Operation
-from faultline.harness.errors import UsageError
 
 __all__ = [
     "KV_MODEL",
     "MODELS",
     "MODEL_FACTORIES",
     "KvInput",
-    "ModelDescription",
-    "model_named",
     "referee_operations",
     "register_model",
 ]
@@ -103,32 +102,3 @@ KV_MODEL: Model[str, KvInput, str | None] = Model(
     init=lambda: "", step=_kv_step, partition=_kv_partition, describe_operation=_describe_kv_operation
 )
 """The string store of Porcupine's key-value histories: get, put, append."""
-
-
-@dataclass(frozen=True, slots=True)
-class ModelDescription:
-    """A model by name: the functions it knows and one line about it."""
-
-    name: str
-    functions: frozenset[str]
-    summary: str
-
-
-MODELS: dict[str, ModelDescription] = {
-    description.name: description
-    for description in (
-        ModelDescription(
-            "cas-register", frozenset(("read", "write", "cas")), "a register with compare-and-set per key"
-        ),
-        ModelDescription("register", frozenset(("read", "write")), "a register that is read and written, per key"),
-        ModelDescription("kv", frozenset(("get", "put", "append")), "a string, put or appended to, per key"),
-        *(ModelDescription(each.name, each.functions, f"{each.summary}, per key") for each in MODEL_FACTORIES.values()),
-    )
-}
-
-
-def model_named(name: str) -> ModelDescription:
-    """The model called `name`; raises UsageError when there is none."""
-    if name not in MODELS:
-        raise UsageError(f"There is no model called `{name}`.", f"Choose one of {', '.join(MODELS)}.")
-    return MODELS[name]

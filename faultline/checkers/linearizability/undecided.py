@@ -14,16 +14,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import msgspec
-
-from faultline.checkers.classic.words import counted
 from faultline.checkers.linearizability.engine.columns import Columns
 from faultline.checkers.linearizability.explain import Clock, describe_row, moment
+from faultline.checkers.linearizability.keys import Undecided
 from faultline.checkers.linearizability.operations import INFINITY
 from faultline.checkers.porcupine.search import Budget
+from faultline.checkers.words import counted
 from faultline.harness.history import History
 
-__all__ = ["GIVEN_UP", "OPERATIONS_MAX", "REFUSED", "STEPS_MAX", "Undecided", "ruled_out", "undecided"]
+__all__ = ["GIVEN_UP", "OPERATIONS_MAX", "REFUSED", "STEPS_MAX", "ruled_out", "undecided"]
 
 OPERATIONS_MAX = 5_000
 """The largest key whose search is repeated; preparing one in Python costs some microseconds an operation."""
@@ -39,27 +38,6 @@ _NAMED_MAX = 5
 
 Refuted = tuple[Sequence[int], Sequence[int]]
 """A beginning, and the operations that need not be tried behind it."""
-
-
-class Undecided(msgspec.Struct, frozen=True, kw_only=True):
-    """One key that was not decided; operations are rows of the history.
-
-    `order` is the longest order found and `state` what it leads to; `stuck` the operation that returns next, None when
-    there is none; `open` were under way when it returned and are not in `order`. Behind `beginning` the
-    operations in `ruled_out` need not be tried.
-    """
-
-    key: str | None
-    sentence: str
-    completed: int
-    placed: int
-    steps: int
-    order: tuple[int, ...]
-    state: Any = None
-    stuck: int | None = None
-    open: tuple[int, ...] = ()
-    beginning: tuple[int, ...] = ()
-    ruled_out: tuple[int, ...] = ()
 
 
 def undecided(

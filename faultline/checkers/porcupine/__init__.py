@@ -9,30 +9,51 @@ In Faultline it is the referee: plain enough to be believed. Every violation tha
 `faultline.checkers.linearizability` reports is confirmed here first. It differs from its model in three points: an
 operation may be pending (see `model`), budgets can be counted in steps so that verdicts repeat, and parts are searched
 one after the other instead of in parallel.
+
+A part is imported when its first name is asked for: the fast engine asks for budgets and results only.
 """
 
-from faultline.checkers.porcupine.checker import (
-    check_events,
-    check_events_timeout,
-    check_events_verbose,
-    check_operations,
-    check_operations_timeout,
-    check_operations_verbose,
-)
-from faultline.checkers.porcupine.information import Annotation, LinearizationInfo
-from faultline.checkers.porcupine.model import (
-    PENDING,
-    CheckResult,
-    Event,
-    EventKind,
-    Model,
-    NondeterministicModel,
-    Operation,
-    no_partition,
-    no_partition_event,
-)
-from faultline.checkers.porcupine.search import UNLIMITED, Budget, PartResult, check_single
-from faultline.checkers.porcupine.visualization import VisualizationData, visualization_data
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from faultline.checkers.porcupine.budget import (
+        UNLIMITED,
+        Budget,
+        CheckResult,
+    )
+    from faultline.checkers.porcupine.checker import (
+        check_events,
+        check_events_timeout,
+        check_events_verbose,
+        check_operations,
+        check_operations_timeout,
+        check_operations_verbose,
+    )
+    from faultline.checkers.porcupine.information import (
+        Annotation,
+        LinearizationInfo,
+    )
+    from faultline.checkers.porcupine.model import (
+        PENDING,
+        Event,
+        EventKind,
+        Model,
+        NondeterministicModel,
+        Operation,
+        no_partition,
+        no_partition_event,
+    )
+    from faultline.checkers.porcupine.search import (
+        PartResult,
+        check_single,
+    )
+    from faultline.checkers.porcupine.visualization import (
+        VisualizationData,
+        visualization_data,
+    )
 
 __all__ = [
     "PENDING",
@@ -59,3 +80,35 @@ __all__ = [
     "no_partition_event",
     "visualization_data",
 ]
+
+_PARTS = {
+    "budget": ("Budget", "CheckResult", "UNLIMITED"),
+    "checker": (
+        "check_events",
+        "check_events_timeout",
+        "check_events_verbose",
+        "check_operations",
+        "check_operations_timeout",
+        "check_operations_verbose",
+    ),
+    "information": ("Annotation", "LinearizationInfo"),
+    "model": (
+        "Event",
+        "EventKind",
+        "Model",
+        "NondeterministicModel",
+        "Operation",
+        "PENDING",
+        "no_partition",
+        "no_partition_event",
+    ),
+    "search": ("PartResult", "check_single"),
+    "visualization": ("VisualizationData", "visualization_data"),
+}
+_PART_OF = {name: part for part, names in _PARTS.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PART_OF:
+        return getattr(importlib.import_module(f"{__name__}.{_PART_OF[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -17,6 +17,8 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from faultline.checkers.porcupine.budget import CheckResult
+
 __all__ = [
     "PENDING",
     "CheckResult",
@@ -35,14 +37,6 @@ PENDING = math.inf
 State = TypeVar("State")
 Input = TypeVar("Input")
 Output = TypeVar("Output")
-
-
-class CheckResult(enum.StrEnum):
-    """What a check established. `UNKNOWN` means that the budget ended first, and says nothing about the history."""
-
-    OK = "Ok"
-    ILLEGAL = "Illegal"
-    UNKNOWN = "Unknown"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,47 +11,19 @@ so that a verdict never depends on the machine; a deadline in seconds is for int
 
 from __future__ import annotations
 
-import time
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from faultline.checkers.porcupine.budget import UNLIMITED, Budget, CheckResult
 from faultline.checkers.porcupine.entries import Entry, lift, link, unlift
-from faultline.checkers.porcupine.model import PENDING, CheckResult, Model, Operation
+from faultline.checkers.porcupine.model import PENDING, Model, Operation
 
 __all__ = ["UNLIMITED", "Budget", "PartResult", "check_single"]
 
 State = TypeVar("State")
 Input = TypeVar("Input")
 Output = TypeVar("Output")
-
-STEPS_BETWEEN_DEADLINE_CHECKS = 64
-"""Looking at the clock costs a tenth of a cheap step; a model with slow steps still stops soon after its deadline."""
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """How long one search may take: in steps for each part, and until a monotonic time for all of them."""
-
-    steps_max: int | None = None
-    deadline_s: float | None = None
-
-    @classmethod
-    def of(cls, steps_max: int | None = None, timeout_s: float | None = None) -> Budget:
-        """A budget that begins now; None means no limit."""
-        return cls(steps_max, None if timeout_s is None else time.monotonic() + timeout_s)
-
-    def is_spent(self, steps: int) -> bool:
-        """Whether a search that made `steps` steps must stop."""
-        if self.steps_max is not None and steps >= self.steps_max:
-            return True
-        if self.deadline_s is None or steps % STEPS_BETWEEN_DEADLINE_CHECKS:
-            return False
-        return time.monotonic() >= self.deadline_s
-
-
-UNLIMITED = Budget()
-"""As long as it takes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from classic_histories import anomalies, history_of, op
 
-from faultline.checkers.classic import ComposedChecker, compose
 from faultline.checkers.classic.clocks import ClockChecker
+from faultline.checkers.classic.compose import ComposedChecker, compose
 from faultline.checkers.classic.counter import CounterChecker
 from faultline.checkers.classic.errors import UnhandledErrorsChecker
 from faultline.checkers.classic.lock import LockChecker

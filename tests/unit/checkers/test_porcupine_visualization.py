@@ -128,7 +128,7 @@ def test_a_deadline_ends_the_search_soon_even_when_a_step_takes_long():
     hard.append(Operation(9, ("get", None), 101, 99, 102))
     model = Model(init=Register.init, step=slow)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("faultline.checkers.porcupine.search.time", clock)
+        patch.setattr("faultline.checkers.porcupine.budget.time", clock)
         result, _ = check_operations_verbose(model, hard, timeout_s=10.0)
     assert result == "Unknown"
     assert len(steps) <= 128

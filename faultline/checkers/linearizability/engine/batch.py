@@ -16,7 +16,7 @@ from typing import Any, Literal
 from faultline.checkers.linearizability.engine.columns import Columns
 from faultline.checkers.linearizability.engine.native import kernel
 from faultline.checkers.linearizability.engine.result import FIRST_STEPS, KeyResult
-from faultline.checkers.porcupine import UNLIMITED, Budget, CheckResult
+from faultline.checkers.porcupine.budget import UNLIMITED, Budget, CheckResult
 from faultline.harness.errors import HarnessError
 
 __all__ = ["KeyResult", "Method", "check_columns"]

@@ -10,7 +10,7 @@ from faultline.checkers.linearizability.engine.result import FIRST_STEPS, PATIEN
 from faultline.checkers.linearizability.engine.slots import search_slots
 from faultline.checkers.linearizability.engine.zones import Contradiction, check_zones
 from faultline.checkers.linearizability.operations import WRITE
-from faultline.checkers.porcupine import Budget, CheckResult
+from faultline.checkers.porcupine.budget import Budget, CheckResult
 from faultline.harness.errors import HarnessError
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from faultline.checkers.porcupine import CheckResult
+from faultline.checkers.porcupine.budget import CheckResult
 
 __all__ = ["FIRST_STEPS", "PATIENCE", "KeyResult"]
 

@@ -30,7 +30,7 @@ from typing import NamedTuple
 from faultline.checkers.linearizability.engine.columns import APPEND
 from faultline.checkers.linearizability.engine.problem import DEAD, INITIAL, NEVER, Answer, Problem
 from faultline.checkers.linearizability.operations import AVOID, OBSERVE, SWAP, WRITE
-from faultline.checkers.porcupine import Budget
+from faultline.checkers.porcupine.budget import Budget
 
 __all__ = ["refuted_beginning", "search_slots"]
 

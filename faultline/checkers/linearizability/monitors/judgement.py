@@ -14,7 +14,7 @@ from msgspec import structs
 
 from faultline.checkers.linearizability.data_types import MODEL_FACTORIES, UNKNOWN, Call, DataType
 from faultline.checkers.linearizability.explain import Clock, describe_value, seconds
-from faultline.checkers.linearizability.judgement import CHECKER, KeyJudgement, core_rows, key_judgement
+from faultline.checkers.linearizability.keys import CHECKER, KeyJudgement, core_rows, key_judgement
 from faultline.checkers.linearizability.minimise import ShrinkBudget, minimise
 from faultline.checkers.linearizability.monitors.decision import Decision, decide
 from faultline.checkers.linearizability.operations import INFINITY, canonical

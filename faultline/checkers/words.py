@@ -1,0 +1,10 @@
+"""Numbers of things in sentences."""
+
+from __future__ import annotations
+
+__all__ = ["counted"]
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 element`, `3 elements`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
