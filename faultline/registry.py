@@ -32,6 +32,12 @@ _WORKLOADS = {
     "register": "faultline.workloads.register:Register",
     "read-write": "faultline.workloads.read_write:ReadWrite",
     "siblings": "faultline.workloads.siblings:SiblingWrites",
+    "transfer": "faultline.workloads.transfer:Transfers",
+    "set": "faultline.workloads.sets:Sets",
+    "sequential": "faultline.workloads.sets:Sequential",
+    "counter": "faultline.workloads.counters:Counters",
+    "sessions": "faultline.workloads.counters:Sessions",
+    "unique-ids": "faultline.workloads.counters:UniqueIds",
 }
 
 

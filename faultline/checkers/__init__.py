@@ -129,6 +129,12 @@ CHECKERS: Mapping[str, CheckerDescription] = {
             "BankChecker",
         ),
         CheckerDescription(
+            "transfers",
+            "each transfer counts exactly once in the balance of both accounts",
+            "faultline.checkers.classic.transfers",
+            "TransfersChecker",
+        ),
+        CheckerDescription(
             "long-fork",
             "no two reads see two writes in opposite orders",
             "faultline.checkers.classic.long_fork",

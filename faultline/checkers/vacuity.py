@@ -22,7 +22,7 @@ VACUOUS; the others are told beside a pass.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 import msgspec
 
@@ -55,9 +55,12 @@ class VacuityChecker:
 
     name = "vacuity"
 
+    def __init__(self, *, reads: Collection[str] = READS) -> None:
+        self.reads = frozenset(reads)
+
     def check(self, history: History, run: RunRecord) -> CheckResult:
-        """The warnings that apply to `run`."""
-        warnings = warnings_of(history, run)
+        """The warnings that apply to `run`; only the functions in `reads` can show after the heal what was lost."""
+        warnings = warnings_of(history, run, self.reads)
         grave = [warning for warning in warnings if warning.is_grave]
         return CheckResult(
             checker=self.name,
@@ -70,11 +73,11 @@ class VacuityChecker:
         )
 
 
-def warnings_of(history: History, run: RunRecord) -> list[VacuityWarning]:
+def warnings_of(history: History, run: RunRecord, reads: Collection[str] = READS) -> list[VacuityWarning]:
     """All warnings that apply, grave ones first."""
     if not len(history):
         return [_NO_OPERATIONS]
-    found = [warning for look in _LOOKS for warning in look(history, run)]
+    found = [*_final_reads(history, run, reads), *(warning for look in _LOOKS for warning in look(history, run))]
     return sorted(found, key=lambda warning: not warning.is_grave)
 
 
@@ -124,14 +127,14 @@ def _overlaps(history: History, start_us: int, stop_us: int) -> bool:
     )
 
 
-def _final_reads(history: History, run: RunRecord) -> Iterator[VacuityWarning]:
+def _final_reads(history: History, run: RunRecord, reads: Collection[str]) -> Iterator[VacuityWarning]:
     if not run.plan.faults and not run.faults:
         return
     heal_us = run.plan.heal_us
     for row in range(len(history) - 1, -1, -1):
         if history.invoke_us[row] < heal_us:
             break
-        if history.f[row] in READS and history.outcome[row] == "ok":
+        if history.f[row] in reads and history.outcome[row] == "ok":
             return
     trigger = "No read that was invoked after the heal succeeded, so lost writes could not be seen."
     yield VacuityWarning(
@@ -186,7 +189,6 @@ def _changes(history: History, _run: RunRecord) -> Iterator[VacuityWarning]:
 
 _LOOKS: tuple[Callable[[History, RunRecord], Iterator[VacuityWarning]], ...] = (
     _faults,
-    _final_reads,
     _indeterminate,
     _concurrency,
     _keys,

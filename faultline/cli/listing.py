@@ -40,7 +40,15 @@ def _workloads() -> list[Entry]:
     for name, path in sorted(workloads().items()):
         workload = load_workload(name)
         checkers = [checker.name for checker in workload.checkers()]
-        entries.append({"name": name, "summary": workload.promise, "checkers": checkers, "provider": path})
+        entries.append(
+            {
+                "name": name,
+                "summary": workload.promise,
+                "functions": list(workload.functions),
+                "checkers": checkers,
+                "provider": path,
+            }
+        )
     return entries
 
 

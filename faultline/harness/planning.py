@@ -58,6 +58,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
 def make_plan(request: RunRequest, parts: Parts) -> Plan:
     """The plan of `request`: a pure function of it. Raises UsageError for names and numbers that cannot be used."""
     _refuse_bad_numbers(request)
+    _refuse_what_is_not_served(parts)
     start_us, heal_us = _active_phase(request)
     settle_us, final_us = _final_phase(request)
     nodes = NODE_NAMES[: request.nodes]
@@ -125,6 +126,16 @@ def _refuse_bad_numbers(request: RunRequest) -> None:
         raise UsageError(f"A run cannot last {request.duration_s} s.", "Give --duration in seconds, such as 60.")
     if request.seed < 0:
         raise UsageError(f"Seeds are whole numbers from 0, not {request.seed}.", "")
+
+
+def _refuse_what_is_not_served(parts: Parts) -> None:
+    system, workload = parts.system, parts.workload
+    missing = [f for f in workload.functions if f not in system.functions]
+    if missing:
+        raise UsageError(
+            f"{system.name} cannot serve the workload {workload.name}: it has no {' and no '.join(missing)}.",
+            f"It has {', '.join(system.functions)}. `faultline list workloads` tells what each workload needs.",
+        )
 
 
 def _active_phase(request: RunRequest) -> tuple[int, int]:

@@ -66,6 +66,8 @@ class NodeSystem(Protocol):
     promise: str
     summary: str
     patterns: tuple[str, ...]
+    functions: tuple[str, ...]
+    """What its clients can be asked to do: `read`, `write`, `cas`, ..."""
     options: Mapping[str, OptionDescription]
     mutants: Mapping[str, Mutant]
     messages: tuple[type[msgspec.Struct], ...]

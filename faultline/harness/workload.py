@@ -25,6 +25,8 @@ class Workload(Protocol):
 
     name: str
     promise: str
+    functions: tuple[str, ...]
+    """Every function that its operations name; a system that lacks one cannot serve it."""
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = 18_500) -> Any:
         """The client operations before the heal, as a generator (see `faultline.harness.generator`).

@@ -19,6 +19,7 @@ class ReadWrite:
 
     name = "read-write"
     promise = "each key is a linearizable register of reads and writes"
+    functions = ("read", "write")
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = 18_500) -> Generator:
         """`operations` operations, on average `interval_us` apart over all workers together."""

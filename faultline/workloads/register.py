@@ -121,6 +121,7 @@ class Register:
 
     name = "register"
     promise = "each key is a linearizable register"
+    functions = ("read", "write", "cas")
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = INTERVAL_US) -> Generator:
         """`operations` operations, on average `interval_us` apart over all workers together."""

@@ -132,6 +132,7 @@ class _NoWorkload:
     """The plan has its operations already."""
 
     name = promise = "none"
+    functions: tuple[str, ...] = ()
 
     def generator(self, **_: Any) -> Any:
         raise AssertionError("planned already")

@@ -166,6 +166,7 @@ class ToySystem:
     promise = "none"
     summary = "exercises the ports"
     patterns: tuple[str, ...] = ()
+    functions = ("append", "append-unsafe", "log", "burst", "timers", "ask", "crash")
     options: Mapping[str, OptionDescription] = {}
     mutants: Mapping[str, Mutant] = {}
     messages: tuple[type[msgspec.Struct], ...] = (Request, Response, Numbered, Seen)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from faultline.checkers.classic.words import Composite, counted, listed
+from faultline.checkers.classic.words import Composite, counted, listed, token
 from faultline.harness.history import History
 from faultline.harness.verdict import CheckResult, Finding, Verdict
 
@@ -101,7 +101,7 @@ def _sentence(first: str, cases: Sequence[Case], noun: str, key: str | None) -> 
     place = f"On {key}: " if key is not None else ""
     if len(cases) == 1:
         return f"{place}{first}."
-    whats = list(dict.fromkeys(_plain(case.what) for case in cases[: 4 * EXAMPLES_MAX]))
+    whats = list(dict.fromkeys(token(case.what) for case in cases[: 4 * EXAMPLES_MAX]))
     examples = f": {listed(whats, max(len(whats), len(cases)))}" if len(whats) > 1 else ""
     return f"{place}{first}; {counted(len(cases), noun)} in all{examples}."
 

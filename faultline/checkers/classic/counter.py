@@ -26,7 +26,7 @@ from faultline.harness.history import OPEN, History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
 
-__all__ = ["OUT_OF_BOUNDS", "CounterChecker"]
+__all__ = ["OUT_OF_BOUNDS", "CounterChecker", "bounds_of_reads"]
 
 OUT_OF_BOUNDS = "counter-out-of-bounds"
 
@@ -54,7 +54,7 @@ class CounterChecker:
 
     def _judge(self, conclusion: Conclusion, key: str | None, rows: Sequence[int]) -> None:
         history = conclusion.history
-        bounds = _bounds_of_reads(history, rows, self.initial, self._delta)
+        bounds = bounds_of_reads(history, rows, self.initial, self._delta)
         wrong = {row: span for row, span in bounds.items() if not span[0] <= history.result[row] <= span[1]}
         conclusion.counts.update(reads=len(bounds), additions=len(rows) - sum(history.f[row] == "read" for row in rows))
         conclusion.accuse(
@@ -64,7 +64,7 @@ class CounterChecker:
                 f"{client(history, case.rows[0])} read {case.what}, and the additions before and during the read "
                 f"allow {_told_span(*wrong[case.rows[0]])}"
             ),
-            noun="read out of bounds",
+            noun="wrong read",
             key=key,
         )
         outside = [{"operation": row, "read": history.result[row], "bounds": list(span)} for row, span in wrong.items()]
@@ -87,7 +87,7 @@ def _told_span(lower: int, upper: int) -> str:
     return f"only {lower}" if lower == upper else f"{lower} to {upper}"
 
 
-def _bounds_of_reads(
+def bounds_of_reads(
     history: History, rows: Sequence[int], initial: int, delta_of: Callable[[History, int], int]
 ) -> dict[int, tuple[int, int]]:
     """For each ok read the least lower and the greatest upper bound while it was in flight."""

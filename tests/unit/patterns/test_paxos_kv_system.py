@@ -244,7 +244,7 @@ def test_a_mismatch_is_definite_and_an_unknown_operation_is_never_sent() -> None
     talk = Talk()
     talk.invoke("cas", [1, 2])
     talk.client.receive(MEMBERS[0], ClientResponse(1, CAS_MISMATCH))
-    talk.invoke("increment")
+    talk.invoke("dequeue")
     assert [(outcome.kind, outcome.error) for outcome in talk.outcomes] == [
         ("fail", CAS_MISMATCH),
         ("fail", "unsupported-operation"),

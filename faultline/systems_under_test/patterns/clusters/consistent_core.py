@@ -21,7 +21,8 @@ any kind in the read modes `read-index` and `log`.
 apart by more than the margin between lease and election timeout. Read mode `stale` promises no more than a prefix of
 the order of updates per server; its stale reads are expected.
 
-*Workloads.* `register` (read, write, compare-and-set on independent keys).
+*Workloads.* `register` (read, write, compare-and-set on independent keys); `transfer`, `counter`, `set`, `sequential`,
+`sessions`, `unique-ids` (see `key_commands`).
 
 *Checkers.* Linearizability per key; the invariants.
 
@@ -43,7 +44,10 @@ import msgspec
 from faultline.harness.invariant import Invariant
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.patterns.clusters.consistent_core_client import ConsistentCoreClient
+from faultline.systems_under_test.patterns.clusters.consistent_core_client import (
+    FUNCTIONS,
+    ConsistentCoreClient,
+)
 from faultline.systems_under_test.patterns.clusters.consistent_core_elections import replicas_of, store_of
 from faultline.systems_under_test.patterns.clusters.consistent_core_invariants import consistent_core_invariants
 from faultline.systems_under_test.patterns.clusters.consistent_core_messages import MESSAGES
@@ -81,6 +85,7 @@ class ConsistentCore:
         "request-batch",
         "request-pipeline",
     )
+    functions = FUNCTIONS
     options: Mapping[str, OptionDescription] = OPTIONS
     mutants: Mapping[str, Mutant] = MUTANTS
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES

@@ -24,17 +24,32 @@ from faultline.systems_under_test.patterns.clusters.append_batches import REQUES
 from faultline.systems_under_test.patterns.clusters.consistent_core_messages import (
     ClientRequest,
     ClientResponse,
-    Command,
-    CompareAndSet,
-    GetValue,
     RedirectToLeader,
     RegisterClientRequest,
     RegisterClientResponse,
-    SetValue,
 )
 from faultline.systems_under_test.patterns.clusters.consistent_core_options import CoreSettings
+from faultline.systems_under_test.patterns.clusters.key_commands import (
+    INSUFFICIENT_QUANTITY,
+    NO_SUCH_ACCOUNT,
+    AddElement,
+    Command,
+    CompareAndSet,
+    GetValue,
+    Increment,
+    SetValue,
+    Transfer,
+)
 
-__all__ = ["DEFINITE_ERRORS", "NO_SESSION", "TIMEOUT", "UNSUPPORTED", "ConsistentCoreClient", "command_of"]
+__all__ = [
+    "DEFINITE_ERRORS",
+    "FUNCTIONS",
+    "NO_SESSION",
+    "TIMEOUT",
+    "UNSUPPORTED",
+    "ConsistentCoreClient",
+    "command_of",
+]
 
 NO_SESSION = "no-session"
 """No session could be registered in time, so the request was never sent."""
@@ -45,7 +60,9 @@ UNSUPPORTED = "unsupported-operation"
 TIMEOUT = "timeout"
 """No answer in time; whether the request takes effect is unknown."""
 
-DEFINITE_ERRORS = OutcomeRegistry((CAS_MISMATCH, NO_SESSION, REQUEST_TOO_LARGE, UNSUPPORTED))
+DEFINITE_ERRORS = OutcomeRegistry(
+    (CAS_MISMATCH, INSUFFICIENT_QUANTITY, NO_SUCH_ACCOUNT, NO_SESSION, REQUEST_TOO_LARGE, UNSUPPORTED)
+)
 """After these the operation certainly did not and will not happen. Every other error is indefinite."""
 
 _REGISTRATION = 0
@@ -54,15 +71,26 @@ _PAUSE_US = 80_000
 
 def command_of(operation: Operation) -> Command | None:
     """The store's command for `operation`; None when it has none."""
-    key = operation.key if operation.key is not None else ""
-    if operation.f == "read":
-        return GetValue(key)
-    if operation.f == "write":
-        return SetValue(key, operation.value)
-    if operation.f == "cas":
-        expected, value = operation.value
-        return CompareAndSet(key, expected, value)
-    return None
+    make = _COMMANDS.get(operation.f)
+    return None if make is None else make(operation.key or "", operation.value)
+
+
+def _transfer(key: str, value: Any) -> Transfer:
+    return Transfer(key, value["from"], value["to"], value["amount"])
+
+
+_COMMANDS: dict[str, Callable[[str, Any], Command]] = {
+    "read": lambda key, _: GetValue(key),
+    "write": SetValue,
+    "cas": lambda key, value: CompareAndSet(key, *value),
+    "add": AddElement,
+    "increment": lambda key, value: Increment(key, 1 if value is None else value),
+    "generate": lambda key, _: Increment(key, 1),
+    "transfer": _transfer,
+}
+
+FUNCTIONS = tuple(_COMMANDS)
+"""The operations that a client can perform."""
 
 
 class ConsistentCoreClient:
@@ -89,7 +117,7 @@ class ConsistentCoreClient:
         self._transmit()
 
     def invoke(self, operation: Operation, done: Callable[[Outcome], None]) -> None:
-        """Perform `operation`: read, write (a value) or cas ([expected, new])."""
+        """Perform `operation`, one of `FUNCTIONS`; the values are those of Jepsen's workloads."""
         command = command_of(operation)
         if command is None:
             done(DEFINITE_ERRORS.outcome(UNSUPPORTED))

@@ -9,6 +9,12 @@ from typing import Any
 
 import msgspec
 
+from faultline.systems_under_test.patterns.clusters.key_commands import (
+    Command,
+    CompareAndSet,
+    GetValue,
+    SetValue,
+)
 from faultline.systems_under_test.patterns.data_replication.generation_agreement import (
     GenerationPromised,
     NewGeneration,
@@ -60,30 +66,6 @@ __all__ = [
     "RegisterClientResponse",
     "SetValue",
 ]
-
-
-class GetValue(msgspec.Struct, frozen=True, tag="get-value"):
-    """Read `key`."""
-
-    key: str
-
-
-class SetValue(msgspec.Struct, frozen=True, tag="set-value"):
-    """Write `value` to `key`."""
-
-    key: str
-    value: Any
-
-
-class CompareAndSet(msgspec.Struct, frozen=True, tag="compare-and-set"):
-    """Write `value` to `key` if it holds `expected`; the error is `cas-mismatch` if it does not."""
-
-    key: str
-    expected: Any
-    value: Any
-
-
-Command = GetValue | SetValue | CompareAndSet
 
 
 class RegisterClient(msgspec.Struct, frozen=True, tag="register-client"):

@@ -10,17 +10,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from faultline.harness.outcome import CAS_MISMATCH
 from faultline.systems_under_test.patterns.clusters.consistent_core_messages import (
     ClientCommand,
     ClientResponse,
-    Command,
-    CompareAndSet,
-    GetValue,
     LoggedCommand,
     RegisterClient,
-    SetValue,
 )
+from faultline.systems_under_test.patterns.clusters.key_commands import Command, executed
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import (
     ClientSessions,
     RequestDiscarded,
@@ -80,13 +76,10 @@ class KeyValueStore:
 
     def execute(self, request_number: int, command: Command) -> ClientResponse:
         """Execute `command` on the map and answer it under `request_number`."""
-        if type(command) is SetValue:
-            self.values[command.key] = command.value
-            return ClientResponse(request_number)
-        if type(command) is CompareAndSet:
-            if self.values.get(command.key) != command.expected:
-                return ClientResponse(request_number, CAS_MISMATCH)
-            self.values[command.key] = command.value
-            return ClientResponse(request_number)
-        assert type(command) is GetValue
-        return ClientResponse(request_number, None, self.values.get(command.key))
+        key = command.key
+        values = self.values
+        before = values.get(key)
+        value, error, answer = executed(before, command)
+        if value is not before:
+            values[key] = value
+        return ClientResponse(request_number, error, answer)

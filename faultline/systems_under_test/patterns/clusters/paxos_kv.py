@@ -46,6 +46,7 @@ import msgspec
 from faultline.harness.invariant import Invariant
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
+from faultline.systems_under_test.patterns.clusters.consistent_core_client import FUNCTIONS
 from faultline.systems_under_test.patterns.clusters.paxos_kv_client import PaxosKvClient
 from faultline.systems_under_test.patterns.clusters.paxos_kv_invariants import paxos_kv_invariants
 from faultline.systems_under_test.patterns.clusters.paxos_kv_messages import PAXOS_KV_MESSAGES
@@ -70,6 +71,7 @@ class PaxosKv:
         "idempotent-receiver",
         "singular-update-queue",
     )
+    functions = FUNCTIONS
     options: Mapping[str, OptionDescription] = PAXOS_KV_OPTIONS
     mutants: Mapping[str, Mutant] = PAXOS_KV_MUTANTS
     messages: tuple[type[msgspec.Struct], ...] = PAXOS_KV_MESSAGES

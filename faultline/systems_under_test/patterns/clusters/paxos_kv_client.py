@@ -15,12 +15,13 @@ from faultline.harness.outcome import CAS_MISMATCH, Outcome, OutcomeRegistry, ok
 from faultline.harness.world.ports import NodeId, Ports, Timer
 from faultline.systems_under_test.patterns.clusters.consistent_core_client import TIMEOUT, UNSUPPORTED, command_of
 from faultline.systems_under_test.patterns.clusters.consistent_core_messages import ClientResponse
+from faultline.systems_under_test.patterns.clusters.key_commands import INSUFFICIENT_QUANTITY, NO_SUCH_ACCOUNT
 from faultline.systems_under_test.patterns.clusters.paxos_kv_messages import OutcomeUnknown, PaxosClientRequest
 from faultline.systems_under_test.patterns.clusters.paxos_kv_options import PaxosKvSettings
 
 __all__ = ["PAXOS_KV_DEFINITE_ERRORS", "PaxosKvClient"]
 
-PAXOS_KV_DEFINITE_ERRORS = OutcomeRegistry((CAS_MISMATCH, UNSUPPORTED))
+PAXOS_KV_DEFINITE_ERRORS = OutcomeRegistry((CAS_MISMATCH, INSUFFICIENT_QUANTITY, NO_SUCH_ACCOUNT, UNSUPPORTED))
 """After these the operation certainly did not and will not happen. Every other error is indefinite."""
 
 _PAUSE_US = 20_000
@@ -44,7 +45,7 @@ class PaxosKvClient:
         """Nothing to prepare: a client needs no session."""
 
     def invoke(self, operation: Operation, done: Callable[[Outcome], None]) -> None:
-        """Perform `operation`: read, write (a value) or cas ([expected, new])."""
+        """Perform `operation`, one of the functions of `consistent-core`."""
         command = command_of(operation)
         if command is None:
             done(PAXOS_KV_DEFINITE_ERRORS.outcome(UNSUPPORTED))

@@ -77,8 +77,9 @@ class ClientChange:
             return
         answer = register.answers.get(request.client)
         if answer is None or answer.request_number <= request.request_number:
-            saved = answer is not None and answer.request_number == request.request_number
-            self._reply(ClientResponse(request.request_number, answer.error if answer and saved else None))
+            saved = answer if answer is not None and answer.request_number == request.request_number else None
+            error, value = (saved.error, saved.value) if saved is not None else (None, None)
+            self._reply(ClientResponse(request.request_number, error, value))
 
     def give_up(self) -> None:
         """Tell the client that it may ask elsewhere."""

@@ -16,13 +16,7 @@ from typing import Any
 
 import msgspec
 
-from faultline.harness.outcome import CAS_MISMATCH
-from faultline.systems_under_test.patterns.clusters.consistent_core_messages import (
-    Command,
-    CompareAndSet,
-    GetValue,
-    SetValue,
-)
+from faultline.systems_under_test.patterns.clusters.key_commands import Command, GetValue, executed
 from faultline.systems_under_test.patterns.data_replication.paxos_store import Commit
 
 __all__ = ["EMPTY", "Answer", "Register", "register_in"]
@@ -33,6 +27,7 @@ class Answer(msgspec.Struct, frozen=True, array_like=True):
 
     request_number: int
     error: str | None = None
+    value: Any = None
 
 
 class Register(msgspec.Struct, frozen=True, array_like=True):
@@ -45,12 +40,8 @@ class Register(msgspec.Struct, frozen=True, array_like=True):
         """The register once `command` is executed as that request."""
         if type(command) is GetValue:
             return self
-        if type(command) is SetValue:
-            return self._answering(client, Answer(request_number), command.value)
-        assert type(command) is CompareAndSet
-        if self.value != command.expected:
-            return self._answering(client, Answer(request_number, CAS_MISMATCH), self.value)
-        return self._answering(client, Answer(request_number), command.value)
+        value, error, answer = executed(self.value, command)
+        return Register(value, {**self.answers, client: Answer(request_number, error, answer)})
 
     def last_request(self, client: str) -> int:
         """The number of the client's last request that was executed on this key; 0 for none."""
@@ -60,9 +51,6 @@ class Register(msgspec.Struct, frozen=True, array_like=True):
     def encoded(self) -> bytes:
         """The bytes that Paxos agrees on."""
         return _ENCODER.encode(self)
-
-    def _answering(self, client: str, answer: Answer, value: Any) -> Register:
-        return Register(value, {**self.answers, client: answer})
 
 
 _ENCODER = msgspec.msgpack.Encoder()

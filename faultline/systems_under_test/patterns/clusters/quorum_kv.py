@@ -65,6 +65,7 @@ class QuorumKeyValueStore:
     promise = "no acknowledged write is lost without a concurrent sibling, and replicas converge"
     summary = "leaderless key-value store with siblings, contexts, read repair and dotted version vectors"
     patterns = ("version-vector", "quorum", "write-ahead-log", "request-waiting-list", "singular-update-queue")
+    functions = ("read", "write")
     options: Mapping[str, OptionDescription] = OPTIONS
     mutants: Mapping[str, Mutant] = MUTANTS
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES

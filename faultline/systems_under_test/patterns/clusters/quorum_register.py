@@ -65,6 +65,7 @@ class QuorumRegister:
     promise = "every key is a linearizable register of reads and writes, as long as reads write back"
     summary = "leaderless quorum reads and writes (ABD); without the write-back it shows what quorums do not give"
     patterns = ("write-ahead-log", "quorum", "request-waiting-list", "singular-update-queue", "generation-clock")
+    functions = ("read", "write")
     options: Mapping[str, OptionDescription] = OPTIONS
     mutants: Mapping[str, Mutant] = MUTANTS
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES

@@ -1,0 +1,66 @@
+"""A history in the words that a checker expects.
+
+Checkers follow Jepsen's names for functions and shapes of answers; a workload may call things by the names of its own
+store. `adapted` shows the checker the same history under other names: the rows, their times and their order stay as
+they are, so that findings point to the operations as they happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import copy
+from typing import Any
+
+from faultline.harness.history import History
+from faultline.harness.run_record import RunRecord
+from faultline.harness.verdict import CheckResult
+from faultline.harness.workload import Checker
+
+__all__ = ["adapted", "renamed"]
+
+Request = tuple[str, Any]
+"""A function and its argument."""
+
+
+def adapted(
+    checker: Checker,
+    *,
+    requests: Callable[[str, Any], Request] | None = None,
+    answers: Callable[[Any], Any] | None = None,
+) -> Checker:
+    """`checker`, which sees requests as `requests` makes of them, and ok answers to a `read` as `answers` does."""
+    return _Adapted(checker, requests, answers)
+
+
+def renamed(names: Mapping[str, str]) -> Callable[[str, Any], Request]:
+    """For `requests`: functions under the names that the checker knows, arguments as they are."""
+    return lambda f, value: (names.get(f, f), value)
+
+
+class _Adapted:
+    def __init__(
+        self,
+        checker: Checker,
+        requests: Callable[[str, Any], Request] | None,
+        answers: Callable[[Any], Any] | None,
+    ) -> None:
+        self.name = checker.name
+        self._checker = checker
+        self._requests = requests
+        self._answers = answers
+
+    def check(self, history: History, run: RunRecord) -> CheckResult:
+        return self._checker.check(self._view(history), run)
+
+    def _view(self, history: History) -> History:
+        view = copy(history)
+        if self._requests is not None:
+            requests = [self._requests(f, value) for f, value in zip(history.f, history.value, strict=True)]
+            view.f = [f for f, _ in requests]
+            view.value = [value for _, value in requests]
+        if self._answers is not None:
+            columns = zip(history.f, history.outcome, history.result, strict=True)
+            view.result = [
+                self._answers(result) if f == "read" and outcome == "ok" else result for f, outcome, result in columns
+            ]
+        return view

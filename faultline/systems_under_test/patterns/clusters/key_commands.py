@@ -1,0 +1,133 @@
+"""The commands of a key-value store on one key, and what each does to the value there.
+
+Reading and setting may be repeated without harm. *Increment* and *transfer* may not: done twice they count twice, which
+is what an idempotent receiver is for. *Add element* is the case between: a second time it changes nothing, but after
+nothing at all the element is lost.
+
+`executed` is a pure function of value and command, so that every server comes to the same value, however it stores it.
+A value is never changed in place: an answer that was given earlier may still hold it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from faultline.harness.outcome import CAS_MISMATCH
+
+__all__ = [
+    "INSUFFICIENT_QUANTITY",
+    "NO_SUCH_ACCOUNT",
+    "AddElement",
+    "Command",
+    "CompareAndSet",
+    "Executed",
+    "GetValue",
+    "Increment",
+    "SetValue",
+    "Transfer",
+    "executed",
+]
+
+INSUFFICIENT_QUANTITY = "insufficient-quantity"
+"""The error code of a transfer of more than there is; nothing was moved."""
+
+NO_SUCH_ACCOUNT = "no-such-account"
+"""The error code of a transfer from or to an account that the key does not hold; nothing was moved."""
+
+
+class GetValue(msgspec.Struct, frozen=True, tag="get-value"):
+    """Read `key`."""
+
+    key: str
+
+
+class SetValue(msgspec.Struct, frozen=True, tag="set-value"):
+    """Write `value` to `key`."""
+
+    key: str
+    value: Any
+
+
+class CompareAndSet(msgspec.Struct, frozen=True, tag="compare-and-set"):
+    """Write `value` to `key` if it holds `expected`; the error is `cas-mismatch` if it does not."""
+
+    key: str
+    expected: Any
+    value: Any
+
+
+class AddElement(msgspec.Struct, frozen=True, tag="add-element"):
+    """Add `element` to the set at `key`, a list in the order of adding; nothing happens when it is there."""
+
+    key: str
+    element: Any
+
+
+class Increment(msgspec.Struct, frozen=True, tag="increment"):
+    """Add `amount` to the number at `key`, 0 at first; the answer is the new number."""
+
+    key: str
+    amount: int
+
+
+class Transfer(msgspec.Struct, frozen=True, tag="transfer"):
+    """Move `quantity` from one account to another of the map from accounts to balances at `key`."""
+
+    key: str
+    source: str
+    target: str
+    quantity: int
+
+
+Command = GetValue | SetValue | CompareAndSet | AddElement | Increment | Transfer
+
+
+class Executed(NamedTuple):
+    """What a command came to: the value of the key from now on, the code of an error, and the answer."""
+
+    value: Any
+    error: str | None = None
+    answer: Any = None
+
+
+def executed(value: Any, command: Command) -> Executed:
+    """What `command` makes of `value`, what its key holds now (None for nothing)."""
+    kind = type(command)
+    if kind is SetValue:
+        return Executed(command.value)  # type: ignore[union-attr]
+    if kind is CompareAndSet:
+        return _compare_and_set(value, command)  # type: ignore[arg-type]
+    if kind is GetValue:
+        return Executed(value, None, value)
+    if kind is Increment:
+        return _increment(value, command)  # type: ignore[arg-type]
+    if kind is AddElement:
+        return _add_element(value, command)  # type: ignore[arg-type]
+    return _transfer(value, command)  # type: ignore[arg-type]
+
+
+def _compare_and_set(value: Any, command: CompareAndSet) -> Executed:
+    return Executed(value, CAS_MISMATCH) if value != command.expected else Executed(command.value)
+
+
+def _increment(value: Any, command: Increment) -> Executed:
+    number = (value or 0) + command.amount
+    return Executed(number, None, number)
+
+
+def _add_element(value: Any, command: AddElement) -> Executed:
+    elements = value or []
+    return Executed(elements if command.element in elements else [*elements, command.element])
+
+
+def _transfer(value: Any, command: Transfer) -> Executed:
+    balances = value or {}
+    if command.source not in balances or command.target not in balances:
+        return Executed(value, NO_SUCH_ACCOUNT)
+    if balances[command.source] < command.quantity:
+        return Executed(value, INSUFFICIENT_QUANTITY)
+    moved = {**balances, command.source: balances[command.source] - command.quantity}
+    moved[command.target] += command.quantity
+    return Executed(moved)
