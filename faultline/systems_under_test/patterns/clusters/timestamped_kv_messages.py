@@ -1,0 +1,134 @@
+"""The messages of `timestamped-kv`, and what its nodes and clients report about themselves.
+
+Marks that nodes and clients report with `sometimes`:
+
+| mark | by | reached when |
+|---|---|---|
+| stamp-ahead-of-clock | node | a stamp was taken from a request or an earlier stamp, not from the node's own clock |
+| clock-went-back | node | a waiting write found its clock showing less than before |
+| read-waited | node | a reader had to wait for the clock, or for a pending write |
+| read-restarted | client | a version lay in the uncertainty interval |
+| client-retried | client | a read that was not answered was sent again |
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
+
+__all__ = [
+    "MESSAGES",
+    "ClientClockMoved",
+    "ReadAnswered",
+    "ReadAt",
+    "ReadResponse",
+    "StampIssued",
+    "TimeRequest",
+    "TimeResponse",
+    "VersionShown",
+    "WriteAcknowledged",
+    "WriteBegun",
+    "WriteRequest",
+    "WriteResponse",
+]
+
+
+class TimeRequest(msgspec.Struct, frozen=True, tag="time-request"):
+    """A client asks its node for the time at which to read; `seen` is the largest stamp it knows."""
+
+    request_number: int
+    seen: HybridTimestamp
+
+
+class TimeResponse(msgspec.Struct, frozen=True, tag="time-response"):
+    """Read at this time, by this node's clock."""
+
+    request_number: int
+    read_time: HybridTimestamp
+
+
+class ReadAt(msgspec.Struct, frozen=True, tag="read-at"):
+    """What did `key` hold at `read_time`? Versions up to `limit_us` are too close to be placed (0: no such limit)."""
+
+    request_number: int
+    key: str
+    read_time: HybridTimestamp
+    limit_us: int = 0
+
+
+class ReadResponse(msgspec.Struct, frozen=True, tag="read-response"):
+    """The value and its stamp; or `uncertain`, the version that made the read uncertain."""
+
+    request_number: int
+    value: Any = None
+    stamp: HybridTimestamp | None = None
+    uncertain: HybridTimestamp | None = None
+
+
+class WriteRequest(msgspec.Struct, frozen=True, tag="write-request"):
+    """A client writes `value` to `key`; `seen` is the largest stamp it knows."""
+
+    request_number: int
+    key: str
+    value: Any
+    seen: HybridTimestamp
+
+
+class WriteResponse(msgspec.Struct, frozen=True, tag="write-response"):
+    """Written at `stamp`; or the code of an error."""
+
+    request_number: int
+    stamp: HybridTimestamp | None = None
+    error: str | None = None
+
+
+MESSAGES: tuple[type[msgspec.Struct], ...] = (
+    TimeRequest,
+    TimeResponse,
+    ReadAt,
+    ReadResponse,
+    WriteRequest,
+    WriteResponse,
+)
+"""Every message that crosses the network."""
+
+
+class StampIssued(msgspec.Struct, frozen=True):
+    """Trace: a node gave a write its stamp, the request knowing of `seen`; `wall_us` is the node's clock then."""
+
+    stamp: HybridTimestamp
+    seen: HybridTimestamp
+    wall_us: int
+
+
+class VersionShown(msgspec.Struct, frozen=True):
+    """Trace: a version became visible."""
+
+    key: str
+    stamp: HybridTimestamp
+
+
+class ReadAnswered(msgspec.Struct, frozen=True):
+    """Trace: a read at `read_time` was answered by a node that promises never to change what was read."""
+
+    key: str
+    read_time: HybridTimestamp
+
+
+class ClientClockMoved(msgspec.Struct, frozen=True):
+    """Trace: the largest stamp a client knows."""
+
+    seen: HybridTimestamp
+
+
+class WriteBegun(msgspec.Struct, frozen=True):
+    """Trace: a client begins a write whose stamp is promised to follow real time."""
+
+
+class WriteAcknowledged(msgspec.Struct, frozen=True):
+    """Trace: that write is done, at `stamp`."""
+
+    stamp: HybridTimestamp

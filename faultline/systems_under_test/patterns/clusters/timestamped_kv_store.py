@@ -1,0 +1,62 @@
+"""What one node of `timestamped-kv` keeps: every version of its keys, in a write-ahead log.
+
+Versions come with their stamps and are logged with them, so a restart finds the same versions under the same stamps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from faultline.harness.world.ports import Ports
+from faultline.systems_under_test.patterns.data_replication.versioned_value import IndexedVersions, VersionedValue
+from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry, WriteAheadLog
+from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
+
+__all__ = ["StampedVersions"]
+
+_NO_GENERATION = 0
+
+
+class _Version(msgspec.Struct, frozen=True, array_like=True):
+    key: str
+    stamp: HybridTimestamp
+    value: Any
+
+
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(_Version)
+
+
+class StampedVersions:
+    """All versions of the keys of one node, by stamp."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._log = WriteAheadLog(ports.storage)
+        self._versions: IndexedVersions[HybridTimestamp] = IndexedVersions()
+
+    def recover(self) -> Iterator[HybridTimestamp]:
+        """Read the log; the stamps found in it. Raises `CorruptLog`."""
+        self._log.recover()
+        for entry in self._log.entries(1, self._log.last_index):
+            version = _DECODER.decode(entry.data)
+            self._versions.put(version.key, version.stamp, version.value)
+            yield version.stamp
+
+    def put(self, key: str, stamp: HybridTimestamp, value: Any) -> None:
+        """Show `value` from now on to those who read at `stamp` or later; durable before anything sent from now on."""
+        data = _ENCODER.encode(_Version(key, stamp, value))
+        self._log.append(LogEntry(self._log.last_index + 1, _NO_GENERATION, DATA, data))
+        self._log.flush()
+        self._versions.put(key, stamp, value)
+
+    def get(self, key: str, at: HybridTimestamp) -> VersionedValue[HybridTimestamp] | None:
+        """What `key` held at the time `at`."""
+        return self._versions.get(key, at)
+
+    def stamps(self, key: str) -> list[HybridTimestamp]:
+        """The stamps of the versions of `key`, ascending."""
+        return self._versions.versions(key)
