@@ -27,6 +27,7 @@ _SYSTEMS = {
     "paxos-kv": "faultline.systems_under_test.patterns.clusters.paxos_kv:PaxosKv",
     "quorum-register": "faultline.systems_under_test.patterns.clusters.quorum_register:QuorumRegister",
     "quorum-kv": "faultline.systems_under_test.patterns.clusters.quorum_kv:QuorumKeyValueStore",
+    "timestamped-kv": "faultline.systems_under_test.patterns.clusters.timestamped_kv:TimestampedKv",
 }
 _WORKLOADS = {
     "register": "faultline.workloads.register:Register",
@@ -38,6 +39,7 @@ _WORKLOADS = {
     "counter": "faultline.workloads.counters:Counters",
     "sessions": "faultline.workloads.counters:Sessions",
     "unique-ids": "faultline.workloads.counters:UniqueIds",
+    "causal-pairs": "faultline.workloads.causal_pairs:CausalPairs",
 }
 
 

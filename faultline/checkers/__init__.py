@@ -81,6 +81,12 @@ CHECKERS: Mapping[str, CheckerDescription] = {
             "SiblingsChecker",
         ),
         CheckerDescription(
+            "causal-pairs",
+            "who reads an effect finds its cause at the effect's stamp",
+            "faultline.checkers.causal_pairs",
+            "CausalPairsChecker",
+        ),
+        CheckerDescription(
             "vacuity",
             "the run tested something: faults bit while operations were in flight, and final reads followed",
             "faultline.checkers.vacuity",

@@ -135,6 +135,17 @@ _CLOCKS = Package(
     ),
 )
 
+_SKEW_US = (-90_000, -50_000, -20_000, 20_000, 50_000, 90_000)
+
+_SKEW = Package(
+    "skew",
+    "puts clocks wrong by less than a tenth of a second, which designs that trust clocks must bear",
+    (
+        Recipe("clock-step", ("one", "minority", "majority"), (("delta_us", _SKEW_US),), long_share=0.8),
+        Recipe("clock-strobe", ("one", "majority"), (("delta_us", _SKEW_US),)),
+    ),
+)
+
 _RETRIES = Package(
     "retries",
     "loses, repeats and delays messages, with short partitions between",
@@ -173,7 +184,7 @@ _RESTARTS = Package(
 )
 
 _FAMILIES = (_PARTITION, _KILL, _PAUSE, _CLOCK, _PACKET)
-_COMPOUNDS = (_LEADERSHIP, _DURABILITY, _CLOCKS, _RETRIES, _RESTARTS)
+_COMPOUNDS = (_LEADERSHIP, _DURABILITY, _CLOCKS, _SKEW, _RETRIES, _RESTARTS)
 
 _ALL = Package("all", "every fault of every family", combined(_FAMILIES).recipes)
 

@@ -18,9 +18,9 @@ from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome, OutcomeRegistry, fail, ok
 from faultline.harness.world.ports import NodeId, Ports, Timer
 from faultline.systems_under_test.patterns.clusters.timestamped_kv_messages import (
-    ClientClockMoved,
     ReadAt,
     ReadResponse,
+    StampLearned,
     TimeRequest,
     TimeResponse,
     WriteAcknowledged,
@@ -107,7 +107,7 @@ class TimestampedKvClient:
         answer: WriteResponse = yield owner, lambda number: WriteRequest(number, key, value, self._seen)
         if answer.stamp is None:
             return self._registry.outcome(answer.error or TIMEOUT, owner)
-        self._learn(answer.stamp)
+        self._learn(owner, answer.stamp)
         if self._settings.wait in _ORDERED_BY_REAL_TIME:
             self._ports.trace.emit(WriteAcknowledged(answer.stamp))
         return ok(None, owner)
@@ -161,13 +161,13 @@ class TimestampedKvClient:
         owner = owner_of(key, self._members)
         answer: ReadResponse = yield owner, lambda number: ReadAt(number, key, read_time, limit_us)
         if answer.stamp is not None:
-            self._learn(answer.stamp)
+            self._learn(owner, answer.stamp)
         return answer
 
-    def _learn(self, stamp: HybridTimestamp) -> None:
+    def _learn(self, owner: NodeId, stamp: HybridTimestamp) -> None:
         """Take over a stamp that came with an answer: what is written next may follow from it."""
         self._seen = max(self._seen, stamp)
-        self._ports.trace.emit(ClientClockMoved(self._seen))
+        self._ports.trace.emit(StampLearned(owner, stamp, self._seen))
 
     # -- sending and waiting ------------------------------------------------------------------------------------------
 

@@ -6,9 +6,9 @@ import msgspec
 
 from faultline.harness.invariant import Breach, Invariant, Report
 from faultline.systems_under_test.patterns.clusters.timestamped_kv_messages import (
-    ClientClockMoved,
     ReadAnswered,
     StampIssued,
+    StampLearned,
     VersionShown,
     WriteAcknowledged,
     WriteBegun,
@@ -37,22 +37,24 @@ class _TimeInvariant:
 
 
 class StampsAscend(_TimeInvariant):
-    """LMC-I2 and HYC-I1, over what was shown: a stamp that a crash took away was never seen by anybody."""
+    """LMC-I2 and HYC-I1, over what clients got to know: a stamp that a crash took away was never seen by anybody."""
 
     id = "HYC-I1"
-    statement = "A node never gives a stamp at or below one under which it has shown a version, restarts included."
-    events: Events = (StampIssued, VersionShown)
+    statement = "A node never gives a stamp at or below one that a client got from it, restarts included."
+    events: Events = (StampIssued, StampLearned)
+    needs_order = True
 
     def __init__(self) -> None:
-        self._shown: dict[str, HybridTimestamp] = {}
+        self._known: dict[str, HybridTimestamp] = {}
 
-    def observe(self, time_us: int, node: str, event: StampIssued | VersionShown, report: Report) -> None:
-        """Remember the largest stamp that was shown; compare new ones with it."""
-        shown = self._shown.get(node, BEFORE_ALL)
-        if isinstance(event, VersionShown):
-            self._shown[node] = max(shown, event.stamp)
-        elif event.stamp <= shown:
-            self._breach(report, time_us, node, f"{node} gave the stamp {words(event.stamp)} after {words(shown)}.")
+    def observe(self, time_us: int, node: str, event: StampIssued | StampLearned, report: Report) -> None:
+        """Remember the largest stamp known of each node; compare new ones with it."""
+        if isinstance(event, StampLearned):
+            self._known[event.owner] = max(self._known.get(event.owner, BEFORE_ALL), event.stamp)
+            return
+        known = self._known.get(node, BEFORE_ALL)
+        if event.stamp <= known:
+            self._breach(report, time_us, node, f"{node} gave the stamp {words(event.stamp)} after {words(known)}.")
 
 
 class AnswersAreLaterThanRequests(_TimeInvariant):
@@ -74,12 +76,12 @@ class ClientClocksAscend(_TimeInvariant):
 
     id = "LMC-I4"
     statement = "The clock of a client never goes back."
-    events: Events = (ClientClockMoved,)
+    events: Events = (StampLearned,)
 
     def __init__(self) -> None:
         self._seen: dict[str, HybridTimestamp] = {}
 
-    def observe(self, time_us: int, node: str, event: ClientClockMoved, report: Report) -> None:
+    def observe(self, time_us: int, node: str, event: StampLearned, report: Report) -> None:
         """Compare with what the client knew before."""
         before = self._seen.get(node, BEFORE_ALL)
         self._seen[node] = event.seen

@@ -21,11 +21,11 @@ from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import 
 
 __all__ = [
     "MESSAGES",
-    "ClientClockMoved",
     "ReadAnswered",
     "ReadAt",
     "ReadResponse",
     "StampIssued",
+    "StampLearned",
     "TimeRequest",
     "TimeResponse",
     "VersionShown",
@@ -118,9 +118,11 @@ class ReadAnswered(msgspec.Struct, frozen=True):
     read_time: HybridTimestamp
 
 
-class ClientClockMoved(msgspec.Struct, frozen=True):
-    """Trace: the largest stamp a client knows."""
+class StampLearned(msgspec.Struct, frozen=True):
+    """Trace: a client got `stamp` from `owner`, so it is durable there; `seen` is now the largest the client knows."""
 
+    owner: str
+    stamp: HybridTimestamp
     seen: HybridTimestamp
 
 

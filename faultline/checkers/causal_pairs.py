@@ -1,0 +1,75 @@
+"""Causal pairs: whoever sees an effect must see its cause.
+
+Shape: `write-pair` with a number, which one worker per key counts up: the left half is written first, and only then the
+right half. `read-pair`, whose result is `[left, right]`, the left half read as of the stamp of the right half. The right
+half follows from the left one, so a reader that sees `right = 7` must see the left half of that write or of a later one.
+
+| anomaly            | a read                                                              |
+|--------------------|---------------------------------------------------------------------|
+| cause-not-seen     | has a right half, and a left half that is older than that            |
+| unexpected-value   | has a half that nobody had begun to write                            |
+
+Sources: Patterns of Distributed Systems ch. 22 and 23; Lamport (CACM 1978) on what happened before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from faultline.checkers.classic.conclusion import Case, Conclusion
+from faultline.checkers.classic.words import client, told
+from faultline.harness.history import History
+from faultline.harness.run_record import RunRecord
+from faultline.harness.verdict import CheckResult
+
+__all__ = ["CausalPairsChecker"]
+
+
+class CausalPairsChecker:
+    """No read shows the right half of a pair without the left half that was written before it."""
+
+    name = "causal-pairs"
+
+    def check(self, history: History, _run: RunRecord) -> CheckResult:
+        """The verdict on every pair of `history`."""
+        conclusion = Conclusion(self.name, history)
+        for key, rows in history.rows_by_key().items():
+            _judge(conclusion, key, rows)
+        reads, telling = conclusion.counts["reads"], conclusion.counts["telling"]
+        if reads and not telling:
+            conclusion.doubt("Every read came before the first write of its pair, so nothing is known about causes.")
+        return conclusion.result(f"{telling} of {reads} reads saw an effect, and each of them its cause.")
+
+
+def _judge(conclusion: Conclusion, key: str | None, rows: Sequence[int]) -> None:
+    history = conclusion.history
+    writes = {history.value[row]: row for row in rows if history.f[row] == "write-pair"}
+    reads = [row for row in rows if history.f[row] == "read-pair" and history.outcome[row] == "ok"]
+    conclusion.counts["reads"] += len(reads)
+    conclusion.counts["telling"] += sum(history.result[row][1] is not None for row in reads)
+
+    def without_cause(case: Case) -> str:
+        left, right = history.result[case.rows[-1]]
+        reader = client(history, case.rows[-1])
+        return f"{reader} saw {told(right)} on the right and {told(left)} on the left, which had been {told(right)} before"
+
+    def unwritten(case: Case) -> str:
+        return f"{client(history, case.rows[-1])} read {told(case.what)}, which nobody had begun to write"
+
+    conclusion.accuse("cause-not-seen", list(_without_cause(history, reads, writes)), without_cause, noun="read", key=key)
+    conclusion.accuse("unexpected-value", list(_unwritten(history, reads, writes)), unwritten, noun="read", key=key)
+
+
+def _without_cause(history: History, reads: Sequence[int], writes: dict[int, int]) -> Iterator[Case]:
+    for row in reads:
+        left, right = history.result[row]
+        if right is not None and right in writes and (left is None or left < right):
+            yield Case(right, (writes[right], row))
+
+
+def _unwritten(history: History, reads: Sequence[int], writes: dict[int, int]) -> Iterator[Case]:
+    for row in reads:
+        for value in history.result[row]:
+            write = writes.get(value)
+            if value is not None and (write is None or history.invoke_index[write] > history.complete_index[row]):
+                yield Case(value, (row,))
