@@ -1,8 +1,8 @@
 """Causal pairs: whoever sees an effect must see its cause.
 
-Shape: `write-pair` with a number, which one worker per key counts up: the left half is written first, and only then the
-right half. `read-pair`, whose result is `[left, right]`, the left half read as of the stamp of the right half. The right
-half follows from the left one, so a reader that sees `right = 7` must see the left half of that write or of a later one.
+Shape: `write-pair` with a number, which one worker per key counts up: the left half is written first, and only then
+the right half. `read-pair`, whose result is `[left, right]`, the left half read as of the stamp of the right half. The
+right half follows from the left: a reader that sees `right = 7` must see the left half of that write or a later one.
 
 | anomaly            | a read                                                              |
 |--------------------|---------------------------------------------------------------------|
@@ -51,12 +51,16 @@ def _judge(conclusion: Conclusion, key: str | None, rows: Sequence[int]) -> None
     def without_cause(case: Case) -> str:
         left, right = history.result[case.rows[-1]]
         reader = client(history, case.rows[-1])
-        return f"{reader} saw {told(right)} on the right and {told(left)} on the left, which had been {told(right)} before"
+        return (
+            f"{reader} saw {told(right)} on the right and {told(left)} on the left, which had been {told(right)} before"
+        )
 
     def unwritten(case: Case) -> str:
         return f"{client(history, case.rows[-1])} read {told(case.what)}, which nobody had begun to write"
 
-    conclusion.accuse("cause-not-seen", list(_without_cause(history, reads, writes)), without_cause, noun="read", key=key)
+    conclusion.accuse(
+        "cause-not-seen", list(_without_cause(history, reads, writes)), without_cause, noun="read", key=key
+    )
     conclusion.accuse("unexpected-value", list(_unwritten(history, reads, writes)), unwritten, noun="read", key=key)
 
 

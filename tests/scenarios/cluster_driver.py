@@ -147,6 +147,7 @@ class Cluster:
     """Nodes, the queue of messages between them, and what they reported."""
 
     system_type: type[Any] = ConsistentCore
+    ports_type = ManualPorts
 
     def __init__(self, size: int = 3, mutants: tuple[str, ...] = (), **options: str) -> None:
         self.system = self.system_type()
@@ -155,7 +156,7 @@ class Cluster:
         self.mutants = frozenset(mutants)
         self.election_timeout_us = 1_000 * int(options.get("election_timeout_ms", ELECTION_TIMEOUT_US // 1_000))
         self.heartbeat_us = 1_000 * int(options.get("heartbeat_interval_ms", HEARTBEAT_US // 1_000))
-        self.ports: dict[str, ManualPorts] = {name: ManualPorts(self, name) for name in self.members}
+        self.ports: dict[str, ManualPorts] = {name: self.ports_type(self, name) for name in self.members}
         self.timeout_offset_us = {name: 10_000 * number for number, name in enumerate(self.members)}
         self.nodes: dict[str, Any] = {}
         self.queue: list[tuple[str, str, Any]] = []

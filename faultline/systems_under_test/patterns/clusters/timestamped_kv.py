@@ -1,7 +1,7 @@
 """Timestamped store: values under stamps of Lamport or hybrid clocks, and readers who trust a clock.
 
-*Problem.* Keys live on several servers, each with a clock of its own. A client wants to read "the latest" by the clock of
-the server it is near, and to be told neither the future nor an outdated past.
+*Problem.* Keys live on several servers, each with a clock of its own. A client wants to read "the latest" by the clock
+of the server it is near, and to be told neither the future nor an outdated past.
 
 *Idea.* Every value is stored under the stamp its owner gave it (`lamport_clock`, `hybrid_clock`), and can be read as of
 any time. Stamps alone order causes: a client that has seen the effect can ask for the cause at the effect's stamp, and
@@ -15,9 +15,10 @@ gets it. They do not order writes of strangers: for that somebody has to wait (`
 
 *Invariants.* HYC-I1, LMC-I3, LMC-I4; with `wait=write` and `commit` CBW-I1, with `commit` CBW-I3.
 
-*Tolerates.* Clock faults within the bound; lost, late and repeated messages; crashes (a key is away while its owner is).
+*Tolerates.* Clock faults within the bound; lost, late and repeated messages; crashes (a key is away while its owner
+is).
 
-*Does not tolerate.* Clocks beyond the bound, visibly: the package `clocks` breaks every promise of `wait`.
+*Does not tolerate.* Clocks beyond the bound, visibly: the fault set `clock` breaks every promise of `wait`.
 
 *Workloads.* `causal-pairs` with any clock and wait; `read-write` with a wait.
 

@@ -22,6 +22,7 @@ __all__ = [
     "StampsFollowRealTime",
     "ThePastStays",
     "timestamped_kv_invariants",
+    "words",
 ]
 
 Events = tuple[type[msgspec.Struct], ...]
@@ -129,7 +130,9 @@ class ThePastStays(_TimeInvariant):
         if isinstance(event, ReadAnswered):
             self._read[event.key] = max(read, event.read_time)
         elif event.stamp <= read:
-            sentence = f"{node} showed a version of {event.key} at {words(event.stamp)}, read up to {words(read)} before."
+            sentence = (
+                f"{node} showed a version of {event.key} at {words(event.stamp)}, read up to {words(read)} before."
+            )
             self._breach(report, time_us, node, sentence)
 
 

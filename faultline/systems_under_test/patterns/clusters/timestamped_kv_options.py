@@ -29,7 +29,9 @@ OPTIONS: dict[str, OptionDescription] = {
         default="100", summary="by how much a node's clock may differ from the true time (wait=commit)"
     ),
     "forward_jump_ms": OptionDescription(
-        default="0", summary="refuse a request whose stamp is further ahead of the node's clock; 0 refuses none"
+        default="500",
+        summary="refuse a request whose stamp is further ahead of the node's clock; 0 refuses none (then the fastest"
+        " clock drags the others along)",
     ),
     "restart_at": OptionDescription(
         default="version",

@@ -1,7 +1,7 @@
 """Who waits, for what: the four ways in which a node of `timestamped-kv` shows its writes and answers its readers.
 
-Each is told to write or to read, and answers through a callback when it has waited enough. All waiting is a question put
-to the node's own clock again and again: a clock can be set back meanwhile, and then the wait goes on.
+Each is told to write or to read, and answers through a callback when it has waited enough. All waiting is a question
+put to the node's own clock again and again: a clock can be set back meanwhile, and then the wait goes on.
 """
 
 from __future__ import annotations
@@ -28,10 +28,13 @@ from faultline.systems_under_test.patterns.distributed_time.clock_bound_wait imp
 )
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
 
-__all__ = ["WAITS", "CommitWait", "NoWait", "ReadRestart", "Waits", "WriteWait"]
+__all__ = ["WAITS", "Answered", "CommitWait", "NoWait", "ReadRestart", "Waits", "WriteWait", "Written"]
 
 Written = Callable[[HybridTimestamp], None]
+"""Told the stamp of a write that may be acknowledged."""
+
 Answered = Callable[[ReadResponse], None]
+"""Told the answer to a reader."""
 
 _LAST_TICK = 2**31 - 1
 

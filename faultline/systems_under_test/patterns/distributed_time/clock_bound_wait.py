@@ -1,7 +1,7 @@
 """Clock-bound wait: wait out what clocks may be wrong by, and the order of stamps is the order of real time.
 
-*Problem.* A write ends on a server whose clock is fast. A friend is told, asks through a server whose clock is slow, for
-the latest as of *its* time, and gets the old value: the new one lies in that server's future.
+*Problem.* A write ends on a server whose clock is fast. A friend is told, asks through a server whose clock is slow
+for the latest as of *its* time, and gets the old value: the new one lies in that server's future.
 
 *Idea.* Assume that clocks are wrong by a bounded amount, and let somebody wait as long as that.
 

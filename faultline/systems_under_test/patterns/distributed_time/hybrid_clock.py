@@ -12,9 +12,9 @@ of the cluster has really shown.
        │ write Boston → (19:30, 0)
        │── client carries (19:30, 0) ──▶│ write London → (19:30, 1)
 
-*Invariants.* HYC-I1 the stamps of a node ascend strictly, restarts included. HYC-I2 what happened before has the smaller
-stamp. HYC-I3 the wall part is at least the issuer's own wall time. HYC-I4 it is at most the largest that any clock
-of the cluster has shown.
+*Invariants.* HYC-I1 the stamps of a node ascend strictly, restarts included. HYC-I2 what happened before has the
+smaller stamp. HYC-I3 the wall part is at least the issuer's own wall time. HYC-I4 it is at most the largest that any
+clock of the cluster has shown.
 
 *Tolerates.* Clocks that stand still, step back, or differ; restarts, above every stamp that was stored.
 
@@ -35,7 +35,7 @@ Sources: Patterns of Distributed Systems ch. 23; Kulkarni, Demirbas, Madappa, Av
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 
@@ -115,11 +115,10 @@ class HybridClock:
 def as_of_system_time(text: str) -> HybridTimestamp:
     """The stamp up to which `AS OF SYSTEM TIME '2016-10-03 12:45:00'` reads, the time taken as UTC.
 
-    All ticks of that microsecond count (the printed code stops at tick 0 and would leave out what was written in the
-    same instant). Raises ValueError for what is not a date and time.
+    Everything stamped within that millisecond counts (the printed code stops at tick 0 and would leave out what was
+    written in the same instant). Raises ValueError for what is not a date and time.
     """
     moment = datetime.fromisoformat(text)
     moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    epoch = datetime(1970, 1, 1, tzinfo=UTC)
-    elapsed = moment - epoch
-    return HybridTimestamp((elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds, TICKS_MAX)
+    milliseconds = (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+    return HybridTimestamp(1_000 * milliseconds + 999, TICKS_MAX)
