@@ -32,7 +32,7 @@ from faultline.harness.verdict import CheckResult, Verdict
 
 __all__ = ["VacuityChecker", "VacuityWarning", "warnings_of"]
 
-READS = frozenset(("read", "get", "read-pair"))
+READS = frozenset(("read", "get"))
 INDETERMINATE_MAX = 0.9
 OFTEN_INDETERMINATE = 0.5
 

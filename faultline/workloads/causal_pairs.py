@@ -79,4 +79,4 @@ class CausalPairs:
         from faultline.checkers import AvailabilityChecker, StatsChecker, VacuityChecker
         from faultline.checkers.causal_pairs import CausalPairsChecker
 
-        return (CausalPairsChecker(), StatsChecker(), AvailabilityChecker(), VacuityChecker())
+        return (CausalPairsChecker(), StatsChecker(), AvailabilityChecker(), VacuityChecker(reads=("read-pair",)))
