@@ -56,6 +56,7 @@ class CausalPairs:
     """Writes and reads of pairs, two alive at once."""
 
     name = "causal-pairs"
+    functions = ("write-pair", "read-pair")
     promise = "who reads an effect finds its cause at the effect's stamp"
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = _INTERVAL_US) -> Generator:

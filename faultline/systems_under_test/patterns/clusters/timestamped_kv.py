@@ -61,6 +61,7 @@ class TimestampedKv:
     promise += " their bound"
     summary = "values under Lamport or hybrid stamps, read by the clock of any node, with or without clock-bound waits"
     patterns = ("write-ahead-log", "versioned-value", "lamport-clock", "hybrid-clock", "clock-bound-wait")
+    functions = ("read", "write", "read-pair", "write-pair")
     options: Mapping[str, OptionDescription] = OPTIONS
     mutants: Mapping[str, Mutant] = MUTANTS
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
