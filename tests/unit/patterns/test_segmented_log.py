@@ -9,6 +9,7 @@ import pytest
 from memory_storage import MemoryStorage, keep_all, keep_names_only, keep_nothing
 
 from faultline.systems_under_test.patterns.data_replication.checksummed_record import HEADER_BYTES, CorruptLog
+from faultline.systems_under_test.patterns.data_replication.file_header import FILE_HEADER_BYTES
 from faultline.systems_under_test.patterns.data_replication.segmented_log import (
     LogUnusable,
     SegmentedLog,
@@ -17,6 +18,7 @@ from faultline.systems_under_test.patterns.data_replication.segmented_log import
 )
 
 RECORD = HEADER_BYTES + 2
+THREE = FILE_HEADER_BYTES + 3 * RECORD
 
 
 def _payload(index: int) -> bytes:
@@ -41,7 +43,7 @@ def _bases(log: SegmentedLog) -> list[int]:
     return [segment.base for segment in log.segments]
 
 
-@pytest.mark.parametrize(("size_max", "first_segment"), [(3 * RECORD - 1, 3), (3 * RECORD, 3), (3 * RECORD + 1, 4)])
+@pytest.mark.parametrize(("size_max", "first_segment"), [(THREE - 1, 3), (THREE, 3), (THREE + 1, 4)])
 def test_a_segment_is_left_once_it_has_reached_the_limit_before_an_append(size_max: int, first_segment: int) -> None:
     log = _filled(MemoryStorage(), 5, size_max)
     assert _bases(log) == [1, first_segment + 1]
@@ -223,7 +225,7 @@ def test_bytes_that_are_no_record_between_two_segments_are_noticed() -> None:
 def test_a_refused_log_is_left_as_it_was_found() -> None:
     storage = MemoryStorage()
     _filled(storage, 7)
-    storage.damage("wal_3.log", 0)
+    storage.damage("wal_3.log", FILE_HEADER_BYTES)
     before = {file: storage.read(file) for file in storage.files()}
     with pytest.raises(CorruptLog, match="valid ones follow"):
         _log(storage)
@@ -233,8 +235,8 @@ def test_a_refused_log_is_left_as_it_was_found() -> None:
 def test_bytes_that_change_while_the_log_is_open_are_noticed_when_read() -> None:
     storage = MemoryStorage()
     log = _filled(storage, 3)
-    storage.damage("wal_1.log", 9)
-    with pytest.raises(CorruptLog, match="byte 0"):
+    storage.damage("wal_1.log", FILE_HEADER_BYTES + 9)
+    with pytest.raises(CorruptLog, match=f"byte {FILE_HEADER_BYTES}"):
         log.read_from(1)
 
 

@@ -48,10 +48,10 @@ def read_record(data: bytes, salt: int, position: int) -> bytes | None:
     return payload if crc32(payload, crc32(_PLACE.pack(salt, position, length))) == checksum else None
 
 
-def record_positions(data: bytes, salt: int) -> tuple[list[int], int]:
-    """Where the valid records at the front of a file's content begin, and the position after the last of them."""
+def record_positions(data: bytes, salt: int, start: int = 0) -> tuple[list[int], int]:
+    """Where the valid records of a file's content from `start` on begin, and the position after the last of them."""
     positions: list[int] = []
-    position = 0
+    position = start
     while (payload := read_record(data, salt, position)) is not None:
         positions.append(position)
         position += HEADER_BYTES + len(payload)

@@ -7,32 +7,34 @@ removed without writing the rest again.
 after the index of the first entry it will hold; the names alone then say which file holds which entry, and old entries
 can be removed by removing whole files. The limit is looked at *before* an append, so a segment exceeds it by at most
 one entry and no entry spans two files. Reading from an index means the segment that holds it and all later ones, the
-open one included.
+open one included. Each file begins with a header that says whose format it has, and which version.
 
 *Invariants.* SEG-I1 the segments, one after the other, are the log: no gap, overlap or duplicate. SEG-I2 the base of a
 segment is the last index of the one before, plus one. SEG-I3 bases ascend. SEG-I4 every segment but the open one has
 reached the limit, unless the log was truncated in it. SEG-I5 what is read does not depend on the size limit.
 
-*Tolerates.* A crash between any two steps of a roll or a truncation: an unflushed tail is dropped, a new file that is
-empty or torn is used again or removed. Files in the same folder that are not segments. Entries larger than the limit.
+*Tolerates.* A crash between any two steps of a roll, a truncation or a cleaning: an unflushed tail is dropped, a new
+file that is empty or torn is used again or removed. Files in the same folder that are not segments. Entries larger
+than the limit. A file that cannot be deleted: it stays, and the log with it.
 
 *Does not tolerate.* A changed or missing record followed by valid ones, in the same file or a later one: `CorruptLog`.
-A changed *last* record looks like a torn write and is dropped (Alagappan et al., "Protocol-Aware Recovery", FAST 2018,
-tell the two apart; this log does not), and a last file that vanished altogether looks like a log that ended before it.
-A disk that makes a new file's name durable before an `fsync` that was asked for earlier. A failed write: what is on
-disk is then unknown, so the log refuses all further writes until it is recovered (WAL-R16).
+A file of another program or of a later version under a segment's name: `ForeignLog`, `FutureLogVersion`. Either is
+left as it is. A changed *last* record looks like a torn write and is dropped (Alagappan et al., "Protocol-Aware
+Recovery", FAST 2018, tell the two apart; this log does not), and a last file that vanished altogether looks like a
+log that ended before it. A disk that makes a new file's name durable before an `fsync` that was asked for earlier. A
+failed write: what is on disk is then unknown, so the log refuses all further writes until it is recovered (WAL-R16).
 
 *Workloads.* `register`, with kill and restart.
 
-*Checkers.* Linearizability: an entry lost at a boundary is a lost write. Invariants LOG-I1 and LOG-I2.
+*Checkers.* Linearizability: an entry lost at a boundary is a lost write. Invariants LOG-I1, LOG-I2 and LWM-I2.
 
-*Planted bugs.* None that can be switched on. SEG-M1 to SEG-M6 name the ways to get this wrong: reading without the
-open segment, a base off by one, file names sorted as text, no flush before a roll, an empty new segment taken for an
-empty log.
+*Planted bugs.* SEG-M1 to SEG-M6 are subclasses in the tests, each beside the correct log: reading without the open
+segment, a base off by one, file names sorted as text, no flush before a roll, newest first, an empty new segment taken
+for an empty log. None is an option of a system: all but the fourth break the first restart of any run.
 
 Deviations from the printed code: a base is the index of the first entry (the sample passes the last index), and
-reading includes the open segment (the sample leaves it out when its base is above the start). Cleaning needs the
-low-water mark, which is not built yet; until it is, a log whose first file is missing is corrupt.
+reading includes the open segment (the sample leaves it out when its base is above the start). What is below the first
+segment was cleaned, and asking for it says so: `EntryCompacted`.
 
 Sources: Patterns of Distributed Systems ch. 4; Kafka's log segments and Raft implementations name files the same way.
 """
@@ -47,14 +49,39 @@ from faultline.systems_under_test.patterns.data_replication.checksummed_record i
     read_record,
     record_positions,
 )
+from faultline.systems_under_test.patterns.data_replication.file_header import FILE_HEADER_BYTES, FileHeader
 
-__all__ = ["LogUnusable", "Segment", "SegmentedLog", "base_of", "file_name"]
+__all__ = [
+    "EntryCompacted",
+    "ForeignLog",
+    "FutureLogVersion",
+    "LogUnusable",
+    "Segment",
+    "SegmentedLog",
+    "base_of",
+    "file_name",
+]
 
 FIRST_INDEX = 1
 
 
 class LogUnusable(Exception):
     """The log takes no writes: it was not recovered, or a write failed and what is on disk is unknown."""
+
+
+class EntryCompacted(LookupError):
+    """The entry is below the first one the log still holds: it was discarded, its effect is in a snapshot."""
+
+
+class ForeignLog(CorruptLog):
+    """A file has the name of a segment, and is none: its header is not that of a log."""
+
+
+class FutureLogVersion(CorruptLog):
+    """A segment was written by a later version of this program, in a format that this one does not know."""
+
+
+_HEADER = FileHeader(b"FLTLOG", version=1, foreign=ForeignLog, future=FutureLogVersion)
 
 
 def file_name(name: str, base: int) -> str:
@@ -118,18 +145,20 @@ class SegmentedLog:
         """The segments in order, the open one last; to be looked at only."""
         return tuple(self._segments)
 
-    def recover(self) -> None:
+    def recover(self, first_index_max: int = FIRST_INDEX) -> None:
         """Find the segments on disk, drop what a crash left torn, and open the last one. Raises `CorruptLog`.
+
+        A log that was cleaned begins later than with entry 1; `first_index_max` is where it must begin at the latest.
 
         Nothing is changed on disk before everything has been read, so a log that is refused can still be examined, and
         a crash during recovery does no harm. What is dropped is dropped durably, as a later append must not follow it;
         what is kept is made durable.
         """
         loaded = [self._load(base, file) for base, file in self._files_in_order()]
-        kept, leftover, torn = self._sort_out(loaded)
+        kept, leftover, torn = self._sort_out(loaded, first_index_max)
         for segment in leftover:
             self._storage.delete(segment.file)
-        self._segments = kept or [Segment(FIRST_INDEX, file_name(self._name, FIRST_INDEX))]
+        self._segments = kept or [Segment(first_index_max, file_name(self._name, first_index_max))]
         open_segment = self._segments[-1]
         if torn:
             self._storage.truncate(open_segment.file, open_segment.size)
@@ -148,14 +177,15 @@ class SegmentedLog:
                 # Old bytes beyond the cut must be gone for good before new ones take their place (HWM-R10).
                 self._fsync()
             segment = self._segments[-1]
-            if segment.size >= self._size_max:
+            if segment.size >= self._size_max and segment.positions:
                 segment = self._roll()
-            record = encode_record(payload, segment.base, segment.size)
-            self._storage.append(segment.file, record)
+            position = segment.size or FILE_HEADER_BYTES
+            record = encode_record(payload, segment.base, position)
+            self._storage.append(segment.file, record if segment.size else _HEADER.encoded + record)
         except Exception as error:
             raise self._refuse_from_now_on("append", error) from error
-        segment.positions.append(segment.size)
-        segment.size += len(record)
+        segment.positions.append(position)
+        segment.size = position + len(record)
         self._dirty = True
         return segment.next_index - 1
 
@@ -171,7 +201,12 @@ class SegmentedLog:
             raise self._refuse_from_now_on("flush", error) from error
 
     def read_from(self, start: int) -> list[bytes]:
-        """The payloads of all entries from index `start` on, in index order. Raises `CorruptLog` when they changed."""
+        """The payloads of all entries from index `start` on, in index order.
+
+        Raises `EntryCompacted` when the first of them were cleaned, `CorruptLog` when stored entries changed.
+        """
+        if start < self.first_index and self.first_index > FIRST_INDEX:
+            raise EntryCompacted(f"entry {start} was discarded; the log begins at {self.first_index}")
         payloads: list[bytes] = []
         for segment in self._segments:
             if segment.next_index > start and segment.positions:
@@ -207,6 +242,34 @@ class SegmentedLog:
         del self._segments[len(self._segments) - len(later) :]
         del segment.positions[index - segment.base :]
         segment.size = size
+        self._dirty = self._truncated = True
+
+    def delete_first(self, count: int) -> None:
+        """Remove the `count` oldest segments, oldest first and never the open one; durable after a later flush.
+
+        Raises OSError when the disk refuses; what was not removed then still belongs to the log.
+        """
+        for _ in range(min(count, len(self._segments) - 1)):
+            self._storage.delete(self._segments[0].file)
+            del self._segments[0]
+
+    def restart_at(self, first_index: int) -> None:
+        """Drop every entry and go on with `first_index`, durably after the next `flush`. Raises `LogUnusable`.
+
+        Newest first, so that a crash on the way leaves a log that ends too early, and never one that begins too late.
+        The new file is made at once: without it an empty log could not tell where it begins.
+        """
+        if self._refusal:
+            raise LogUnusable(self._refusal)
+        segment = Segment(first_index, file_name(self._name, first_index))
+        try:
+            for old in reversed(self._segments):
+                self._storage.delete(old.file)
+            self._storage.append(segment.file, _HEADER.encoded)
+        except Exception as error:
+            raise self._refuse_from_now_on("restart", error) from error
+        segment.size = FILE_HEADER_BYTES
+        self._segments = [segment]
         self._dirty = self._truncated = True
 
     def _replace_all_after(self, segment: Segment, size: int, later: list[Segment]) -> None:
@@ -246,26 +309,27 @@ class SegmentedLog:
         """The segment in `file`, and whether bytes that are no record follow its last one."""
         data = self._storage.read(file)
         segment = Segment(base, file)
-        segment.positions, segment.size = record_positions(data, base)
+        if _HEADER.is_complete_in(data, file):
+            segment.positions, segment.size = record_positions(data, base, FILE_HEADER_BYTES)
         damaged = segment.size < len(data)
         if damaged and has_record_after(data, base, segment.size):
             raise CorruptLog(f"{file}: the record at byte {segment.size} changed; valid ones follow it.")
         return segment, damaged
 
-    def _sort_out(self, loaded: list[tuple[Segment, bool]]) -> tuple[list[Segment], list[Segment], bool]:
+    def _sort_out(
+        self, loaded: list[tuple[Segment, bool]], first_index_max: int
+    ) -> tuple[list[Segment], list[Segment], bool]:
         """Segments that join up, empty ones left over by a crash, and whether the last of the former ends torn."""
         kept: list[Segment] = []
         leftover: list[Segment] = []
         torn = False
         for segment, damaged in loaded:
-            expected = kept[-1].next_index if kept else FIRST_INDEX
+            expected = kept[-1].next_index if kept else min(segment.base, first_index_max)
             if segment.base == expected and not torn:
                 kept.append(segment)
                 torn = damaged
             elif segment.positions or not kept:
-                raise CorruptLog(
-                    f"{segment.file} does not join the log before it, which is readable to {expected - 1}."
-                )
+                raise CorruptLog(f"{segment.file} does not join what comes before it, which ends at {expected - 1}.")
             else:
                 leftover.append(segment)
         return kept, leftover, torn

@@ -38,19 +38,40 @@ mark.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
 from faultline.harness.world.ports import Storage
 from faultline.systems_under_test.patterns.data_replication.checksummed_record import CorruptLog
-from faultline.systems_under_test.patterns.data_replication.segmented_log import LogUnusable, SegmentedLog
+from faultline.systems_under_test.patterns.data_replication.segmented_log import (
+    EntryCompacted,
+    LogUnusable,
+    SegmentedLog,
+)
 
-__all__ = ["DATA", "NO_OP", "CorruptLog", "EntryAbsent", "LogEntry", "LogUnusable", "WriteAheadLog"]
+__all__ = [
+    "COMPACTED",
+    "DATA",
+    "NO_OP",
+    "ClosedSegment",
+    "CorruptLog",
+    "EntryAbsent",
+    "EntryCompacted",
+    "LogEntry",
+    "LogUnusable",
+    "WriteAheadLog",
+]
 
 DATA = 0
 """The kind of an entry that carries a client's command."""
 
 NO_OP = 1
 """The kind of the entry by which a new leader finds out what is committed."""
+
+
+COMPACTED = -2
+"""In the place of a generation: the entry was discarded below the low-water mark, nobody here knows it any more."""
 
 
 class EntryAbsent(LookupError):
@@ -67,41 +88,68 @@ class LogEntry(msgspec.Struct, frozen=True, array_like=True):
     time_us: int = 0
 
 
+class ClosedSegment(NamedTuple):
+    """What a low-water mark looks at: the first and last entry of a file that takes no more, and the last one's time."""
+
+    first_index: int
+    last_index: int
+    last_time_us: int
+
+
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(LogEntry)
 
 
 class WriteAheadLog:
-    """The log of one node: contiguous entries from index 1, in memory and in the segment files `name_<base>.log`."""
+    """The log of one node: contiguous entries, in memory and in the segment files `name_<base>.log`.
 
-    __slots__ = ("_entries", "_files")
+    It begins with entry 1, or with the first one after what was discarded below the low-water mark.
+    """
+
+    __slots__ = ("_compacted_generation", "_entries", "_files", "compacted_index")
 
     def __init__(self, storage: Storage, *, name: str = "wal", segment_size_bytes_max: int = 65536) -> None:
         self._files = SegmentedLog(storage, name, segment_size_bytes_max)
         self._entries: list[LogEntry] = []
+        self.compacted_index = 0
+        self._compacted_generation = 0
 
-    def recover(self) -> None:
-        """Read the log from disk; must come first. Raises `CorruptLog` when stored entries changed or are missing."""
-        self._files.recover()
-        self._entries = [_decoded(index, payload) for index, payload in enumerate(self._files.read_from(1), start=1)]
+    def recover(self, snapshot_index: int = 0, snapshot_generation: int = 0) -> None:
+        """Read the log from disk; must come first. Raises `CorruptLog` when stored entries changed or are missing.
+
+        The state up to the entry of that index and generation is in a snapshot. A log that does not hold this entry was
+        about to be replaced by the snapshot, and starts after it.
+        """
+        self._files.recover(snapshot_index + 1)
+        first = self._files.first_index
+        self._entries = [
+            _decoded(index, payload) for index, payload in enumerate(self._files.read_from(first), start=first)
+        ]
+        self.compacted_index = first - 1
+        self._compacted_generation = snapshot_generation if first == snapshot_index + 1 else COMPACTED
+        if first == 1:
+            self._compacted_generation = 0
+        if self.generation_at(snapshot_index) != snapshot_generation:
+            self.restart_after(snapshot_index, snapshot_generation)
+            self.flush()
 
     @property
     def last_index(self) -> int:
-        """The index of the newest entry, 0 when the log is empty."""
-        return len(self._entries)
+        """The index of the newest entry; of the newest one discarded when the log is empty, 0 for a new log."""
+        return self.compacted_index + len(self._entries)
 
     @property
     def last_generation(self) -> int:
-        """The generation of the newest entry, 0 when the log is empty."""
-        return self._entries[-1].generation if self._entries else 0
+        """The generation of the entry at `last_index`, 0 for a new log."""
+        return self._entries[-1].generation if self._entries else self._compacted_generation
 
     def append(self, entry: LogEntry) -> None:
         """Add the next entry; it is durable after the next `flush`.
 
         Raises ValueError when its index is not the next one, `LogUnusable` when the disk failed.
         """
-        if entry.index != len(self._entries) + 1:
-            raise ValueError(f"entry {entry.index} does not follow entry {len(self._entries)}")
+        if entry.index != self.compacted_index + len(self._entries) + 1:
+            raise ValueError(f"entry {entry.index} does not follow entry {self.last_index}")
         self._files.append(_ENCODER.encode(entry))
         self._entries.append(entry)
 
@@ -110,29 +158,80 @@ class WriteAheadLog:
         self._files.flush()
 
     def entry(self, index: int) -> LogEntry:
-        """The entry at `index`; raises `EntryAbsent`."""
-        if not 1 <= index <= len(self._entries):
-            raise EntryAbsent(f"no entry at index {index}; the log ends at {len(self._entries)}")
-        return self._entries[index - 1]
+        """The entry at `index`; raises `EntryCompacted` when it was discarded, `EntryAbsent` when there never was one."""
+        offset = index - self.compacted_index
+        if 0 < offset <= len(self._entries):
+            return self._entries[offset - 1]
+        self._refuse_compacted(index)
+        raise EntryAbsent(f"no entry at index {index}; the log ends at {self.last_index}")
 
     def generation_at(self, index: int) -> int:
-        """The generation of the entry at `index`: 0 for index 0 (before the log), -1 where there is no entry."""
-        if 1 <= index <= len(self._entries):
-            return self._entries[index - 1].generation
-        return 0 if index == 0 else -1
+        """The generation of the entry at `index`: 0 for index 0 (before the log), -1 where there is no entry.
+
+        `COMPACTED` where there was one that was discarded; of the last one discarded the generation is still known,
+        unless the process was restarted since.
+        """
+        offset = index - self.compacted_index
+        if 0 < offset <= len(self._entries):
+            return self._entries[offset - 1].generation
+        if offset == 0:
+            return self._compacted_generation
+        if index == 0:
+            return 0
+        return COMPACTED if 0 < index < self.compacted_index else -1
 
     def entries(self, start: int, count_max: int) -> list[LogEntry]:
-        """Up to `count_max` entries from index `start` on, in order; empty beyond the end of the log."""
-        first = max(0, start - 1)
+        """Up to `count_max` entries from index `start` on, in order; empty beyond the end of the log.
+
+        Raises `EntryCompacted` when the first of them were discarded.
+        """
+        first = start - self.compacted_index - 1
+        if first < 0:
+            self._refuse_compacted(start)
+            first = 0
         return self._entries[first : first + max(0, count_max)]
 
     def truncate_from(self, index: int) -> None:
         """Drop the entries at `index` and above, durably at the next `flush`; harmless beyond the end of the log.
 
-        Raises ValueError when `index` is below 1, `LogUnusable` when the disk failed.
+        Raises ValueError when `index` is below the first entry, `LogUnusable` when the disk failed.
         """
         self._files.truncate_from(index)
-        del self._entries[index - 1 :]
+        del self._entries[index - self.compacted_index - 1 :]
+
+    # -- below the low-water mark -------------------------------------------------------------------------------------
+
+    def closed_segments(self) -> list[ClosedSegment]:
+        """The segments that take no more entries, oldest first."""
+        return [
+            ClosedSegment(segment.base, segment.next_index - 1, self.entry(segment.next_index - 1).time_us)
+            for segment in self._files.segments[:-1]
+        ]
+
+    def discard_segments(self, count: int) -> None:
+        """Drop the `count` oldest closed segments, files and entries. Raises OSError when the disk refuses one."""
+        try:
+            self._files.delete_first(count)
+        finally:
+            dropped = self._files.first_index - 1 - self.compacted_index
+            if dropped > 0:
+                self._compacted_generation = self._entries[dropped - 1].generation
+                self.compacted_index += dropped
+                del self._entries[:dropped]
+
+    def restart_after(self, index: int, generation: int) -> None:
+        """Drop all entries; the next one follows the entry of this index and generation, which is in a snapshot.
+
+        Durable after the next `flush`. Raises `LogUnusable` when the disk failed.
+        """
+        self._files.restart_at(index + 1)
+        self._entries.clear()
+        self.compacted_index = index
+        self._compacted_generation = generation
+
+    def _refuse_compacted(self, index: int) -> None:
+        if index <= self.compacted_index and self.compacted_index:
+            raise EntryCompacted(f"entry {index} was discarded; the log begins at {self.compacted_index + 1}")
 
 
 def _decoded(index: int, payload: bytes) -> LogEntry:

@@ -1,0 +1,194 @@
+"""Low-water mark: up to which entry the log is no longer needed, and the cleaner that removes what lies below.
+
+*Problem.* A write-ahead log keeps every update. Segments make it possible to remove old entries by removing files, but
+someone has to say which, and be sure.
+
+*Idea.* A mark answers which of the closed segments, from the oldest on, can go; a cleaner asks it again and again in
+the background and deletes those files. There are three kinds of marks:
+
+- **snapshot-based** (`SnapshotMark`): what was applied to a snapshot that is safely on disk need not be replayed;
+- **time-based** (`TimeMark`): what is older than a window, seven weeks as in Kafka, is not wanted any more. Only for
+  logs that nothing is rebuilt from;
+- **acknowledgement-based** (`AcknowledgedMark`): what all nodes have stored need not be sent to any of them again.
+
+A log that is needed for several ends keeps what any of them needs: `LowestMark`.
+
+*Invariants.* LWM-I1 snapshot and retained log give the full state. LWM-I2 the retained log is contiguous and begins at
+the latest right after the snapshot: segments go from the oldest on, up to the first that must stay, whatever those
+after it say. LWM-I3 the mark never moves back and never passes what was applied. LWM-I4 disk use is bounded: the
+cleaner comes back after every run, also after one that failed.
+
+*Tolerates.* A crash between any two deletions: what is left is a shorter prefix of the same work. A file that cannot be
+deleted: it stays, with all after it, and the next run tries again. Entries with timestamps out of order, clocks that
+step: a segment goes only when all before it go.
+
+*Does not tolerate.* A wall clock far ahead, with a time-based mark: the cleaner believes it, and removes every closed
+segment (never the open one). A node that is away for good, with an acknowledgement-based mark: the log grows until it
+is back.
+
+*Workloads.* `register` in the campaign `compaction`. *Checkers.* The invariants above; linearizability.
+
+*Planted bugs.* `clean-by-first-entry` (LWM-M3) and `clean-once` (LWM-M7). As subclasses in the tests: deleting the open
+segment (LWM-M4) and removing a segment from the middle (LWM-M8).
+
+Deviations from the printed code: the cleaner there is scheduled once; the segments it marks need not follow each other;
+and a snapshot is labelled with the last index of the log, which can be ahead of what was applied to it. Segments go
+that end *strictly* below the snapshot's index, as printed, so that the entry at it stays known.
+
+Sources: Patterns of Distributed Systems ch. 5 (and ch. 3 for the third mark); log cleaning in ZooKeeper, etcd, Kafka.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import takewhile
+from typing import Protocol
+
+import msgspec
+
+from faultline.harness.world.ports import Timers
+from faultline.systems_under_test.patterns.data_replication.write_ahead_log import ClosedSegment, WriteAheadLog
+
+__all__ = [
+    "SEVEN_WEEKS_US",
+    "AcknowledgedMark",
+    "LogCleaned",
+    "LogCleaner",
+    "LowWaterMark",
+    "LowestMark",
+    "SnapshotMark",
+    "TimeMark",
+]
+
+SEVEN_WEEKS_US = 7 * 7 * 24 * 3600 * 1_000_000
+"""The window of the text's example of a time-based mark."""
+
+Segments = Sequence[ClosedSegment]
+
+
+class LogCleaned(msgspec.Struct, frozen=True):
+    """Trace: a run of the cleaner. The log now begins after `compacted_index` and ends at `last_index`.
+
+    `deleted` segments went; `failure` says why it was not more, empty when nothing failed.
+    """
+
+    deleted: int
+    compacted_index: int
+    last_index: int
+    failure: str = ""
+
+
+class LowWaterMark(Protocol):
+    """Decides how much of a log is no longer needed."""
+
+    def deletable(self, closed: Segments) -> int:
+        """How many of the closed segments, counted from the oldest, can be deleted."""
+
+
+class SnapshotMark:
+    """Whole segments below the index of a durable snapshot (`getSegmentsBefore`)."""
+
+    def __init__(self, snapshot_index: Callable[[], int]) -> None:
+        self._snapshot_index = snapshot_index
+
+    def deletable(self, closed: Segments) -> int:
+        """Segments whose last entry is below the snapshot's."""
+        index = self._snapshot_index()
+        return _count_while(closed, lambda segment: self.is_below(segment, index))
+
+    def is_below(self, segment: ClosedSegment, index: int) -> bool:
+        """Is every entry of `segment` below `index`?"""
+        return segment.last_index < index
+
+
+class TimeMark:
+    """Segments whose newest entry is older than a window (`getSegmentsPast`), by the wall clock."""
+
+    def __init__(self, wall_us: Callable[[], int], window_us: int = SEVEN_WEEKS_US) -> None:
+        self._wall_us = wall_us
+        self._window_us = window_us
+
+    def deletable(self, closed: Segments) -> int:
+        """Segments past the window, up to the first that is not."""
+        now_us = self._wall_us()
+        return _count_while(closed, lambda segment: now_us - segment.last_time_us > self._window_us)
+
+
+class AcknowledgedMark:
+    """Segments below the index up to which all nodes have stored the log."""
+
+    def __init__(self, acknowledged_index: Callable[[], int]) -> None:
+        self._acknowledged_index = acknowledged_index
+
+    def deletable(self, closed: Segments) -> int:
+        """Segments that everybody has; strictly below, as the entry before the next one sent is named in requests."""
+        index = self._acknowledged_index()
+        return _count_while(closed, lambda segment: segment.last_index < index)
+
+
+class LowestMark:
+    """The lowest of several marks: every one of them must be able to do without."""
+
+    def __init__(self, *marks: LowWaterMark) -> None:
+        self._marks = marks
+
+    def deletable(self, closed: Segments) -> int:
+        """What all marks agree on."""
+        return min(mark.deletable(closed) for mark in self._marks)
+
+
+def _count_while(closed: Segments, wanted: Callable[[ClosedSegment], bool]) -> int:
+    return sum(1 for _ in takewhile(wanted, closed))
+
+
+class LogCleaner:
+    """Asks a mark in fixed intervals and deletes what lies below it.
+
+    `enter` puts a run into the node's singular update queue, so that cleaning and appending exclude each other.
+    """
+
+    def __init__(
+        self,
+        timers: Timers,
+        interval_us: int,
+        log: WriteAheadLog,
+        mark: LowWaterMark,
+        report: Callable[[LogCleaned], None],
+        enter: Callable[[Callable[[], None]], None] = lambda run: run(),
+    ) -> None:
+        self._timers = timers
+        self._interval_us = interval_us
+        self._log = log
+        self._mark = mark
+        self._report = report
+        self._enter = enter
+
+    def startup(self) -> None:
+        """Clean for the first time after one interval, and from then on again and again."""
+        self._schedule()
+
+    def clean_logs(self) -> None:
+        """One run. A disk that refuses a deletion is reported, not raised: the log is whole, only longer than needed."""
+        log = self._log
+        before = len(log.closed_segments())
+        failure = ""
+        try:
+            log.discard_segments(self._mark.deletable(log.closed_segments()))
+        except OSError as error:
+            failure = str(error)
+        deleted = before - len(log.closed_segments())
+        self._report(LogCleaned(deleted, log.compacted_index, log.last_index, failure))
+
+    def run_and_reschedule(self) -> None:
+        """Clean, and whatever came of it, come back."""
+        try:
+            self.clean_logs()
+        finally:
+            self.reschedule()
+
+    def reschedule(self) -> None:
+        """The step that the printed code leaves out."""
+        self._schedule()
+
+    def _schedule(self) -> None:
+        self._timers.after(self._interval_us, lambda: self._enter(self.run_and_reschedule))

@@ -1,0 +1,193 @@
+"""Snapshots on disk: the state as it was after one entry of the log, in one file, so that the log before it can go.
+
+*Problem.* A log from which the state is rebuilt can never be shortened, and replaying it takes longer every day. A copy
+of the state would do instead; but a half-written copy, or one that belongs to another entry, is worse than none.
+
+*Idea.* A snapshot is the serialised state, with the index and generation of the last entry that was *applied* to it. It
+is written under another name, flushed, read back and compared, and then renamed: so under its own name, which carries
+the index, there is a whole snapshot or none. A header names format and version, a checksum covers everything. The two
+newest are kept, and the log is kept from the older one on: if the newest cannot be read, the older one and the log
+still give the same state.
+
+*Invariants.* LWM-I1 a snapshot and the log after it give the full state: what can be restored reaches at least as far
+as the newest snapshot that was ever published (`require_reach`).
+
+*Tolerates.* A crash at any step (a file that was not renamed is ignored, and overwritten next time). A newest snapshot
+that was damaged or cut short afterwards, as long as an older one and the log cover it.
+
+*Does not tolerate.* All retained snapshots damaged: `CorruptSnapshot`, the node must not start. Files of another
+program or a later version under a snapshot's name: `ForeignSnapshot`, `FutureSnapshotVersion`; they are never skipped
+in favour of an older snapshot, because somebody put them there, and are left as they are. A state that does not fit
+into memory twice.
+
+*Workloads.* `register` in the campaign `compaction`.
+
+*Checkers.* Invariants LWM-I1 and LWM-I5; linearizability.
+
+*Planted bugs.* `snapshot-index-of-last-appended` (LWM-M1), `clean-before-snapshot-is-durable` (LWM-M2),
+`snapshot-without-answers` (LWM-M9).
+
+Sources: Patterns of Distributed Systems ch. 5, "Snapshot based Low-Water Mark"; Ongaro and Ousterhout (2014) 7; the
+snapshot files of etcd and ZooKeeper, which also keep older ones.
+"""
+
+from __future__ import annotations
+
+import struct
+from zlib import crc32
+
+import msgspec
+
+from faultline.harness.world.ports import Storage
+from faultline.systems_under_test.patterns.data_replication.file_header import FILE_HEADER_BYTES, FileHeader
+
+__all__ = [
+    "CorruptSnapshot",
+    "ForeignSnapshot",
+    "FutureSnapshotVersion",
+    "Snapshot",
+    "SnapshotStore",
+    "UnusableSnapshot",
+    "decode_snapshot",
+    "encode_snapshot",
+]
+
+
+class UnusableSnapshot(Exception):
+    """A snapshot file cannot be used; what it stood for must not be forgotten silently."""
+
+
+class CorruptSnapshot(UnusableSnapshot):
+    """A snapshot was cut short or changed after it was written."""
+
+
+class ForeignSnapshot(UnusableSnapshot):
+    """A file has the name of a snapshot, and is none."""
+
+
+class FutureSnapshotVersion(UnusableSnapshot):
+    """A snapshot was written by a later version of this program, in a format that this one does not know."""
+
+
+_HEADER = FileHeader(b"FLTSNP", version=1, foreign=ForeignSnapshot, future=FutureSnapshotVersion)
+_ABOUT = struct.Struct(">QQQI")
+_STATE_AT = FILE_HEADER_BYTES + _ABOUT.size
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """The serialised `state` after the entry at `index`, which is of `generation`, was applied to it."""
+
+    index: int
+    generation: int
+    state: bytes
+
+
+def encode_snapshot(snapshot: Snapshot) -> bytes:
+    """The content of the file of `snapshot`."""
+    index, generation, state = snapshot.index, snapshot.generation, snapshot.state
+    return _HEADER.encoded + _ABOUT.pack(index, generation, len(state), _checksum(index, generation, state)) + state
+
+
+def decode_snapshot(data: bytes, file: str) -> Snapshot:
+    """The snapshot in `data`, the content of `file`. Raises one of the `UnusableSnapshot` errors."""
+    if not _HEADER.is_complete_in(data, file) or len(data) < _STATE_AT:
+        raise CorruptSnapshot(f"{file} was cut short: it has {len(data)} bytes, less than its header.")
+    index, generation, length, checksum = _ABOUT.unpack_from(data, FILE_HEADER_BYTES)
+    state = data[_STATE_AT:]
+    if len(state) != length:
+        raise CorruptSnapshot(f"{file} should hold {length} bytes of state and holds {len(state)}.")
+    if _checksum(index, generation, state) != checksum:
+        raise CorruptSnapshot(f"{file} changed after it was written: its checksum does not fit.")
+    return Snapshot(index, generation, state)
+
+
+def _checksum(index: int, generation: int, state: bytes) -> int:
+    return crc32(state, crc32(struct.pack(">QQ", index, generation)))
+
+
+class SnapshotStore:
+    """The snapshots of one node: the files `name_<index>.snap`, of which the `retained` newest are kept."""
+
+    __slots__ = ("_damaged", "_indexes", "_name", "_retained", "_storage", "newest")
+
+    def __init__(self, storage: Storage, *, name: str = "snapshot", retained: int = 2) -> None:
+        if retained < 1:
+            raise ValueError(f"at least 1 snapshot must be retained, not {retained}")
+        self._storage = storage
+        self._name = name
+        self._retained = retained
+        self._indexes: list[int] = []
+        self._damaged: dict[int, CorruptSnapshot] = {}
+        self.newest: Snapshot | None = None
+
+    @property
+    def indexes(self) -> tuple[int, ...]:
+        """The indexes of the snapshots that can be used, oldest first."""
+        return tuple(self._indexes)
+
+    @property
+    def low_water_mark(self) -> int:
+        """The index of the oldest snapshot, once there are as many as are retained: what lies below is not needed."""
+        return self._indexes[0] if len(self._indexes) >= self._retained else 0
+
+    def recover(self) -> Snapshot | None:
+        """The newest snapshot that can be read; None when there is none. Damaged ones are left where they are.
+
+        Raises `ForeignSnapshot` and `FutureSnapshotVersion`. Compare with the log by `require_reach` before using it.
+        """
+        self._indexes, self._damaged, self.newest = [], {}, None
+        for index in sorted(index for file in self._storage.files() if (index := self._index_of(file)) > 0):
+            try:
+                self.newest = self._load(index)
+            except CorruptSnapshot as error:
+                self._damaged[index] = error
+            else:
+                self._indexes.append(index)
+        return self.newest
+
+    def require_reach(self, last_index: int) -> None:
+        """Raise the damage of a snapshot beyond `last_index`, up to where all that can be restored reaches."""
+        for index, error in self._damaged.items():
+            if index > last_index:
+                raise CorruptSnapshot(
+                    f"{error} Without it the state can be restored up to entry {last_index} only, and what it held had"
+                    " been acknowledged. Restore the file, or empty the node's folder to let it join anew."
+                ) from error
+
+    def publish(self, snapshot: Snapshot) -> None:
+        """Store `snapshot`; durable before anything sent from now on. Raises `CorruptSnapshot` when it was not kept."""
+        storage, temporary, file = self._storage, f"{self._name}.new", self._file(snapshot.index)
+        storage.write(temporary, encode_snapshot(snapshot))
+        storage.fsync(temporary)
+        if decode_snapshot(storage.read(temporary), temporary) != snapshot:
+            raise CorruptSnapshot(f"{temporary} does not read back as it was written.")
+        storage.rename(temporary, file)
+        storage.fsync(file)
+        self.newest = snapshot
+        self._indexes.append(snapshot.index)
+        self._drop_oldest()
+
+    def drop_before(self, index: int) -> None:
+        """Remove the snapshots below `index`: the log they would need is gone."""
+        for old in [old for old in (*self._indexes, *self._damaged) if old < index]:
+            self._storage.delete(self._file(old))
+        self._indexes = [kept for kept in self._indexes if kept >= index]
+
+    def _drop_oldest(self) -> None:
+        while len(self._indexes) > self._retained:
+            self._storage.delete(self._file(self._indexes.pop(0)))
+
+    def _load(self, index: int) -> Snapshot:
+        file = self._file(index)
+        snapshot = decode_snapshot(self._storage.read(file), file)
+        if snapshot.index != index:
+            raise CorruptSnapshot(f"{file} holds the snapshot of entry {snapshot.index}.")
+        return snapshot
+
+    def _file(self, index: int) -> str:
+        return f"{self._name}_{index}.snap"
+
+    def _index_of(self, file: str) -> int:
+        digits = file.removeprefix(f"{self._name}_").removesuffix(".snap")
+        valid = digits.isascii() and digits.isdecimal() and self._file(int(digits)) == file
+        return int(digits) if valid else -1
