@@ -42,7 +42,7 @@ _COMMUNICATION = "Communication between nodes"
 PATTERNS = (
     Pattern("Write-Ahead Log", _REPLICATION, 3, "data_replication.write_ahead_log"),
     Pattern("Segmented Log", _REPLICATION, 4, "data_replication.segmented_log"),
-    Pattern("Low-Water Mark", _REPLICATION, 5),
+    Pattern("Low-Water Mark", _REPLICATION, 5, "data_replication.low_water_mark"),
     Pattern("Leader and Followers", _REPLICATION, 6, "data_replication.leader_and_followers"),
     Pattern("HeartBeat", _REPLICATION, 7, "data_replication.heartbeat"),
     Pattern("Paxos", _REPLICATION, 8, "data_replication.paxos"),

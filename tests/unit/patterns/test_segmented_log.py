@@ -11,6 +11,8 @@ from memory_storage import MemoryStorage, keep_all, keep_names_only, keep_nothin
 from faultline.systems_under_test.patterns.data_replication.checksummed_record import HEADER_BYTES, CorruptLog
 from faultline.systems_under_test.patterns.data_replication.file_header import FILE_HEADER_BYTES
 from faultline.systems_under_test.patterns.data_replication.segmented_log import (
+    ForeignLog,
+    FutureLogVersion,
     LogUnusable,
     SegmentedLog,
     base_of,
@@ -301,3 +303,35 @@ def test_flushing_a_clean_log_costs_nothing() -> None:
     effects = storage.effects
     log.flush()
     assert storage.effects == effects
+
+
+@pytest.mark.rows("WAL-R10")
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [
+        (b"FLTSNP\x00\x01 a snapshot, renamed", ForeignLog),
+        (b"#!/bin/sh", ForeignLog),
+        (b"x", ForeignLog),
+        (b"FLTLOG\x00\x02", FutureLogVersion),
+        (b"FLTLOG\xff\xff and what comes next year", FutureLogVersion),
+    ],
+)
+@pytest.mark.parametrize("file", ["wal_1.log", "wal_3.log", "wal_5.log"])
+def test_foreign_and_future_files_are_named_and_left_alone(content: bytes, error: type[Exception], file: str) -> None:
+    storage = MemoryStorage()
+    _filled(storage, 4)
+    storage.put(file, content)
+    with pytest.raises(error, match=file.replace(".", r"\.") + r".*Nothing was changed"):
+        _log(storage)
+    assert storage.read(file) == content
+
+
+@pytest.mark.parametrize("size", range(FILE_HEADER_BYTES))
+@pytest.mark.parametrize("zeros", [False, True])
+def test_an_incomplete_header_is_what_a_crash_left_and_is_written_again(size: int, zeros: bool) -> None:
+    storage = MemoryStorage()
+    _filled(storage, 2)
+    storage.put("wal_3.log", bytes(size) if zeros else storage.read("wal_1.log")[:size])
+    _filled(storage, 2)
+    storage.crash(keep_nothing)
+    assert _log(storage).read_from(1) == [_payload(index) for index in range(1, 5)]

@@ -7,12 +7,12 @@ Quorums over all of them would be slow, and slower with each server.
 leader, which the client library finds by asking any server and following its redirect. Requests are numbered and
 repeated under the same number, so that a retry after a lost answer has no second effect.
 
-It is joined from these patterns: write-ahead log, segmented log, generation clock, leader and followers, heartbeat,
-quorum, replicated log, high-water mark, singular update queue, request waiting list, idempotent receiver, single
-socket channel, request batch, request pipeline. `consistent_core_node` shows how.
+It is joined from these patterns: write-ahead log, segmented log, low-water mark, generation clock, leader and
+followers, heartbeat, quorum, replicated log, high-water mark, singular update queue, request waiting list, idempotent
+receiver, single socket channel, request batch, request pipeline. `consistent_core_node` shows how.
 
 *Invariants.* See `consistent_core_invariants`: LDR-I1 to LDR-I3, GEN-I1, GEN-I2, LOG-I1, LOG-I2, LOG-I7, LOG-R14,
-HWM-I1, HWM-I5, IDR-I1.
+HWM-I1, HWM-I5, IDR-I1; and `storage_invariants`: WAL-I1, WAL-I3, SEG-I2, LWM-I1 to LWM-I5.
 
 *Tolerates.* Any minority of servers crashed, paused or cut off, and everything a network does to messages; clocks of
 any kind in the read modes `read-index` and `log`.
@@ -32,7 +32,7 @@ the order of updates per server; its stale reads are expected.
 `ack-batch-before-flush`.
 
 Sources: Patterns of Distributed Systems ch. 25 and the chapters of the patterns; Raft; etcd and ZooKeeper as the
-stores of this kind. Leases, watches, prefix reads, snapshots and session expiry are not in this first cut.
+stores of this kind. Leases, watches, prefix reads and session expiry are not in this first cut.
 """
 
 from __future__ import annotations
@@ -72,6 +72,7 @@ class ConsistentCore:
     patterns = (
         "write-ahead-log",
         "segmented-log",
+        "low-water-mark",
         "generation-clock",
         "leader-and-followers",
         "heartbeat",

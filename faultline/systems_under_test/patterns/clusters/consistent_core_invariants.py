@@ -24,7 +24,12 @@ from faultline.systems_under_test.patterns.clusters.communication_invariants imp
     BatchesRespectTheirSize,
     InFlightRequestsAreLimited,
 )
-from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import EntryApplied, NodeStarted
+from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import (
+    EntryApplied,
+    NodeStarted,
+    StateRestored,
+)
+from faultline.systems_under_test.patterns.clusters.storage_invariants import STORAGE_INVARIANTS
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import (
     BecameLeader,
     CandidateSeen,
@@ -175,15 +180,17 @@ class GenerationsAlongTheLogAscend(_CoreInvariant):
 
     id = "GEN-I2"
     statement = "Along a log, generations do not decrease."
-    events: Events = (EntryApplied, NodeStarted)
+    events: Events = (EntryApplied, NodeStarted, StateRestored)
 
     def __init__(self) -> None:
         self._last: dict[str, int] = {}
 
-    def observe(self, time_us: int, node: str, event: EntryApplied | NodeStarted, report: Report) -> None:
+    def observe(
+        self, time_us: int, node: str, event: EntryApplied | NodeStarted | StateRestored, report: Report
+    ) -> None:
         """Compare with the entry this server applied before."""
         if type(event) is not EntryApplied:
-            self._last[node] = 0
+            self._last[node] = event.generation if type(event) is StateRestored else 0
             return
         before = self._last.get(node, 0)
         if event.generation < before:
@@ -197,16 +204,18 @@ class EntriesMatch(_CoreInvariant):
 
     id = "LOG-I1"
     statement = "Entries with the same index and generation are the same, and follow the same entry."
-    events: Events = (EntryApplied, NodeStarted)
+    events: Events = (EntryApplied, NodeStarted, StateRestored)
 
     def __init__(self) -> None:
         self._entries: dict[tuple[int, int], tuple[int, int]] = {}
         self._last: dict[str, int] = {}
 
-    def observe(self, time_us: int, node: str, event: EntryApplied | NodeStarted, report: Report) -> None:
+    def observe(
+        self, time_us: int, node: str, event: EntryApplied | NodeStarted | StateRestored, report: Report
+    ) -> None:
         """Compare with the first report of an entry of this index and generation."""
         if type(event) is not EntryApplied:
-            self._last[node] = 0
+            self._last[node] = event.generation if type(event) is StateRestored else 0
             return
         content = (event.checksum, self._last.get(node, 0))
         self._last[node] = event.generation
@@ -352,6 +361,7 @@ _ALL: tuple[Any, ...] = (
     LeaseReadsEndBeforeTheNextLeader,
     InFlightRequestsAreLimited,
     BatchesRespectTheirSize,
+    *STORAGE_INVARIANTS,
 )
 
 

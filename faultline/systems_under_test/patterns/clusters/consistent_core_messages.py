@@ -42,9 +42,14 @@ from faultline.systems_under_test.patterns.data_replication.raft_election import
     VoteRequest,
     VoteResponse,
 )
+from faultline.systems_under_test.patterns.data_replication.low_water_mark import StoredByAll
 from faultline.systems_under_test.patterns.data_replication.replicated_log import (
     ReplicationRequest,
     ReplicationResponse,
+)
+from faultline.systems_under_test.patterns.data_replication.snapshot_installation import (
+    InstallSnapshotRequest,
+    InstallSnapshotResponse,
 )
 from faultline.systems_under_test.patterns.data_replication.zab_election import (
     ElectionNotification,
@@ -152,5 +157,8 @@ MESSAGES: tuple[type[msgspec.Struct], ...] = (
     ClientRequest,
     ClientResponse,
     RedirectToLeader,
+    InstallSnapshotRequest,
+    InstallSnapshotResponse,
+    StoredByAll,
 )
 """Every message that crosses the network."""

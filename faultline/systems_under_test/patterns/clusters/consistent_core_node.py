@@ -33,6 +33,7 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_elections im
     store_of,
 )
 from faultline.systems_under_test.patterns.clusters.consistent_core_fetching import fetch_handlers
+from faultline.systems_under_test.patterns.clusters.consistent_core_compaction import Compaction
 from faultline.systems_under_test.patterns.clusters.consistent_core_messages import (
     ClientCommand,
     ClientRequest,
@@ -57,6 +58,7 @@ from faultline.systems_under_test.patterns.data_replication.leader_reads import 
     Read,
     ReadIndexReads,
 )
+from faultline.systems_under_test.patterns.data_replication.low_water_mark import StoredByAll
 from faultline.systems_under_test.patterns.data_replication.pulled_log import PulledLog
 from faultline.systems_under_test.patterns.data_replication.replicated_log import (
     ReplicatedLog,
@@ -66,6 +68,10 @@ from faultline.systems_under_test.patterns.data_replication.replicated_log impor
 )
 from faultline.systems_under_test.patterns.data_replication.request_waiting_list import RequestWaitingList
 from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue
+from faultline.systems_under_test.patterns.data_replication.snapshot_installation import (
+    InstallSnapshotRequest,
+    InstallSnapshotResponse,
+)
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import (
     DATA,
     NO_OP,
@@ -83,6 +89,12 @@ _REGISTER = encode_command(RegisterClient())
 
 class _ElectionTimeout(msgspec.Struct, frozen=True):
     """The server's own event: the election timer rang."""
+
+
+class _Task(msgspec.Struct, frozen=True):
+    """The server's own event: something of its own that must not run in the middle of anything else."""
+
+    run: Callable[[], None]
 
 
 class _HeartbeatTick(msgspec.Struct, frozen=True):
@@ -103,6 +115,7 @@ class Parts:
     sessions: Callable[[], ClientSessions[ClientResponse]] = ClientSessions
     elections: Elections = field(default_factory=Elections)
     batch_queue: type[BatchQueue[Proposal]] = BatchQueue
+    compaction: type[Compaction] = Compaction
     confirms_leadership: bool = True
 
 
@@ -172,6 +185,7 @@ class ConsistentCoreNode:
         )
         log_type = parts.pulled_log if settings.replication == "pull" else parts.replicated_log
         self.log = log_type(ports, members, self._log, self._clock, self, timing)
+        self.compaction = parts.compaction(ports, settings, self._log, self.log, self.store, self._enter)
         self.reads = self._leader_reads()
         self.waiting: RequestWaitingList[int, ClientResponse] = RequestWaitingList(
             ports.clock, settings.client_timeout_us
@@ -182,12 +196,16 @@ class ConsistentCoreNode:
         self._handlers: dict[type, Callable[[NodeId, Any], None]] = {
             ReplicationRequest: self._handle_replication_request,
             ReplicationResponse: self._handle_replication_response,
+            InstallSnapshotRequest: self._handle_install_request,
+            InstallSnapshotResponse: self._handle_install_response,
+            StoredByAll: self.compaction.handle_stored_by_all,
             ClientRequest: self._handle_client_request,
             RegisterClientRequest: self._handle_register_client,
             **self.election.handlers(),
             _ElectionTimeout: self._handle_election_timeout,
             _HeartbeatTick: self._handle_heartbeat_tick,
             _BatchDue: self._handle_batch_due,
+            _Task: lambda _, task: task.run(),
         }
         if isinstance(self.log, PulledLog):
             self._handlers |= fetch_handlers(self.log, self.election, self._clock, self.reads)
@@ -202,11 +220,12 @@ class ConsistentCoreNode:
         """Recover log, generation and vote from storage; then wait for a leader."""
         storage = self.ports.storage
         bytes_found = _stored_bytes(storage)
-        self._log.recover()
+        self.compaction.recover()
         self._clock.recover(generation_min=self._log.last_generation)
         if _stored_bytes(storage) < bytes_found:
             self.ports.trace.sometimes("torn-tail-dropped")
         self.ports.trace.emit(NodeStarted(self._clock.generation, self._log.last_index))
+        self.compaction.start()
         self.election.start()
 
     def receive(self, source: NodeId, message: Any) -> None:
@@ -237,6 +256,9 @@ class ConsistentCoreNode:
     def _heartbeat_timer_rang(self) -> None:
         self._post((self.ports.node_id, _HEARTBEAT_TICK))
 
+    def _enter(self, run: Callable[[], None]) -> None:
+        self._post((self.ports.node_id, _Task(run)))
+
     # -- leading ------------------------------------------------------------------------------------------------------
 
     def became_leader(self) -> None:
@@ -252,6 +274,7 @@ class ConsistentCoreNode:
         """Nobody who waits here will be answered with a result; they may ask the next leader."""
         self._heartbeats.stop()
         self.log.stop_leading()
+        self.compaction.stop_leading()
         deposed = ConnectionAbortedError("this server leads no longer")
         self.waiting.fail_all(deposed)
         self._batches.give_up(deposed)
@@ -267,6 +290,7 @@ class ConsistentCoreNode:
             return
         self.log.send_heartbeats_if_due()
         self.log.resend_what_was_lost()
+        self.compaction.resend_what_was_lost()
         self.waiting.expire()
 
     def _reaches_a_quorum(self) -> bool:
@@ -286,6 +310,12 @@ class ConsistentCoreNode:
             self.log.handle_replication_response(source, response)
             self.reads.progress()
 
+    def _handle_install_response(self, source: NodeId, response: InstallSnapshotResponse) -> None:
+        if response.generation > self._clock.generation:
+            self.election.become_follower(response.generation, None)
+        elif response.generation == self._clock.generation and self.election.role is ServerRole.LEADING:
+            self.compaction.handle_install_response(source, response)
+
     # -- following ----------------------------------------------------------------------------------------------------
 
     def _handle_replication_request(self, source: NodeId, request: ReplicationRequest) -> None:
@@ -295,6 +325,13 @@ class ConsistentCoreNode:
             return
         self.election.follow(request.generation, source)
         self.log.handle_replication_request(source, request)
+
+    def _handle_install_request(self, source: NodeId, request: InstallSnapshotRequest) -> None:
+        if request.generation < self._clock.generation:
+            self.compaction.refuse_install(source, request)
+            return
+        self.election.follow(request.generation, source)
+        self.compaction.handle_install_request(source, request)
 
     def _handle_election_timeout(self, _: NodeId, __: _ElectionTimeout) -> None:
         self.election.election_timeout()
@@ -364,6 +401,8 @@ class ConsistentCoreNode:
 
     def apply(self, entry: LogEntry) -> None:
         """Execute a committed entry, and answer whoever waits for it."""
+        if entry.index >= self.compaction.due_index:
+            self.compaction.request_snapshot()
         if entry.kind == NO_OP:
             self.ports.trace.emit(EntryApplied(entry.index, entry.generation, 0, 0, 0, False))
             return

@@ -11,7 +11,7 @@ from faultline.harness.system import OptionDescription
 from faultline.systems_under_test.patterns.data_replication.heartbeat import check_heartbeat_timing
 from faultline.systems_under_test.patterns.node_communication.batch_queue import BATCH_SIZE_BYTES
 
-__all__ = ["BATCH_SIZE_BYTES_MIN", "ELECTIONS", "FAILURE_DETECTORS", "OPTIONS", "READ_MODES", "CoreSettings"]
+__all__ = ["BATCH_SIZE_BYTES_MIN", "ELECTIONS", "FAILURE_DETECTORS", "LOW_WATER_MARKS", "OPTIONS", "READ_MODES", "CoreSettings"]
 
 ELECTIONS = ("raft", "zab", "external-store")
 """Candidates ask for votes; all reckon alike who is best; whoever creates a key in a store first."""
@@ -24,6 +24,9 @@ BATCH_SIZE_BYTES_MIN = 64
 
 READ_MODES = ("read-index", "leader-lease", "log", "stale")
 """Through a round of heartbeats, under a lease, through the log; or, unsafe by design, from any server's own state."""
+
+LOW_WATER_MARKS = ("snapshot", "time", "acknowledged", "off")
+"""What snapshots make superfluous; of that, what is old enough; of that, what all servers have stored; nothing."""
 
 OPTIONS: dict[str, OptionDescription] = {
     "read_mode": OptionDescription(
@@ -65,6 +68,22 @@ OPTIONS: dict[str, OptionDescription] = {
         default="5", summary="the most unanswered replication requests per follower; 1: no pipeline"
     ),
     "segment_size_bytes": OptionDescription(default="16384", summary="the size at which a log file is closed"),
+    "low_water_mark": OptionDescription(
+        default="snapshot",
+        choices=LOW_WATER_MARKS,
+        summary="what may be discarded of the log; `time` and `acknowledged` keep more than `snapshot` would",
+    ),
+    "snapshot_every_entries": OptionDescription(default="2000", summary="applied entries between two snapshots"),
+    "snapshots_retained": OptionDescription(
+        default="2", summary="how many snapshots are kept, and the log from the oldest of them on"
+    ),
+    "snapshot_chunk_bytes": OptionDescription(default="65536", summary="how much of a snapshot is sent at once"),
+    "log_cleaning_interval_ms": OptionDescription(
+        default="1000", summary="how long after one run of the log cleaner the next one comes"
+    ),
+    "log_retention_ms": OptionDescription(
+        default="4233600000", summary="how old log entries must be to go (low_water_mark time); seven weeks"
+    ),
     "request_timeout_ms": OptionDescription(default="300", summary="after how long a client asks another server"),
     "client_timeout_ms": OptionDescription(default="1000", summary="after how long a client gives up: outcome unknown"),
 }
@@ -88,6 +107,12 @@ class CoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     batch_linger_us: int
     in_flight_max: int
     segment_size_bytes: int
+    low_water_mark: str
+    snapshot_every_entries: int
+    snapshots_retained: int
+    snapshot_chunk_bytes: int
+    log_cleaning_interval_us: int
+    log_retention_us: int
     request_timeout_us: int
     client_timeout_us: int
 
@@ -111,6 +136,12 @@ class CoreSettings(msgspec.Struct, frozen=True, kw_only=True):
             batch_linger_us=1_000 * _count("batch_linger_ms", values),
             in_flight_max=_number("in_flight_max", values),
             segment_size_bytes=_number("segment_size_bytes", values),
+            low_water_mark=_choice("low_water_mark", values["low_water_mark"]),
+            snapshot_every_entries=_number("snapshot_every_entries", values),
+            snapshots_retained=_number("snapshots_retained", values),
+            snapshot_chunk_bytes=_number("snapshot_chunk_bytes", values),
+            log_cleaning_interval_us=1_000 * _number("log_cleaning_interval_ms", values),
+            log_retention_us=1_000 * _number("log_retention_ms", values),
             request_timeout_us=1_000 * _number("request_timeout_ms", values),
             client_timeout_us=1_000 * _number("client_timeout_ms", values),
         )

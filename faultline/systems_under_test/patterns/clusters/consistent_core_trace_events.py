@@ -20,6 +20,10 @@ Marks (`sometimes`), each a situation a campaign should have reached:
 | lease-expired-read-refused | leader reads | a read found the lease expired |
 | duplicate-answered | node | a retry was answered without executing it again |
 | torn-tail-dropped | node | a restart found a half-written record |
+| snapshot-taken | compaction | the state was stored under the index of the last applied entry |
+| log-cleaned | compaction | log files below the low-water mark were deleted |
+| snapshot-installed | compaction | a follower that needed deleted entries took over the leader's snapshot |
+| damaged-snapshot-refused | compaction | a snapshot that was sent did not fit its checksum |
 | client-redirected, client-retried | client | a request went to another server |
 """
 
@@ -27,7 +31,7 @@ from __future__ import annotations
 
 import msgspec
 
-__all__ = ["EntryApplied", "NodeStarted"]
+__all__ = ["EntryApplied", "NodeStarted", "SnapshotTaken", "StateRestored"]
 
 
 class NodeStarted(msgspec.Struct, frozen=True):
@@ -49,3 +53,30 @@ class EntryApplied(msgspec.Struct, frozen=True):
     client_id: int
     request_number: int
     executed: bool
+
+
+class SnapshotTaken(msgspec.Struct, frozen=True):
+    """Trace: the state was stored under `index`, when entries up to `applied` had been applied to it.
+
+    `checksum` is the CRC-32 of the serialised state, `mark` the low-water mark that the retained snapshots allow now.
+    """
+
+    index: int
+    generation: int
+    checksum: int
+    applied: int
+    mark: int
+
+
+class StateRestored(msgspec.Struct, frozen=True):
+    """Trace: the state was replaced by that of the snapshot at `index`, at a start or because a leader sent it.
+
+    `checksum` is that of the state as it is now. The log begins after `compacted_index` and ends at `last_index`.
+    """
+
+    index: int
+    generation: int
+    checksum: int
+    compacted_index: int
+    last_index: int
+    installed: bool

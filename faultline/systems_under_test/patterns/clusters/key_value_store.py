@@ -23,7 +23,7 @@ from faultline.systems_under_test.patterns.data_replication.idempotent_receiver 
     UnknownSession,
 )
 
-__all__ = ["REQUEST_DISCARDED", "UNKNOWN_SESSION", "Applied", "KeyValueStore", "encode_command"]
+__all__ = ["REQUEST_DISCARDED", "UNKNOWN_SESSION", "Applied", "KeyValueStore", "StoreState", "encode_command"]
 
 UNKNOWN_SESSION = "unknown-session"
 """The error code of a request from a client that has no session."""
@@ -33,6 +33,16 @@ REQUEST_DISCARDED = "request-discarded"
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER: msgspec.msgpack.Decoder[LoggedCommand] = msgspec.msgpack.Decoder(LoggedCommand)
+
+
+class StoreState(msgspec.Struct, frozen=True, array_like=True):
+    """The content of a snapshot: the map, and each client's highest discarded number and kept answers."""
+
+    values: dict[str, Any]
+    sessions: dict[int, tuple[int, dict[int, ClientResponse]]]
+
+
+_STATE_DECODER = msgspec.msgpack.Decoder(StoreState)
 
 
 def encode_command(command: LoggedCommand) -> bytes:
@@ -73,6 +83,16 @@ class KeyValueStore:
         except RequestDiscarded:
             response, executed = ClientResponse(number, REQUEST_DISCARDED), False
         return Applied(command.client_id, number, response, executed)
+
+    def snapshot(self) -> bytes:
+        """The whole state, sessions included: equal bytes on all servers that have applied the same entries."""
+        return _ENCODER.encode(StoreState(self.values, self.sessions.content()))
+
+    def restore(self, state: bytes) -> None:
+        """Put the state of a snapshot in the place of this one. Raises msgspec.MsgspecError when it is none."""
+        content = _STATE_DECODER.decode(state)
+        self.values = content.values
+        self.sessions.restore(content.sessions)
 
     def execute(self, request_number: int, command: Command) -> ClientResponse:
         """Execute `command` on the map and answer it under `request_number`."""

@@ -48,8 +48,8 @@ class FileHeader:
             return False
         if data[:_MAGIC_BYTES] != self._magic or len(data) < FILE_HEADER_BYTES:
             raise self._foreign(
-                f"{file} is not what its name says: it begins with {data[:_MAGIC_BYTES]!r}, not {self._magic!r}. Nothing"
-                " was changed; move the file away if another program put it there, or restore it from a backup."
+                f"{file} is not what its name says: it begins with {data[:_MAGIC_BYTES]!r}, not {self._magic!r}."
+                " Nothing was changed; move the file away if another program put it there, or restore it from a backup."
             )
         (version,) = _VERSION.unpack_from(data, _MAGIC_BYTES)
         raise self._future(

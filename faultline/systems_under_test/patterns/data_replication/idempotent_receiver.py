@@ -34,7 +34,7 @@ Sources: Patterns of Distributed Systems ch. 15; Ongaro's thesis 6.3; the bound 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
 __all__ = ["SAVED_RESPONSES_MAX", "ClientSessions", "RequestDiscarded", "Session", "UnknownSession"]
@@ -88,6 +88,21 @@ class ClientSessions(Generic[Response]):
     def session(self, client_id: int) -> Session[Response] | None:
         """The session of `client_id`, if there is one."""
         return self._sessions.get(client_id)
+
+    def content(self) -> dict[int, tuple[int, dict[int, Response]]]:
+        """All sessions as plain data, for a snapshot: the highest discarded number and the kept answers of each."""
+        return {
+            client_id: (session.discarded_number, dict(session.responses))
+            for client_id, session in self._sessions.items()
+        }
+
+    def restore(self, content: Mapping[int, tuple[int, Mapping[int, Response]]]) -> None:
+        """Put the sessions of a snapshot in the place of these."""
+        self._sessions.clear()
+        for client_id, (discarded_number, responses) in content.items():
+            session = self._sessions[client_id] = Session[Response]()
+            session.discarded_number = discarded_number
+            session.responses.update(responses)
 
     def execute(self, client_id: int, request_number: int, action: Callable[[], Response]) -> tuple[Response, bool]:
         """The answer to this request, and whether `action` was run for it now.

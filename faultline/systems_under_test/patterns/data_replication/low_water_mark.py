@@ -57,6 +57,7 @@ __all__ = [
     "LowWaterMark",
     "LowestMark",
     "SnapshotMark",
+    "StoredByAll",
     "TimeMark",
 ]
 
@@ -69,13 +70,22 @@ Segments = Sequence[ClosedSegment]
 class LogCleaned(msgspec.Struct, frozen=True):
     """Trace: a run of the cleaner. The log now begins after `compacted_index` and ends at `last_index`.
 
-    `deleted` segments went; `failure` says why it was not more, empty when nothing failed.
+    `deleted` segments went; `failure` says why it was not more, empty when nothing failed. `closed` are the first and
+    last entries of the closed segments that are left; the next run is due after `interval_us`.
     """
 
     deleted: int
     compacted_index: int
     last_index: int
+    closed: tuple[tuple[int, int], ...]
+    interval_us: int
     failure: str = ""
+
+
+class StoredByAll(msgspec.Struct, frozen=True, tag="stored-by-all"):
+    """A leader tells that every server has stored the log up to `index`."""
+
+    index: int
 
 
 class LowWaterMark(Protocol):
@@ -168,16 +178,17 @@ class LogCleaner:
         self._schedule()
 
     def clean_logs(self) -> None:
-        """One run. A disk that refuses a deletion is reported, not raised: the log is whole, only longer than needed."""
+        """One run. A disk that refuses a deletion is reported, not raised: the log is whole, only too long."""
         log = self._log
-        before = len(log.closed_segments())
+        before = log.closed_segments()
         failure = ""
         try:
-            log.discard_segments(self._mark.deletable(log.closed_segments()))
+            log.discard_segments(self._mark.deletable(before))
         except OSError as error:
             failure = str(error)
-        deleted = before - len(log.closed_segments())
-        self._report(LogCleaned(deleted, log.compacted_index, log.last_index, failure))
+        left = tuple((segment.first_index, segment.last_index) for segment in log.closed_segments())
+        deleted = len(before) - len(left)
+        self._report(LogCleaned(deleted, log.compacted_index, log.last_index, left, self._interval_us, failure))
 
     def run_and_reschedule(self) -> None:
         """Clean, and whatever came of it, come back."""

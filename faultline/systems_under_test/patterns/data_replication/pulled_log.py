@@ -50,7 +50,11 @@ from faultline.systems_under_test.patterns.data_replication.replication_messages
     ReplicationRequest,
     ReplicationResponse,
 )
-from faultline.systems_under_test.patterns.data_replication.write_ahead_log import LogEntry, WriteAheadLog
+from faultline.systems_under_test.patterns.data_replication.write_ahead_log import (
+    COMPACTED,
+    LogEntry,
+    WriteAheadLog,
+)
 from faultline.systems_under_test.patterns.node_communication.batch_queue import within_size
 
 __all__ = ["FetchDiverged", "FetchRequest", "FetchResponse", "PulledLog"]
@@ -127,8 +131,12 @@ class PulledLog(ReplicatedLog):
         follower = self.followers.get(source)
         if follower is None:
             return
-        if self._log.generation_at(request.after_index) != request.after_generation:
-            self._tell_divergence(source, request)
+        present = self._log.generation_at(request.after_index)
+        if present == COMPACTED:
+            self.send_snapshot(follower)
+            return
+        if present != request.after_generation:
+            self._tell_divergence(follower, request)
             return
         if request.after_index > follower.match_index:
             follower.note_match(request.after_index)
@@ -176,13 +184,17 @@ class PulledLog(ReplicatedLog):
             for follower in self.followers.values():
                 self._replicate(follower)
 
-    def _tell_divergence(self, source: NodeId, request: FetchRequest) -> None:
+    def _tell_divergence(self, follower: FollowerHandler, request: FetchRequest) -> None:
         self._ports.trace.sometimes("fetch-diverged")
         index = self._last_index_up_to(request.after_generation)
         entry_generation = self._log.generation_at(index)
+        if entry_generation == COMPACTED:
+            # The logs part below what this one still holds: only a snapshot is sure to agree with both.
+            self.send_snapshot(follower)
+            return
         after = request.after_index, request.after_generation
         self._ports.network.send(
-            source, FetchDiverged(self._me, self._clock.generation, *after, index, entry_generation)
+            follower.id, FetchDiverged(self._me, self._clock.generation, *after, index, entry_generation)
         )
 
     # -- following ----------------------------------------------------------------------------------------------------

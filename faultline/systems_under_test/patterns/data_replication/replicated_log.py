@@ -23,8 +23,8 @@ is cut off.
 *Tolerates.* Lost, late, repeated and reordered messages; crashes between any two effects (acknowledgements wait for the
 fsync, in the ports' outbox); followers that were away for long.
 
-*Does not tolerate.* A majority of disks losing data. Logs grow without bound here: snapshots belong to the low-water
-mark.
+*Does not tolerate.* A majority of disks losing data. A follower that needs entries below the low-water mark gets no
+entries any more: `send_snapshot` is asked to help it (snapshot installation).
 
 *Workloads.* `register` with partitions, kills, pauses, lossy links.
 
@@ -43,6 +43,7 @@ Sources: Patterns of Distributed Systems ch. 9; Ongaro and Ousterhout (2014) 5.3
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
@@ -58,7 +59,11 @@ from faultline.systems_under_test.patterns.data_replication.replication_messages
     ReplicationRequest,
     ReplicationResponse,
 )
-from faultline.systems_under_test.patterns.data_replication.write_ahead_log import LogEntry, WriteAheadLog
+from faultline.systems_under_test.patterns.data_replication.write_ahead_log import (
+    COMPACTED,
+    LogEntry,
+    WriteAheadLog,
+)
 from faultline.systems_under_test.patterns.node_communication.batch_queue import within_size
 from faultline.systems_under_test.patterns.node_communication.request_pipeline import (
     OutOfOrderResponse,
@@ -92,6 +97,10 @@ class ReplicationTiming(msgspec.Struct, frozen=True, kw_only=True):
     quiet_us: int
 
 
+def _no_snapshot(follower: FollowerHandler) -> None:
+    raise AssertionError(f"{follower.id} needs entries that were discarded, and nobody said how to send a snapshot")
+
+
 class LogListener(Protocol):
     """The state machine behind the log."""
 
@@ -114,6 +123,7 @@ class ReplicatedLog:
         self.high_water_mark = HighWaterMark()
         self.last_applied = 0
         self.followers: dict[NodeId, FollowerHandler] = {}
+        self.send_snapshot: Callable[[FollowerHandler], None] = _no_snapshot
         self._ports = ports
         self._me = ports.node_id
         self._peers = tuple(member for member in members if member != ports.node_id)
@@ -173,7 +183,8 @@ class ReplicatedLog:
         sent_us = self.stamp_us()
         self._heartbeats_us = self._ports.clock.monotonic_us()
         for follower in self.followers.values():
-            prev = follower.match_index
+            # The generation of a discarded entry may be forgotten; about the place before the log everybody agrees.
+            prev = follower.match_index if follower.match_index > self._log.compacted_index else 0
             self._ports.network.send_ahead(follower.id, self._request(prev, [], sent_us))
 
     def send_heartbeats_if_due(self) -> None:
@@ -206,6 +217,17 @@ class ReplicatedLog:
         self._free_place(follower, response.correlation_id)
         if follower.sent_index < self._log.last_index:
             self._replicate(follower)
+
+    def note_installed(self, source: NodeId, index: int) -> None:
+        """A follower that needed discarded entries has installed a snapshot that reaches to `index`."""
+        follower = self.followers.get(source)
+        if follower is None:
+            return
+        if index > follower.match_index:
+            follower.note_match(index)
+        self._pipeline.reset(source)
+        follower.go_back(self._next_id)
+        self._replicate(follower)
 
     def quorum_contact_us(self, own_us: int) -> int | None:
         """The moment (by the clock that stamps requests) up to which a majority is known to have followed this leader.
@@ -243,6 +265,9 @@ class ReplicatedLog:
     def _replicate(self, follower: FollowerHandler) -> None:
         """Send everything that is outstanding, in batches, while the pipeline has room."""
         log, pipeline = self._log, self._pipeline
+        if follower.sent_index <= log.compacted_index and log.generation_at(follower.sent_index) == COMPACTED:
+            self.send_snapshot(follower)
+            return
         last_index = log.last_index
         while follower.sent_index < last_index and pipeline.has_room(follower.id):
             prev = follower.sent_index
@@ -319,7 +344,7 @@ class ReplicatedLog:
         changed = False
         for entry in entries:
             present = log.generation_at(entry.index)
-            if present == entry.generation:
+            if present == entry.generation or present == COMPACTED:
                 continue
             if present >= 0 and not self._truncate(entry.index):
                 continue
@@ -336,6 +361,11 @@ class ReplicatedLog:
         return True
 
     # -- both ---------------------------------------------------------------------------------------------------------
+
+    def start_from(self, index: int) -> None:
+        """The state was replaced by that of a snapshot: everything up to `index` is committed, and applied."""
+        self.high_water_mark.advance_to(index)
+        self.last_applied = index
 
     def _advance_to(self, index: int, *, leading: bool) -> None:
         if not self.high_water_mark.advance_to(index):
@@ -359,8 +389,11 @@ class ReplicatedLog:
         self._log.flush()
 
     def _continues(self, request: ReplicationRequest) -> bool:
-        """Does this log hold the entry before the ones that were sent? A log that ends earlier does not (LOG-R5)."""
-        return self._log.generation_at(request.prev_log_index) == request.prev_log_generation
+        """Does this log hold the entry before the ones that were sent? A log that ends earlier does not (LOG-R5).
+
+        What was discarded here was committed, so it is the same in the log of every later leader.
+        """
+        return self._log.generation_at(request.prev_log_index) in (request.prev_log_generation, COMPACTED)
 
     def _verified_index(self, request: ReplicationRequest) -> int:
         """The last index at which this log is known to be the leader's; behind it an old suffix may stand (LOG-R7)."""

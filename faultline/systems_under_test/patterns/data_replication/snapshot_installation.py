@@ -117,9 +117,7 @@ class SnapshotSender:
         transfer.sent_us = now_us
         offset, data = transfer.offset, transfer.data
         chunk = data[offset : offset + self._chunk_bytes]
-        request = InstallSnapshotRequest(
-            self._leader, generation, transfer.snapshot_index, len(data), offset, chunk
-        )
+        request = InstallSnapshotRequest(self._leader, generation, transfer.snapshot_index, len(data), offset, chunk)
         self._network.send(follower, request)
 
 

@@ -108,7 +108,7 @@ def _checksum(index: int, generation: int, state: bytes) -> int:
 class SnapshotStore:
     """The snapshots of one node: the files `name_<index>.snap`, of which the `retained` newest are kept."""
 
-    __slots__ = ("_damaged", "_indexes", "_name", "_retained", "_storage", "newest")
+    __slots__ = ("_damaged", "_floor", "_indexes", "_name", "_retained", "_storage", "newest")
 
     def __init__(self, storage: Storage, *, name: str = "snapshot", retained: int = 2) -> None:
         if retained < 1:
@@ -117,6 +117,7 @@ class SnapshotStore:
         self._name = name
         self._retained = retained
         self._indexes: list[int] = []
+        self._floor = 0
         self._damaged: dict[int, CorruptSnapshot] = {}
         self.newest: Snapshot | None = None
 
@@ -128,14 +129,14 @@ class SnapshotStore:
     @property
     def low_water_mark(self) -> int:
         """The index of the oldest snapshot, once there are as many as are retained: what lies below is not needed."""
-        return self._indexes[0] if len(self._indexes) >= self._retained else 0
+        return self._indexes[0] if len(self._indexes) >= self._retained else self._floor
 
     def recover(self) -> Snapshot | None:
         """The newest snapshot that can be read; None when there is none. Damaged ones are left where they are.
 
         Raises `ForeignSnapshot` and `FutureSnapshotVersion`. Compare with the log by `require_reach` before using it.
         """
-        self._indexes, self._damaged, self.newest = [], {}, None
+        self._indexes, self._floor, self._damaged, self.newest = [], 0, {}, None
         for index in sorted(index for file in self._storage.files() if (index := self._index_of(file)) > 0):
             try:
                 self.newest = self._load(index)
@@ -172,6 +173,7 @@ class SnapshotStore:
         for old in [old for old in (*self._indexes, *self._damaged) if old < index]:
             self._storage.delete(self._file(old))
         self._indexes = [kept for kept in self._indexes if kept >= index]
+        self._floor = index
 
     def _drop_oldest(self) -> None:
         while len(self._indexes) > self._retained:

@@ -31,9 +31,9 @@ said was flushed. Duplicate commands are entries like any others; ignoring them 
 WAL-M1 and WAL-M3 to WAL-M8 cannot be switched on: no checksum, replay that appends, a torn tail left in place, no
 duplicate detection.
 
-Sources: Patterns of Distributed Systems ch. 3; Mohan et al., "ARIES" (TODS 1992); the logs of etcd and ZooKeeper. Not
-built: the undo variant (WAL-R14), loading from a snapshot (WAL-R8) and cleaning (WAL-R12), which need the low-water
-mark.
+Sources: Patterns of Distributed Systems ch. 3; Mohan et al., "ARIES" (TODS 1992); the logs of etcd and ZooKeeper. What
+lies below the low-water mark is discarded (WAL-R12): a log then begins after it, and asking for less is answered by
+`EntryCompacted`.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class LogEntry(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ClosedSegment(NamedTuple):
-    """What a low-water mark looks at: the first and last entry of a file that takes no more, and the last one's time."""
+    """What a low-water mark looks at: first and last entry of a file that takes no more, and the last one's time."""
 
     first_index: int
     last_index: int
@@ -158,7 +158,7 @@ class WriteAheadLog:
         self._files.flush()
 
     def entry(self, index: int) -> LogEntry:
-        """The entry at `index`; raises `EntryCompacted` when it was discarded, `EntryAbsent` when there never was one."""
+        """The entry at `index`; raises `EntryCompacted` when it was discarded, `EntryAbsent` when there is none."""
         offset = index - self.compacted_index
         if 0 < offset <= len(self._entries):
             return self._entries[offset - 1]
