@@ -280,7 +280,9 @@ class Cluster:
     def heartbeat(self, name: str) -> None:
         """Let the leader's next heartbeat tick ring; deliver nothing."""
         self.ports[name].next_timer()
-        self.ports[name].ring(next(timer for timer in self.ports[name].pending if timer.interval_us == self.heartbeat_us))
+        self.ports[name].ring(
+            next(timer for timer in self.ports[name].pending if timer.interval_us == self.heartbeat_us)
+        )
 
     def elect(self, name: str, match: Matcher = lambda *_: True) -> None:
         """Make `name` the leader of whoever can hear it, delivering only what matches."""

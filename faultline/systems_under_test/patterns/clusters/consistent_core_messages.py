@@ -31,6 +31,7 @@ from faultline.systems_under_test.patterns.data_replication.leader_key_store imp
     RefreshLeaderKey,
     WatchLeaderKey,
 )
+from faultline.systems_under_test.patterns.data_replication.low_water_mark import StoredByAll
 from faultline.systems_under_test.patterns.data_replication.pulled_log import (
     FetchDiverged,
     FetchRequest,
@@ -42,7 +43,6 @@ from faultline.systems_under_test.patterns.data_replication.raft_election import
     VoteRequest,
     VoteResponse,
 )
-from faultline.systems_under_test.patterns.data_replication.low_water_mark import StoredByAll
 from faultline.systems_under_test.patterns.data_replication.replicated_log import (
     ReplicationRequest,
     ReplicationResponse,

@@ -24,6 +24,7 @@ import msgspec
 from faultline.harness.errors import UsageError
 from faultline.harness.world.ports import NodeId, NodeStatus, Ports, Storage
 from faultline.systems_under_test.patterns.clusters.append_batches import AppendBatches, Proposal
+from faultline.systems_under_test.patterns.clusters.consistent_core_compaction import Compaction
 from faultline.systems_under_test.patterns.clusters.consistent_core_elections import (
     Elections,
     election_timing,
@@ -33,7 +34,6 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_elections im
     store_of,
 )
 from faultline.systems_under_test.patterns.clusters.consistent_core_fetching import fetch_handlers
-from faultline.systems_under_test.patterns.clusters.consistent_core_compaction import Compaction
 from faultline.systems_under_test.patterns.clusters.consistent_core_messages import (
     ClientCommand,
     ClientRequest,

@@ -11,7 +11,15 @@ from faultline.harness.system import OptionDescription
 from faultline.systems_under_test.patterns.data_replication.heartbeat import check_heartbeat_timing
 from faultline.systems_under_test.patterns.node_communication.batch_queue import BATCH_SIZE_BYTES
 
-__all__ = ["BATCH_SIZE_BYTES_MIN", "ELECTIONS", "FAILURE_DETECTORS", "LOW_WATER_MARKS", "OPTIONS", "READ_MODES", "CoreSettings"]
+__all__ = [
+    "BATCH_SIZE_BYTES_MIN",
+    "ELECTIONS",
+    "FAILURE_DETECTORS",
+    "LOW_WATER_MARKS",
+    "OPTIONS",
+    "READ_MODES",
+    "CoreSettings",
+]
 
 ELECTIONS = ("raft", "zab", "external-store")
 """Candidates ask for votes; all reckon alike who is best; whoever creates a key in a store first."""
