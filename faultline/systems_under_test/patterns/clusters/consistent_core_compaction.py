@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import Any
 from zlib import crc32
 
 import msgspec
@@ -27,6 +28,8 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_options impo
 from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import SnapshotTaken, StateRestored
 from faultline.systems_under_test.patterns.clusters.key_value_store import KeyValueStore
 from faultline.systems_under_test.patterns.data_replication.follower_handler import FollowerHandler
+from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
+from faultline.systems_under_test.patterns.data_replication.leader_and_followers import LeaderElection, ServerRole
 from faultline.systems_under_test.patterns.data_replication.low_water_mark import (
     AcknowledgedMark,
     LogCleaned,
@@ -52,7 +55,7 @@ from faultline.systems_under_test.patterns.data_replication.snapshot_store impor
 )
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import WriteAheadLog
 
-__all__ = ["Compaction"]
+__all__ = ["Compaction", "compaction_handlers"]
 
 _NEVER = sys.maxsize
 
@@ -256,3 +259,28 @@ class Compaction:
     def applied_in(self, snapshot: Snapshot) -> int:
         """The last entry that need not be applied any more."""
         return snapshot.index
+
+
+def compaction_handlers(
+    compaction: Compaction, election: LeaderElection, clock: GenerationClock
+) -> dict[type, Callable[[NodeId, Any], None]]:
+    """The handlers of the messages of snapshots and marks, by type; installing is for the leader of the generation."""
+
+    def handle_request(source: NodeId, request: InstallSnapshotRequest) -> None:
+        if request.generation < clock.generation:
+            compaction.refuse_install(source, request)
+        else:
+            election.follow(request.generation, source)
+            compaction.handle_install_request(source, request)
+
+    def handle_response(source: NodeId, response: InstallSnapshotResponse) -> None:
+        if response.generation > clock.generation:
+            election.become_follower(response.generation, None)
+        elif response.generation == clock.generation and election.role is ServerRole.LEADING:
+            compaction.handle_install_response(source, response)
+
+    return {
+        InstallSnapshotRequest: handle_request,
+        InstallSnapshotResponse: handle_response,
+        StoredByAll: compaction.handle_stored_by_all,
+    }

@@ -24,7 +24,7 @@ import msgspec
 from faultline.harness.errors import UsageError
 from faultline.harness.world.ports import NodeId, NodeStatus, Ports, Storage
 from faultline.systems_under_test.patterns.clusters.append_batches import AppendBatches, Proposal
-from faultline.systems_under_test.patterns.clusters.consistent_core_compaction import Compaction
+from faultline.systems_under_test.patterns.clusters.consistent_core_compaction import Compaction, compaction_handlers
 from faultline.systems_under_test.patterns.clusters.consistent_core_elections import (
     Elections,
     election_timing,
@@ -42,9 +42,9 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_messages imp
     RedirectToLeader,
     RegisterClient,
     RegisterClientRequest,
-    RegisterClientResponse,
 )
 from faultline.systems_under_test.patterns.clusters.consistent_core_options import CoreSettings
+from faultline.systems_under_test.patterns.clusters.consistent_core_replies import RegistrationReply, Reply
 from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import EntryApplied, NodeStarted
 from faultline.systems_under_test.patterns.clusters.key_value_store import Applied, KeyValueStore, encode_command
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
@@ -58,7 +58,6 @@ from faultline.systems_under_test.patterns.data_replication.leader_reads import 
     Read,
     ReadIndexReads,
 )
-from faultline.systems_under_test.patterns.data_replication.low_water_mark import StoredByAll
 from faultline.systems_under_test.patterns.data_replication.pulled_log import PulledLog
 from faultline.systems_under_test.patterns.data_replication.replicated_log import (
     ReplicatedLog,
@@ -68,10 +67,6 @@ from faultline.systems_under_test.patterns.data_replication.replicated_log impor
 )
 from faultline.systems_under_test.patterns.data_replication.request_waiting_list import RequestWaitingList
 from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue
-from faultline.systems_under_test.patterns.data_replication.snapshot_installation import (
-    InstallSnapshotRequest,
-    InstallSnapshotResponse,
-)
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import (
     DATA,
     NO_OP,
@@ -117,35 +112,6 @@ class Parts:
     batch_queue: type[BatchQueue[Proposal]] = BatchQueue
     compaction: type[Compaction] = Compaction
     confirms_leadership: bool = True
-
-
-class _Reply:
-    """What waits for a log entry: the client to be answered once the entry is applied."""
-
-    __slots__ = ("_ports", "_source", "correlation_id")
-
-    def __init__(self, ports: Ports, source: NodeId, correlation_id: int) -> None:
-        self._ports = ports
-        self._source = source
-        self.correlation_id = correlation_id
-
-    def on_response(self, response: ClientResponse) -> None:
-        """Send the answer that the store gave."""
-        self._ports.network.send(self._source, response)
-
-    def on_error(self, error: Exception) -> None:
-        """Send the client away: it may ask again elsewhere, under the same number."""
-        self._ports.network.send(self._source, RedirectToLeader(self.correlation_id, None))
-
-
-class _RegistrationReply(_Reply):
-    """The same for a registration, whose answer carries the new client id."""
-
-    __slots__ = ()
-
-    def on_response(self, response: ClientResponse) -> None:
-        """Send the client its id, the index of the entry."""
-        self._ports.network.send(self._source, RegisterClientResponse(self.correlation_id, response.value))
 
 
 class ConsistentCoreNode:
@@ -196,9 +162,7 @@ class ConsistentCoreNode:
         self._handlers: dict[type, Callable[[NodeId, Any], None]] = {
             ReplicationRequest: self._handle_replication_request,
             ReplicationResponse: self._handle_replication_response,
-            InstallSnapshotRequest: self._handle_install_request,
-            InstallSnapshotResponse: self._handle_install_response,
-            StoredByAll: self.compaction.handle_stored_by_all,
+            **compaction_handlers(self.compaction, self.election, self._clock),
             ClientRequest: self._handle_client_request,
             RegisterClientRequest: self._handle_register_client,
             **self.election.handlers(),
@@ -310,12 +274,6 @@ class ConsistentCoreNode:
             self.log.handle_replication_response(source, response)
             self.reads.progress()
 
-    def _handle_install_response(self, source: NodeId, response: InstallSnapshotResponse) -> None:
-        if response.generation > self._clock.generation:
-            self.election.become_follower(response.generation, None)
-        elif response.generation == self._clock.generation and self.election.role is ServerRole.LEADING:
-            self.compaction.handle_install_response(source, response)
-
     # -- following ----------------------------------------------------------------------------------------------------
 
     def _handle_replication_request(self, source: NodeId, request: ReplicationRequest) -> None:
@@ -326,13 +284,6 @@ class ConsistentCoreNode:
         self.election.follow(request.generation, source)
         self.log.handle_replication_request(source, request)
 
-    def _handle_install_request(self, source: NodeId, request: InstallSnapshotRequest) -> None:
-        if request.generation < self._clock.generation:
-            self.compaction.refuse_install(source, request)
-            return
-        self.election.follow(request.generation, source)
-        self.compaction.handle_install_request(source, request)
-
     def _handle_election_timeout(self, _: NodeId, __: _ElectionTimeout) -> None:
         self.election.election_timeout()
 
@@ -342,7 +293,7 @@ class ConsistentCoreNode:
         if self.election.role is not ServerRole.LEADING:
             self._redirect(source, request.correlation_id)
         else:
-            self._propose(_RegistrationReply(self.ports, source, request.correlation_id), _REGISTER)
+            self._propose(RegistrationReply(self.ports, source, request.correlation_id), _REGISTER)
 
     def _handle_client_request(self, source: NodeId, request: ClientRequest) -> None:
         command = request.command
@@ -355,9 +306,9 @@ class ConsistentCoreNode:
             self.reads.read(Read(source, request.request_number, command.key))
         else:
             data = encode_command(ClientCommand(request.client_id, request.request_number, command))
-            self._propose(_Reply(self.ports, source, request.request_number), data)
+            self._propose(Reply(self.ports, source, request.request_number), data)
 
-    def _propose(self, reply: _Reply, data: bytes) -> None:
+    def _propose(self, reply: Reply, data: bytes) -> None:
         """Let `reply` wait for the next entry, then append that entry: never the other way round."""
         if self.settings.batch_linger_us:
             self._batches.propose(reply, data, reply.correlation_id)

@@ -44,14 +44,12 @@ Sources: Patterns of Distributed Systems ch. 9; Ongaro and Ousterhout (2014) 5.3
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
-
-import msgspec
 
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.data_replication.follower_handler import NO_CONTACT, FollowerHandler
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.high_water_mark import HighWaterMark, quorum_index
+from faultline.systems_under_test.patterns.data_replication.log_listener import LogListener, no_snapshot
 from faultline.systems_under_test.patterns.data_replication.replication_messages import (
     EntriesTruncated,
     HighWaterMarkAdvanced,
@@ -59,11 +57,8 @@ from faultline.systems_under_test.patterns.data_replication.replication_messages
     ReplicationRequest,
     ReplicationResponse,
 )
-from faultline.systems_under_test.patterns.data_replication.write_ahead_log import (
-    COMPACTED,
-    LogEntry,
-    WriteAheadLog,
-)
+from faultline.systems_under_test.patterns.data_replication.replication_timing import ReplicationTiming
+from faultline.systems_under_test.patterns.data_replication.write_ahead_log import COMPACTED, LogEntry, WriteAheadLog
 from faultline.systems_under_test.patterns.node_communication.batch_queue import within_size
 from faultline.systems_under_test.patterns.node_communication.request_pipeline import (
     OutOfOrderResponse,
@@ -82,32 +77,6 @@ __all__ = [
 ]
 
 
-class ReplicationTiming(msgspec.Struct, frozen=True, kw_only=True):
-    """Sizes and times of replication.
-
-    Entries and bytes per request, and requests in flight; after how long without answers to send again; after how long
-    a follower counts as silent, so that it gets heartbeats only; how soon after heartbeats no more are due.
-    """
-
-    batch_entries_max: int
-    batch_size_bytes: int
-    in_flight_max: int
-    retransmit_us: int
-    silent_us: int
-    quiet_us: int
-
-
-def _no_snapshot(follower: FollowerHandler) -> None:
-    raise AssertionError(f"{follower.id} needs entries that were discarded, and nobody said how to send a snapshot")
-
-
-class LogListener(Protocol):
-    """The state machine behind the log."""
-
-    def apply(self, entry: LogEntry) -> None:
-        """Execute a committed entry; called in the order of the log, once per entry and life of the server."""
-
-
 class ReplicatedLog:
     """The log as one server takes part in it, leading or following. All methods run on its singular update queue."""
 
@@ -123,7 +92,7 @@ class ReplicatedLog:
         self.high_water_mark = HighWaterMark()
         self.last_applied = 0
         self.followers: dict[NodeId, FollowerHandler] = {}
-        self.send_snapshot: Callable[[FollowerHandler], None] = _no_snapshot
+        self.send_snapshot: Callable[[FollowerHandler], None] = no_snapshot
         self._ports = ports
         self._me = ports.node_id
         self._peers = tuple(member for member in members if member != ports.node_id)
@@ -225,8 +194,7 @@ class ReplicatedLog:
             return
         if index > follower.match_index:
             follower.note_match(index)
-        self._pipeline.reset(source)
-        follower.go_back(self._next_id)
+        self._go_back(follower)
         self._replicate(follower)
 
     def quorum_contact_us(self, own_us: int) -> int | None:
