@@ -26,7 +26,9 @@ step: a segment goes only when all before it go.
 segment (never the open one). A node that is away for good, with an acknowledgement-based mark: the log grows until it
 is back.
 
-*Workloads.* `register` in the campaign `compaction`. *Checkers.* The invariants above; linearizability.
+*Workloads.* `register` in the campaign `compaction`.
+
+*Checkers.* The invariants above; linearizability.
 
 *Planted bugs.* `clean-by-first-entry` (LWM-M3) and `clean-once` (LWM-M7). As subclasses in the tests: deleting the open
 segment (LWM-M4) and removing a segment from the middle (LWM-M8).

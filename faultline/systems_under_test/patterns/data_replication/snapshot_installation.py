@@ -21,7 +21,9 @@ with the snapshot, and drops it then.
 *Does not tolerate.* A snapshot that does not fit into memory. One that takes longer to send than the leader takes to
 discard what follows it: the follower then gets the next one, and never catches up.
 
-*Workloads.* `register` in the campaign `compaction`. *Checkers.* LWM-I1, LWM-I2, LWM-I5; linearizability.
+*Workloads.* `register` in the campaign `compaction`.
+
+*Checkers.* LWM-I1, LWM-I2, LWM-I5; linearizability.
 
 *Planted bugs.* LWM-M5 (no installation at all) is shown in a scenario: nothing a client sees is wrong, the follower
 just never comes back.
