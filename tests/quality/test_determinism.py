@@ -5,11 +5,13 @@ import os
 import subprocess
 import sys
 
+import msgspec
 import pytest
 
+from faultline.campaign.planfile import load_plan, shipped_plans
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run import run_simulated
-from faultline.registry import resolve
+from faultline.registry import load_system, resolve, systems
 
 SCRIPT = """
 import json, sys
@@ -19,51 +21,72 @@ from faultline.harness.run import run_simulated
 from faultline.registry import resolve
 import msgspec
 digests = {}
-for seed, faults, mutants in json.loads(sys.argv[1]):
-    request = RunRequest(system="consistent-core", faults=tuple(faults), seed=seed, mutants=tuple(mutants))
+for request in json.loads(sys.argv[1]):
+    request = msgspec.convert(request, RunRequest)
     parts = resolve(request)
     plan = make_plan(request, parts)
     record = run_simulated(plan, parts)
     verdict = msgspec.json.encode(judge(record, parts, run_id="same")).decode()
-    digests[f"{seed} {faults} {mutants}"] = [plan.digest(), record.history.digest(), record.statistics, verdict]
+    digests[str(request)] = [plan.digest(), record.history.digest(), record.statistics, verdict]
 print(json.dumps(digests))
 """
 
-RUNS = [
-    [1, ["leadership"], []],
-    [2, ["all"], []],
-    [3, ["durability"], ["ack-before-fsync"]],
-    [4, ["clocks"], ["wall-clock-lease"]],
-    [5, ["retries"], ["no-duplicate-detection"]],
+CORE = [
+    RunRequest(system="consistent-core", faults=faults, seed=seed, mutants=mutants)
+    for seed, faults, mutants in (
+        (1, ("leadership",), ()),
+        (2, ("all",), ()),
+        (3, ("durability",), ("ack-before-fsync",)),
+        (4, ("clocks",), ("wall-clock-lease",)),
+        (5, ("retries",), ("no-duplicate-detection",)),
+    )
 ]
+
+
+def requests_of(system: str) -> list[RunRequest]:
+    """One run in each shipped campaign of the correct `system`, and one of a planted bug."""
+    plans = [load_plan(name) for name in shipped_plans()]
+    places = [(plan, cell) for plan in plans for cell in plan.cells() if cell.system == system and not cell.mutants]
+    correct = {plan.name: plan.request(cell, seed) for seed, (plan, cell) in enumerate(places)}
+    planted = [
+        msgspec.structs.replace(correct[mutant.campaign], mutants=(name,))
+        for name, mutant in sorted(load_system(system).mutants.items())
+        if mutant.campaign in correct
+    ]
+    return [*correct.values(), *planted[:1]]
+
+
+SYSTEMS = sorted(name for name, path in systems().items() if path.startswith("faultline."))
+RUNS = CORE + [request for system in SYSTEMS for request in requests_of(system)]
 
 
 def digests(hash_seed: str) -> dict[str, object]:
     environment = os.environ | {"PYTHONHASHSEED": hash_seed}
-    command = [sys.executable, "-c", SCRIPT, json.dumps(RUNS)]
+    command = [sys.executable, "-c", SCRIPT, msgspec.json.encode(RUNS).decode()]
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True)
     return json.loads(ended.stdout)
 
 
 def test_one_seed_gives_the_same_bytes_in_processes_with_different_hash_seeds():
+    assert {request.system for request in RUNS} == set(SYSTEMS)
     first = digests("0")
-    assert len(first) == len(RUNS)
+    assert len(first) == len({str(request) for request in RUNS})
     assert digests("4242") == first
     assert digests("random") == first
 
 
-def test_different_seeds_give_different_histories():
-    parts = resolve(RunRequest(system="consistent-core"))
-    histories = {
-        run_simulated(make_plan(RunRequest(system="consistent-core", seed=seed), parts), parts).history.digest()
-        for seed in range(8)
-    }
-    assert len(histories) == 8
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_different_seeds_give_different_histories(system):
+    request = requests_of(system)[0]
+    parts = resolve(request)
+    plans = (make_plan(msgspec.structs.replace(request, seed=seed), parts) for seed in range(8))
+    assert len({run_simulated(plan, parts).history.digest() for plan in plans}) == 8
 
 
+@pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize("seed", [11, 12])
-def test_recording_messages_changes_nothing_else(seed):
-    request = RunRequest(system="consistent-core", seed=seed)
+def test_recording_messages_changes_nothing_else(system, seed):
+    request = msgspec.structs.replace(requests_of(system)[0], seed=seed)
     parts = resolve(request)
     plan = make_plan(request, parts)
     plain, recorded = run_simulated(plan, parts), run_simulated(plan, parts, record_messages=True)

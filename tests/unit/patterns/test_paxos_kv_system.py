@@ -28,6 +28,8 @@ from faultline.systems_under_test.patterns.clusters.paxos_kv_invariants import (
     OneProposalPerGeneration,
     OneValuePerVersion,
     PromisesAreKept,
+    ProposalsStandOnPromises,
+    RoundsAreLearned,
     paxos_kv_invariants,
 )
 from faultline.systems_under_test.patterns.clusters.paxos_kv_messages import (
@@ -342,3 +344,21 @@ def test_a_commit_must_not_be_replaced_by_an_older_one_in_the_same_process() -> 
     back = [("athens", Learned("k", 2, ONE_A, 5)), ("athens", Learned("k", 1, ONE_A, 4))]
     assert breaches(CommitsMoveForward(), *back) == ["athens"]
     assert breaches(CommitsMoveForward(), back[0], ("athens", StoreStarted(1)), back[1]) == []
+
+
+@pytest.mark.parametrize(
+    "heard", [Promised("k", 1, TWO_A), Accepted("k", 1, Proposal(TWO_A, b"")), Learned("k", 1, TWO_A, 5)]
+)
+def test_an_own_attempt_must_be_above_every_round_the_process_has_heard_of(heard: Any) -> None:
+    own = ("byzantium", Promised("other", 1, ONE_B))
+    assert breaches(RoundsAreLearned(), ("byzantium", heard), own) == ["byzantium"]
+    assert breaches(RoundsAreLearned(), own, ("byzantium", heard)) == []
+    assert breaches(RoundsAreLearned(), ("byzantium", heard), ("byzantium", StoreStarted(0)), own) == []
+    assert breaches(RoundsAreLearned(), ("cyrene", heard), own) == []
+
+
+def test_a_proposal_must_stand_on_promises_of_its_own_generation() -> None:
+    counted = ("athens", PromiseCounted("k", 1, TWO_A, "byzantium"))
+    assert breaches(ProposalsStandOnPromises(), counted, ("athens", proposed(TWO_A, 5))) == []
+    assert breaches(ProposalsStandOnPromises(), counted, ("athens", proposed(ONE_B, 5, own=False))) == ["athens"]
+    assert breaches(ProposalsStandOnPromises(), ("athens", proposed(TWO_A, 5))) == ["athens"]
