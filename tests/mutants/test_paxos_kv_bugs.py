@@ -18,7 +18,7 @@ SEEDS_MAX = 100
 TWIN_SEEDS = 20
 
 
-def judged(campaign: str, seed: int, *mutants: str) -> Judgement:
+def judged(campaign: str, seed: int, *mutants: str, **options: str) -> Judgement:
     """One seed of the only cell of `campaign`, with these bugs planted."""
     plan = load_plan(campaign)
     (cell,) = plan.cells()
@@ -28,7 +28,7 @@ def judged(campaign: str, seed: int, *mutants: str) -> Judgement:
         faults=cell.faults,
         seed=seed,
         mutants=mutants,
-        options=plan.options,
+        options={**plan.options, **options},
         nodes=plan.nodes,
     )
     parts = resolve(request)
@@ -49,9 +49,17 @@ def test_a_bug_planted_in_paxos_kv_is_caught_in_its_campaign_by_one_of_its_check
     pytest.fail(f"{name} was not caught in {SEEDS_MAX} seeds of {mutant.campaign}; seen: {sorted(seen)}")
 
 
+@pytest.mark.rows("PAX-I5")
 @pytest.mark.parametrize("campaign", CAMPAIGNS)
 def test_paxos_kv_passes_the_campaigns_that_catch_its_bugs(campaign: str) -> None:
     judgements = [judged(campaign, seed) for seed in range(TWIN_SEEDS)]
+    assert [judgement.sentence for judgement in judgements if judgement.verdict is not Verdict.PASS] == []
+
+
+@pytest.mark.rows("PAX-S11", "PAX-R12", "PAX-R14")
+@pytest.mark.parametrize("options", [{"rejections": "off"}, {"prepare_quorum": "4", "accept_quorum": "2"}])
+def test_paxos_kv_passes_its_duels_with_silent_acceptors_and_with_flexible_quorums(options: dict[str, str]) -> None:
+    judgements = [judged("paxos-duels", seed, **options) for seed in range(TWIN_SEEDS)]
     assert [judgement.sentence for judgement in judgements if judgement.verdict is not Verdict.PASS] == []
 
 

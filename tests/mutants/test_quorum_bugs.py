@@ -64,6 +64,7 @@ def test_a_planted_quorum_bug_is_caught_in_its_campaign_by_one_of_its_checkers(s
     pytest.fail(f"{name} was not caught in {SEEDS_MAX} seeds of {mutant.campaign}; seen: {sorted(seen)}")
 
 
+@pytest.mark.rows("VVC-I3", "VVC-I4")
 @pytest.mark.parametrize(
     "campaign", sorted({mutant.campaign for system in SYSTEMS for mutant in mutants_of(system).values()})
 )

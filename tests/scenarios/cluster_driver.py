@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from faultline.harness.invariant import Breach
+from faultline.harness.plan import NODE_NAMES
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.clusters.consistent_core import ConsistentCore
 from faultline.systems_under_test.patterns.clusters.consistent_core_messages import (
@@ -24,7 +25,6 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_messages imp
 )
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
 
-NAMES = ("athens", "byzantium", "cyrene", "delphi", "ephesus")
 ELECTION_TIMEOUT_US = 250_000
 HEARTBEAT_US = 50_000
 
@@ -151,7 +151,7 @@ class Cluster:
 
     def __init__(self, size: int = 3, mutants: tuple[str, ...] = (), **options: str) -> None:
         self.system = self.system_type()
-        self.members = tuple(map(NodeId, NAMES[:size]))
+        self.members = tuple(map(NodeId, NODE_NAMES[:size]))
         self.options = options
         self.mutants = frozenset(mutants)
         self.election_timeout_us = 1_000 * int(options.get("election_timeout_ms", ELECTION_TIMEOUT_US // 1_000))

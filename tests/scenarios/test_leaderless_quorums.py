@@ -102,6 +102,7 @@ def half_a_write(**options: str) -> Register:
     return cluster
 
 
+@pytest.mark.rows("QRM-R6")
 @pytest.mark.parametrize("write_back", ["off", "on"])
 def test_quorum_reads_alone_let_time_run_backwards_and_the_write_back_does_not(write_back: str) -> None:
     cluster = half_a_write(write_back=write_back)
@@ -155,6 +156,7 @@ def test_quorums_that_do_not_overlap_read_old_values() -> None:
 # -- quorums ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rows("QRM-R5", "QRM-S1", "QRM-S2")
 @pytest.mark.parametrize(
     ("size", "side"), [(5, ("athens", "byzantium")), (4, ("athens", "byzantium")), (2, ("athens",))]
 )
@@ -166,6 +168,7 @@ def test_a_side_without_a_majority_acknowledges_nothing(size: int, side: tuple[s
     assert [answer.error for answer in cluster.answers("alice", number)] == [NO_QUORUM_TO_ASK]
 
 
+@pytest.mark.rows("QRM-S1")
 def test_the_side_with_a_majority_goes_on() -> None:
     cluster = Register(5)
     cluster.split("athens", "byzantium")
@@ -173,6 +176,7 @@ def test_the_side_with_a_majority_goes_on() -> None:
     assert cluster.perform("bob", "ephesus", "read") == 1
 
 
+@pytest.mark.rows("QRM-R5", "QRM-S3")
 def test_with_a_majority_down_nothing_succeeds_until_one_is_back() -> None:
     cluster = Register()
     cluster.kill("byzantium")
@@ -216,6 +220,7 @@ def test_a_silent_replica_leaves_nothing_behind_after_the_sweep() -> None:
     assert len(cluster.nodes["athens"].waiting) == 0
 
 
+@pytest.mark.rows("QRM-R7")
 def test_a_write_without_a_quorum_ends_with_one_indefinite_answer() -> None:
     cluster = Register()
     number = begin_store(cluster)
@@ -238,6 +243,7 @@ def repeated_answer(mutants: tuple[str, ...]) -> list[ValueResponse]:
     return cluster.answers("alice", number)
 
 
+@pytest.mark.rows("QRM-S5", "QRM-R7")
 def test_an_answer_that_comes_twice_is_counted_once() -> None:
     assert repeated_answer(()) == []
 

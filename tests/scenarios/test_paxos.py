@@ -35,6 +35,7 @@ def the_books_story(rejections: str = "on") -> PaxosCluster:
     return cluster
 
 
+@pytest.mark.rows("PAX-S1", "PAX-R1", "PAX-R2", "PAX-R8", "PAX-R10", "PAX-R11", "PAX-R12", "PAX-S11")
 @pytest.mark.parametrize("rejections", ["on", "off"])
 def test_after_two_crashes_the_value_of_the_highest_generation_is_chosen_and_no_other(rejections: str) -> None:
     cluster = the_books_story(rejections=rejections)
@@ -79,8 +80,10 @@ def test_a_proposer_that_forgets_what_it_heard_gets_a_second_value_through() -> 
     assert {"PAX-I1", "PAX-I3"} <= set(cluster.broken())
 
 
-def test_two_proposers_can_supersede_each_other_for_long_and_either_wins_when_left_alone() -> None:
-    cluster = PaxosCluster(3, attempts_max="50", backoff_ms="1", client_timeout_ms="100000000")
+@pytest.mark.rows("PAX-S2", "PAX-R9", "PAX-R13", "PAX-S11")
+@pytest.mark.parametrize("rejections", ["on", "off"])
+def test_two_proposers_can_supersede_each_other_for_long_and_either_wins_when_left_alone(rejections: str) -> None:
+    cluster = PaxosCluster(3, attempts_max="50", backoff_ms="1", client_timeout_ms="100000000", rejections=rejections)
     cluster.put("client-1", "athens", "alice")
     cluster.put("client-3", "cyrene", "carol")
     for _ in range(8):
@@ -98,10 +101,12 @@ def test_two_proposers_can_supersede_each_other_for_long_and_either_wins_when_le
     assert cluster.broken() == []
 
 
-def test_a_value_accepted_by_a_minority_may_win_or_not_but_all_readers_agree() -> None:
+@pytest.mark.rows("PAX-S3", "PAX-S11")
+@pytest.mark.parametrize("rejections", ["on", "off"])
+def test_a_value_accepted_by_a_minority_may_win_or_not_but_all_readers_agree(rejections: str) -> None:
     seen = []
     for first_reader in ("athens", "cyrene"):
-        cluster = PaxosCluster(3)
+        cluster = PaxosCluster(3, rejections=rejections)
         cluster.put("client-1", "athens", "alice")
         cluster.let("athens", PREPARE, "byzantium")
         assert (cluster.accepted("athens"), cluster.accepted("byzantium")) == ("alice", None)
@@ -118,9 +123,13 @@ def test_a_value_accepted_by_a_minority_may_win_or_not_but_all_readers_agree() -
     assert seen == ["alice", None]
 
 
+@pytest.mark.rows("PAX-S4", "PAX-R20", "PAX-R11", "PAX-S11")
 @pytest.mark.parametrize("reader", THREE)
-def test_a_value_that_a_quorum_accepted_is_read_everywhere_although_its_proposer_died(reader: str) -> None:
-    cluster = PaxosCluster(3)
+@pytest.mark.parametrize("rejections", ["on", "off"])
+def test_a_value_that_a_quorum_accepted_is_read_everywhere_although_its_proposer_died(
+    reader: str, rejections: str
+) -> None:
+    cluster = PaxosCluster(3, rejections=rejections)
     cluster.put("client-1", "athens", "alice")
     cluster.let("athens", PREPARE, "byzantium")
     cluster.step(lambda source, target, message: target == "byzantium" and isinstance(message, AcceptRequest))
@@ -130,8 +139,10 @@ def test_a_value_that_a_quorum_accepted_is_read_everywhere_although_its_proposer
     assert cluster.read(reader) == "alice"
 
 
-def test_the_loser_of_a_duel_finishes_the_other_value_and_then_its_own() -> None:
-    cluster = PaxosCluster(3)
+@pytest.mark.rows("PAX-S5", "PAX-R18", "PAX-S11")
+@pytest.mark.parametrize("rejections", ["on", "off"])
+def test_the_loser_of_a_duel_finishes_the_other_value_and_then_its_own(rejections: str) -> None:
+    cluster = PaxosCluster(3, rejections=rejections)
     cluster.put("client-1", "athens", "alice")
     cluster.let("athens", PREPARE, "byzantium")
     cluster.let("athens", (AcceptRequest,), "byzantium")
@@ -147,6 +158,7 @@ def test_the_loser_of_a_duel_finishes_the_other_value_and_then_its_own() -> None
     assert "accepted-value-adopted" in cluster.marks
 
 
+@pytest.mark.rows("PAX-S6", "PAX-R15")
 @pytest.mark.parametrize(("mutants", "kept"), [((), True), (("promise-not-durable",), False)])
 def test_a_promise_binds_an_acceptor_after_its_restart(mutants: tuple[str, ...], kept: bool) -> None:
     cluster = PaxosCluster(3, mutants)
@@ -175,6 +187,7 @@ def missed_commit(*mutants: str) -> PaxosCluster:
     return cluster
 
 
+@pytest.mark.rows("PAX-S7", "PAX-R20", "PAX-R21")
 def test_a_node_that_missed_everything_reads_the_committed_value() -> None:
     assert missed_commit().read("cyrene") == "v1"
 
@@ -199,6 +212,7 @@ def resurrection(*mutants: str) -> PaxosCluster:
     return cluster
 
 
+@pytest.mark.rows("PAX-S8", "PAX-R21")
 def test_an_old_accepted_value_does_not_come_back_over_a_newer_commit() -> None:
     cluster = resurrection()
     assert cluster.read("byzantium") == "v2"
@@ -211,6 +225,7 @@ def test_an_old_accepted_value_comes_back_after_a_naive_reset() -> None:
     assert "PAX-I2" in cluster.broken()
 
 
+@pytest.mark.rows("PAX-S9", "PAX-R21")
 @pytest.mark.parametrize("kinds", [(AcceptRequest,), COMMIT])
 def test_a_late_acceptance_or_commit_of_an_old_version_changes_nothing(kinds: tuple[type, ...]) -> None:
     cluster = PaxosCluster(3)
@@ -243,6 +258,7 @@ def own_value_refused(*mutants: str) -> PaxosCluster:
     return cluster
 
 
+@pytest.mark.rows("PAX-S10", "PAX-R18")
 def test_an_own_value_that_was_refused_is_no_success() -> None:
     assert own_value_refused().answer("client-1") == OutcomeUnknown(1)
 
@@ -251,6 +267,7 @@ def test_as_printed_an_own_value_that_was_refused_is_reported_as_success() -> No
     assert own_value_refused("success-without-accepts").answer("client-1") == ClientResponse(1)
 
 
+@pytest.mark.rows("PAX-S12", "PAX-R14")
 def test_with_four_promises_and_two_acceptances_two_lost_nodes_stop_new_proposers_but_not_one_that_was_promised() -> (
     None
 ):
@@ -267,11 +284,13 @@ def test_with_four_promises_and_two_acceptances_two_lost_nodes_stop_new_proposer
     assert cluster.answer("client-2") == OutcomeUnknown(1)
 
 
+@pytest.mark.rows("PAX-S12", "PAX-R14")
 def test_quorums_that_can_miss_each_other_are_refused() -> None:
     with pytest.raises(UsageError, match="two values could be chosen"):
         PaxosCluster(5, prepare_quorum="2", accept_quorum="2")
 
 
+@pytest.mark.rows("PAX-S13")
 def test_two_of_five_nodes_down_do_not_matter() -> None:
     cluster = PaxosCluster(5)
     cluster.kill("delphi")
@@ -282,6 +301,7 @@ def test_two_of_five_nodes_down_do_not_matter() -> None:
     assert cluster.read("cyrene") == "alice"
 
 
+@pytest.mark.rows("PAX-S13")
 def test_with_three_of_five_nodes_down_nothing_succeeds_and_nothing_is_called_failed() -> None:
     cluster = PaxosCluster(5)
     for name in FIVE[2:]:
@@ -291,6 +311,31 @@ def test_with_three_of_five_nodes_down_nothing_succeeds_and_nothing_is_called_fa
     cluster.pass_time(2_000_000)
     assert cluster.answers("client-1") == [OutcomeUnknown(1)]
     assert cluster.versions_chosen() == []
+
+
+@pytest.mark.rows("PAX-R17")
+def test_a_put_makes_five_attempts_and_then_says_that_its_outcome_is_unknown() -> None:
+    cluster = PaxosCluster(3, client_timeout_ms="100000000")
+    cluster.kill("byzantium")
+    cluster.kill("cyrene")
+    cluster.put("client-1", "athens", "alice")
+    cluster.pass_time(60_000_000)
+    assert cluster.nodes["athens"].ids.round == 5
+    assert cluster.answers("client-1") == [OutcomeUnknown(1)]
+
+
+@pytest.mark.rows("PAX-R19")
+def test_a_value_that_was_accepted_is_visible_nowhere_before_its_commit() -> None:
+    cluster = PaxosCluster(3)
+    cluster.put("client-1", "athens", "alice")
+    cluster.let("athens", (*PREPARE, AcceptRequest), "byzantium", "cyrene")
+    assert [cluster.accepted(name) for name in THREE] == ["alice"] * 3
+    assert [cluster.value(name) for name in THREE] == [None] * 3
+    cluster.deliver()
+    assert [cluster.value(name) for name in THREE] == ["alice"] * 3
+    assert cluster.read("byzantium") == "alice"
+    assert cluster.read("cyrene", "reader-2") == "alice"
+    assert [cluster.value(name) for name in THREE] == ["alice"] * 3
 
 
 def test_a_read_in_prepare_mode_ends_after_one_phase_and_still_finishes_what_was_begun() -> None:

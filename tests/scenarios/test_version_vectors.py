@@ -22,7 +22,13 @@ from faultline.systems_under_test.patterns.clusters.quorum_kv_node import (
     OBSOLETE_VERSION,
 )
 from faultline.systems_under_test.patterns.clusters.quorum_kv_options import replicas_of
-from faultline.systems_under_test.patterns.data_replication.version_vector import EMPTY_VECTOR, VersionVector
+from faultline.systems_under_test.patterns.data_replication.version_vector import (
+    EMPTY_VECTOR,
+    ConflictError,
+    VersionVector,
+    context_of,
+    get_one,
+)
 
 KEY = "name"
 EXPIRATION_US = 200_000
@@ -70,12 +76,14 @@ class Store(Cluster):
         return {sibling.value: sibling.version.context().counters for sibling in self.nodes[node].store.get(KEY)}
 
 
+@pytest.mark.rows("VVC-S2", "VVC-R6", "VVC-R1")
 def test_the_first_node_counts_the_write_and_the_others_keep_copies() -> None:
     store = Store(versions="server-id")
     assert store.put("athens", "Ann") is None
     assert [store.versions(name) for name in store.members] == [{"Ann": {"athens": 1}}] * 3
 
 
+@pytest.mark.rows("VVC-S3", "VVC-R5", "VVC-R17")
 @pytest.mark.parametrize("versions", ["server-id", "dotted"])
 def test_writes_on_two_sides_become_siblings_and_one_resolution_replaces_both(versions: str) -> None:
     """VVC-S3, with W = 1 so that each side can write alone."""
@@ -115,6 +123,7 @@ def left_behind(*mutants: str) -> Store:
     return store
 
 
+@pytest.mark.rows("VVC-S4", "VVC-R19")
 def test_a_read_repairs_the_replica_that_was_left_behind() -> None:
     assert set(left_behind().versions("cyrene")) == {"new"}
 
@@ -123,6 +132,7 @@ def test_the_planted_bug_no_read_repair_leaves_it_behind() -> None:
     assert set(left_behind("no-read-repair").versions("cyrene")) == {"old"}
 
 
+@pytest.mark.rows("VVC-R19")
 def test_late_answers_are_repaired_too() -> None:
     store = Store()
     store.put("athens", "old")
@@ -140,6 +150,7 @@ def test_late_answers_are_repaired_too() -> None:
     assert set(store.versions("cyrene")) == {"new"}
 
 
+@pytest.mark.rows("VVC-S5", "VVC-R21")
 def test_server_ids_refuse_the_second_write_until_its_client_reads_again() -> None:
     store = Store(versions="server-id")
     assert store.put("athens", "Ann") is None
@@ -148,6 +159,7 @@ def test_server_ids_refuse_the_second_write_until_its_client_reads_again() -> No
     assert store.versions("cyrene") == {"Bob": {"athens": 2}}
 
 
+@pytest.mark.rows("VVC-S6", "VVC-R22")
 def test_client_ids_keep_both_as_siblings() -> None:
     store = Store(versions="client-id")
     store.put("athens", "Ann")
@@ -155,6 +167,7 @@ def test_client_ids_keep_both_as_siblings() -> None:
     assert store.versions("cyrene") == {"Ann": {"alice": 1}, "Bob": {"bob": 2}}
 
 
+@pytest.mark.rows("VVC-S7", "VVC-R23")
 def test_dots_keep_both_in_one_entry_of_the_node() -> None:
     store = Store()
     store.put("athens", "Ann")
@@ -163,6 +176,7 @@ def test_dots_keep_both_in_one_entry_of_the_node() -> None:
     assert (sorted(answer.values), answer.context.counters) == (["Ann", "Bob"], {"athens": 2})
 
 
+@pytest.mark.rows("VVC-S8", "VVC-R18")
 @pytest.mark.parametrize(("versions", "values"), [("last-write-wins", ("A",)), ("dotted", ("B",))])
 def test_a_clock_that_is_ahead_hides_later_writes_where_the_last_writer_wins(
     versions: str, values: tuple[str, ...]
@@ -174,6 +188,7 @@ def test_a_clock_that_is_ahead_hides_later_writes_where_the_last_writer_wins(
     assert store.get("cyrene").values == values
 
 
+@pytest.mark.rows("VVC-S9", "VVC-S10", "VVC-R12")
 def test_a_copy_that_comes_twice_or_too_late_changes_nothing() -> None:
     store = Store()
     number = store.ask_put("athens", "old")
@@ -188,6 +203,7 @@ def test_a_copy_that_comes_twice_or_too_late_changes_nothing() -> None:
     assert store.versions("cyrene") == before == {"new": {"athens": 2}}
 
 
+@pytest.mark.rows("VVC-S11", "VVC-R10")
 def test_a_write_whose_only_replica_crashes_is_unknown_and_comes_back_with_it() -> None:
     store = Store()
     store.cut("athens")
@@ -200,6 +216,37 @@ def test_a_write_whose_only_replica_crashes_is_unknown_and_comes_back_with_it() 
     store.start("athens")
     assert store.get("athens").values == ("lonely",)
     assert set(store.versions("cyrene")) == {"lonely"}
+
+
+@pytest.mark.rows("VVC-R20", "VVC-R19")
+@pytest.mark.parametrize("versions", ["dotted", "client-id", "server-id"])
+@pytest.mark.parametrize("reader", ["athens", "byzantium", "cyrene"])
+def test_one_read_after_the_last_write_makes_all_replicas_equal_whatever_they_missed(
+    versions: str, reader: str
+) -> None:
+    store = Store(versions=versions, write_quorum="1")
+    for number, name in enumerate(store.members):
+        store.cut(name)
+        store.put(name, f"written at {name}", client=f"client-{number}")
+    store.heal()
+    assert len({str(store.versions(name)) for name in store.members}) == 3
+    assert len(store.get(reader).values) >= 2
+    assert len(store.get(reader).values) == 3
+    assert len({str(sorted(store.versions(name).items())) for name in store.members}) == 1
+    assert len(store.versions("athens")) == 3
+
+
+@pytest.mark.rows("VVC-R14", "VVC-R16", "VVC-R17")
+def test_an_application_resolves_with_the_context_of_all_siblings_it_was_given() -> None:
+    store = Store()
+    store.put("athens", "Ann")
+    store.put("byzantium", "Bob", client="bob")
+    siblings = store.nodes["cyrene"].store.get(KEY)
+    with pytest.raises(ConflictError):
+        get_one(siblings)
+    both = get_one(siblings, lambda several: "+".join(sorted(sibling.value for sibling in several)))
+    assert store.put("cyrene", both, context_of(siblings)) is None
+    assert [set(store.versions(name)) for name in store.members] == [{"Ann+Bob"}] * 3
 
 
 def test_a_read_without_a_quorum_is_an_error() -> None:
@@ -219,6 +266,7 @@ def after_a_restart(*mutants: str) -> Store:
     return store
 
 
+@pytest.mark.rows("VVC-S14", "VVC-R24")
 def test_a_restarted_node_does_not_use_a_dot_again() -> None:
     assert sorted(after_a_restart().get("byzantium").values) == ["first", "second"]
 
@@ -227,6 +275,7 @@ def test_the_planted_bug_counter_lost_at_restart_loses_a_write_in_silence() -> N
     assert after_a_restart("counter-lost-at-restart").get("byzantium").values == ("first",)
 
 
+@pytest.mark.rows("VVC-R9")
 def test_replicas_of_a_key_are_the_same_for_everybody_and_differ_between_keys() -> None:
     members = tuple(map(NodeId, ("athens", "byzantium", "cyrene", "delphi", "ephesus")))
     assert replicas_of("k1", members, 3) == replicas_of("k1", members, 3)
@@ -234,6 +283,7 @@ def test_replicas_of_a_key_are_the_same_for_everybody_and_differ_between_keys() 
     assert {replicas_of(f"k{number}", members, 3)[0] for number in range(40)} == set(members)
 
 
+@pytest.mark.rows("VVC-R9")
 def test_only_the_replicas_of_a_key_are_asked() -> None:
     store = Store(5)
     first, *_ = replicas_of(KEY, store.members, 3)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -105,6 +106,7 @@ def values_chosen(
     return chosen
 
 
+@pytest.mark.rows("PAX-I1", "PAX-I2", "PAX-R14")
 @given(stories(safe=True))
 def test_whatever_the_order_of_messages_at_most_one_value_is_chosen_and_it_was_proposed(story: Story) -> None:
     chosen = values_chosen(story)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,6 +32,7 @@ siblings = st.lists(vectors, max_size=5).map(
 )
 
 
+@pytest.mark.rows("VVC-R3")
 @given(vectors, vectors, vectors)
 def test_descending_is_a_partial_order(one: VersionVector, two: VersionVector, three: VersionVector) -> None:
     assert one.descends(one)
@@ -70,6 +72,7 @@ def test_merging_siblings_commutes_associates_and_repeats(one: Siblings, two: Si
     assert merge(merge(one, two), two) == merge(one, two)
 
 
+@pytest.mark.rows("VVC-R5", "VVC-R11")
 @given(siblings, siblings)
 def test_a_merge_keeps_concurrent_values_and_what_all_of_them_know(one: Siblings, two: Siblings) -> None:
     merged = merge(one, two)
@@ -129,11 +132,13 @@ def run(versioning: Versioning, script: list[tuple[str, int, int]], *, know_thei
     assert set().union(*written) - may_be_replaced <= left
 
 
+@pytest.mark.rows("VVC-R23", "VVC-I3")
 @given(steps)
 def test_dotted_versions_lose_nothing_and_keep_nothing_that_was_replaced(script: list[tuple[str, int, int]]) -> None:
     run(Dotted(), script)
 
 
+@pytest.mark.rows("VVC-R21", "VVC-I3")
 @given(steps)
 def test_server_ids_lose_nothing_either_because_they_refuse(script: list[tuple[str, int, int]]) -> None:
     run(ServerIds(), script)

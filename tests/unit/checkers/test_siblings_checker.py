@@ -68,6 +68,7 @@ def test_histories_without_a_loss_are_accepted(steps: tuple[Step, ...]) -> None:
     assert anomalies(judged(*steps)) == []
 
 
+@pytest.mark.rows("VVC-I3")
 @pytest.mark.parametrize(
     ("anomaly", "steps"),
     [
@@ -102,6 +103,7 @@ def test_the_rows_of_a_finding_suffice_to_show_it() -> None:
 HALF = (write(1, 1), write(2, 2, info("timeout")))
 
 
+@pytest.mark.rows("VVC-I4")
 def test_second_reads_after_the_heal_must_agree() -> None:
     steps = (*HALF, read(1, 1), read(3, 1, 2), read(1, 1), read(3, 1, 2))
     assert anomalies(judged(*steps, healed_from=2)) == ["not-converged"]

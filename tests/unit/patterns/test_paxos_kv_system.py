@@ -70,6 +70,7 @@ def test_paxos_kv_fulfils_the_protocol() -> None:
     assert set(system.mutants) == set(PAXOS_KV_MUTANTS)
 
 
+@pytest.mark.rows("PAX-R14")
 def test_by_default_both_quorums_are_majorities() -> None:
     settings = PaxosKvSettings.read({})
     assert settings.quorums(3) == PaxosQuorums(2, 2)
@@ -146,6 +147,7 @@ def test_a_compare_and_set_that_matches_changes_the_value() -> None:
     assert EMPTY.after("client-1", 1, CompareAndSet("k", None, 6)).value == 6
 
 
+@pytest.mark.rows("PAX-R20")
 def test_a_read_is_a_no_op() -> None:
     register = EMPTY.after("client-1", 1, SetValue("k", 5))
     assert register.after("client-2", 1, GetValue("k")) is register

@@ -57,6 +57,7 @@ def state(store: PaxosStore) -> tuple[MonotonicId, Proposal | None, Commit | Non
     return acceptor.promised, acceptor.accepted, store.committed(KEY)
 
 
+@pytest.mark.rows("PAX-R15", "PAX-R5")
 def test_promises_and_acceptances_survive_a_crash_right_after_the_answer() -> None:
     storage = MemoryStorage()
     store = opened(storage)
@@ -69,6 +70,7 @@ def test_promises_and_acceptances_survive_a_crash_right_after_the_answer() -> No
     assert refusal is not None and not refusal.given and refusal.promised == TWO
 
 
+@pytest.mark.rows("PAX-R3")
 def test_a_restarted_node_makes_generations_above_all_in_its_log() -> None:
     storage = MemoryStorage()
     opened(storage).prepare(prepare(THREE))
@@ -88,6 +90,7 @@ def test_a_commit_that_was_lost_in_a_crash_leaves_the_acceptance_behind() -> Non
     assert state(opened(storage)) == (ONE, Proposal(ONE, b"alice"), None)
 
 
+@pytest.mark.rows("PAX-R5", "PAX-R21")
 def test_a_commit_opens_the_next_version_with_nothing_promised() -> None:
     store = opened(MemoryStorage())
     store.accept(accept(TWO, b"alice"))
@@ -96,6 +99,7 @@ def test_a_commit_opens_the_next_version_with_nothing_promised() -> None:
     assert response is not None and response.given and response.accepted is None
 
 
+@pytest.mark.rows("PAX-R21")
 def test_requests_for_a_decided_version_are_answered_with_the_commit() -> None:
     store = opened(MemoryStorage())
     commit = Commit(1, ONE, b"alice")
@@ -105,6 +109,7 @@ def test_requests_for_a_decided_version_are_answered_with_the_commit() -> None:
     assert acceptance is not None and not acceptance.given and acceptance.committed == commit
 
 
+@pytest.mark.rows("PAX-R21")
 def test_an_acceptor_that_lags_learns_from_the_prepare_request() -> None:
     store = opened(MemoryStorage())
     store.accept(accept(ONE, b"old"))
@@ -121,6 +126,7 @@ def test_an_acceptor_that_lags_does_not_accept_for_a_version_it_has_not_opened()
     assert state(store)[1] is None
 
 
+@pytest.mark.rows("PAX-R21")
 @pytest.mark.parametrize("version", [1, 2])
 def test_an_older_or_known_commit_changes_nothing(version: int) -> None:
     store = opened(MemoryStorage())
@@ -130,6 +136,7 @@ def test_an_older_or_known_commit_changes_nothing(version: int) -> None:
     assert store.committed(KEY) == newest
 
 
+@pytest.mark.rows("PAX-R16")
 def test_keys_have_nothing_to_do_with_each_other() -> None:
     store = opened(MemoryStorage())
     store.accept(accept(TWO, b"alice"))
@@ -137,6 +144,7 @@ def test_keys_have_nothing_to_do_with_each_other() -> None:
     assert response is not None and response.given and response.accepted is None
 
 
+@pytest.mark.rows("PAX-R12")
 def test_a_silent_acceptor_refuses_by_saying_nothing_but_still_tells_of_commits() -> None:
     store = opened(MemoryStorage(), rejects=False)
     store.prepare(prepare(TWO))

@@ -9,6 +9,7 @@ import pytest
 from faultline.systems_under_test.patterns.data_replication.quorum import QuorumTracker, majority, tolerated_failures
 
 
+@pytest.mark.rows("QRM-R1", "QRM-R4")
 @pytest.mark.parametrize(
     ("n", "needed", "tolerated"), [(1, 1, 0), (2, 2, 0), (3, 2, 1), (4, 3, 1), (5, 3, 2), (6, 4, 2), (7, 4, 3)]
 )
@@ -16,6 +17,7 @@ def test_majorities_and_tolerated_failures_are_those_of_the_table(n: int, needed
     assert (majority(n), tolerated_failures(n)) == (needed, tolerated)
 
 
+@pytest.mark.rows("QRM-I1")
 @pytest.mark.parametrize("n", range(1, 7))
 def test_any_two_majorities_share_a_member(n: int) -> None:
     quorums = [frozenset(quorum) for quorum in combinations(range(n), majority(n))]
@@ -28,6 +30,7 @@ def test_a_cluster_without_members_has_no_majority(n: int) -> None:
         majority(n)
 
 
+@pytest.mark.rows("QRM-R7")
 def test_a_quorum_is_reached_by_distinct_members_only() -> None:
     tracker = QuorumTracker(["athens", "byzantium", "cyrene"])
     assert tracker.record("athens")
@@ -38,6 +41,7 @@ def test_a_quorum_is_reached_by_distinct_members_only() -> None:
     assert tracker.recorded == ("athens", "cyrene")
 
 
+@pytest.mark.rows("QRM-R7", "QRM-S7")
 def test_nodes_that_are_no_members_do_not_count() -> None:
     tracker = QuorumTracker(["athens", "byzantium", "cyrene"])
     assert not tracker.record("ephesus")

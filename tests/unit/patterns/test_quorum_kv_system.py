@@ -68,6 +68,7 @@ def test_a_write_goes_with_the_context_of_the_last_read_and_leaves_it_as_it_is()
     assert story.ended == [("ok", [3, 4], None), ("ok", None, None), ("ok", None, None)]
 
 
+@pytest.mark.rows("VVC-R7")
 def test_the_next_replica_is_the_first_writer_when_one_does_not_answer() -> None:
     story = ClientStory(QuorumKeyValueStore())
     story.invoke("write", 7)
@@ -86,6 +87,7 @@ def test_a_write_that_was_sent_is_not_sent_again() -> None:
     assert story.ended == [("info", None, TIMEOUT)]
 
 
+@pytest.mark.rows("VVC-S12", "VVC-R7")
 def test_with_no_replica_there_a_write_has_certainly_failed() -> None:
     story = ClientStory(QuorumKeyValueStore())
     story.invoke("write", 7)
@@ -94,6 +96,7 @@ def test_with_no_replica_there_a_write_has_certainly_failed() -> None:
     assert {target for target, _ in story.ports.sent} == {"athens", "byzantium", "cyrene"}
 
 
+@pytest.mark.rows("VVC-S13")
 def test_an_obsolete_write_is_refused_to_the_caller_and_tried_nowhere_else() -> None:
     story = ClientStory(QuorumKeyValueStore(), versions="server-id")
     story.invoke("write", 7)

@@ -36,6 +36,7 @@ def vector(**counters: int) -> VersionVector:
     return VersionVector(counters)
 
 
+@pytest.mark.rows("VVC-S1", "VVC-R3", "VVC-R4")
 @pytest.mark.parametrize(
     ("one", "other", "ordering"),
     [
@@ -51,6 +52,7 @@ def test_vectors_compare_as_in_the_chapters_table(one: VersionVector, other: Ver
     assert compare(one, other) is ordering
 
 
+@pytest.mark.rows("VVC-S1", "VVC-R2")
 def test_an_update_at_green_changes_greens_counter_alone_and_a_copy() -> None:
     before = vector(blue=43, green=54, black=12)
     assert before.increment("green").counters == {"black": 12, "blue": 43, "green": 55}
@@ -76,6 +78,7 @@ def values(*names_and_vectors: tuple[str, VersionVector]) -> Siblings:
     return tuple(VersionedValue(name, version) for name, version in names_and_vectors)
 
 
+@pytest.mark.rows("VVC-R15", "VVC-R13")
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
 def test_what_stays_does_not_depend_on_the_order_of_the_list(order: tuple[int, ...]) -> None:
     """VVC-R15: [A, P, B, C] with B after A and C after P; the sample's walk leaves P behind."""
@@ -83,11 +86,13 @@ def test_what_stays_does_not_depend_on_the_order_of_the_list(order: tuple[int, .
     assert {sibling.value for sibling in prune(listed[place] for place in order)} == {"B", "C"}
 
 
+@pytest.mark.rows("VVC-R13", "VVC-R12")
 def test_the_same_value_from_two_replicas_is_one_value() -> None:
     [copy] = values(("A", vector(a=1)))
     assert merge((copy,), (copy,)) == (copy,)
 
 
+@pytest.mark.rows("VVC-R17")
 def test_one_context_replaces_all_siblings() -> None:
     siblings = values(("A", vector(blue=1)), ("B", vector(green=1)))
     context = context_of(siblings)
@@ -95,6 +100,7 @@ def test_one_context_replaces_all_siblings() -> None:
     assert merge(siblings, values(("C", context.increment("blue")))) == values(("C", vector(blue=2, green=1)))
 
 
+@pytest.mark.rows("VVC-R14", "VVC-R16")
 def test_conflicts_are_raised_or_resolved_by_the_application() -> None:
     siblings = values(("A", vector(blue=1)), ("B", vector(green=1)))
     assert get_one(()) is None
@@ -105,6 +111,7 @@ def test_conflicts_are_raised_or_resolved_by_the_application() -> None:
     assert get_one(siblings, lambda several: "+".join(sorted(sibling.value for sibling in several))) == "A+B"
 
 
+@pytest.mark.rows("VVC-S8", "VVC-R18")
 def test_the_last_writer_wins_by_clock_even_when_its_clock_is_wrong() -> None:
     """VVC-S8: blue's clock is 5 s ahead; A is written on blue, and later, in real time, B on green."""
     first = VersionedValue("A", vector(blue=1), time_us=5_000_000)
@@ -114,11 +121,13 @@ def test_the_last_writer_wins_by_clock_even_when_its_clock_is_wrong() -> None:
     assert [sibling.value for sibling in Dotted().merged((first,), (later,))] == ["B"]
 
 
+@pytest.mark.rows("VVC-R18")
 def test_clocks_that_show_the_same_time_choose_the_same_winner_everywhere() -> None:
     one, other = (VersionedValue(name, DottedVersion(node, 1), 7) for name, node in (("A", "blue"), ("B", "green")))
     assert LastWriteWins().merged((one,), (other,)) == LastWriteWins().merged((other,), (one,))
 
 
+@pytest.mark.rows("VVC-R21", "VVC-R11")
 def test_server_ids_refuse_the_second_write_with_one_context() -> None:
     """VVC-S5: until the client has read again."""
     first = ServerIds().version("blue", 0, Update(EMPTY_VECTOR, "c1", 1))
@@ -143,11 +152,13 @@ def written_blindly(versioning: Versioning, clients: int) -> Siblings:
     return siblings
 
 
+@pytest.mark.rows("VVC-R22", "VVC-R23")
 @pytest.mark.parametrize("versioning", [ClientIds(), Dotted()])
 def test_blind_writes_at_one_node_become_siblings(versioning: Versioning) -> None:
     assert len(written_blindly(versioning, 2)) == 2
 
 
+@pytest.mark.rows("VVC-S15", "VVC-R23")
 @pytest.mark.parametrize(("versioning", "entries"), [(ClientIds(), 20), (Dotted(), 1)])
 def test_contexts_grow_with_clients_for_client_ids_and_with_nodes_for_dots(
     versioning: Versioning, entries: int

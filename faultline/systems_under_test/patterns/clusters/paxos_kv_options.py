@@ -8,6 +8,7 @@ import msgspec
 
 from faultline.harness.errors import UsageError
 from faultline.harness.system import OptionDescription
+from faultline.systems_under_test.patterns.clusters.option_values import OptionValues
 from faultline.systems_under_test.patterns.data_replication.paxos import PaxosQuorums
 from faultline.systems_under_test.patterns.data_replication.paxos_proposer import ProposerTiming
 
@@ -53,23 +54,20 @@ class PaxosKvSettings(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def read(cls, options: Mapping[str, str]) -> PaxosKvSettings:
         """The settings of `options`, with defaults for what is left out. Raises UsageError."""
-        for name in options:
-            if name not in PAXOS_KV_OPTIONS:
-                raise UsageError(f"paxos-kv has no option {name!r}.", f"It has {', '.join(PAXOS_KV_OPTIONS)}.")
-        values = {name: options.get(name, description.default) for name, description in PAXOS_KV_OPTIONS.items()}
+        values = OptionValues("paxos-kv", PAXOS_KV_OPTIONS, options)
         settings = cls(
-            prepares_only=_choice("read_mode", values) == "prepare",
-            rejections=_choice("rejections", values) == "on",
-            prepare_quorum=_number("prepare_quorum", values),
-            accept_quorum=_number("accept_quorum", values),
+            prepares_only=values.choice("read_mode") == "prepare",
+            rejections=values.choice("rejections") == "on",
+            prepare_quorum=values.number("prepare_quorum", least=0),
+            accept_quorum=values.number("accept_quorum", least=0),
             timing=ProposerTiming(
-                phase_us=1_000 * _number("phase_timeout_ms", values, least=1),
-                backoff_us=1_000 * _number("backoff_ms", values, least=1),
-                attempts_max=_number("attempts_max", values, least=1),
+                phase_us=values.microseconds("phase_timeout_ms"),
+                backoff_us=values.microseconds("backoff_ms"),
+                attempts_max=values.number("attempts_max"),
             ),
-            segment_size_bytes=_number("segment_size_bytes", values, least=1),
-            request_timeout_us=1_000 * _number("request_timeout_ms", values, least=1),
-            client_timeout_us=1_000 * _number("client_timeout_ms", values, least=1),
+            segment_size_bytes=values.number("segment_size_bytes"),
+            request_timeout_us=values.microseconds("request_timeout_ms"),
+            client_timeout_us=values.microseconds("client_timeout_ms"),
         )
         if settings.request_timeout_us > settings.client_timeout_us:
             raise UsageError(
@@ -91,20 +89,3 @@ class PaxosKvSettings(msgspec.Struct, frozen=True, kw_only=True):
                 f"Together they must exceed {members}.",
             )
         return quorums
-
-
-def _choice(name: str, values: Mapping[str, str]) -> str:
-    choices = PAXOS_KV_OPTIONS[name].choices
-    if values[name] not in choices:
-        raise UsageError(f"Option {name} cannot be {values[name]!r}.", f"Choose one of {', '.join(choices)}.")
-    return values[name]
-
-
-def _number(name: str, values: Mapping[str, str], least: int = 0) -> int:
-    text = values[name]
-    if not (text.isascii() and text.isdigit() and int(text) >= least):
-        raise UsageError(
-            f"Option {name} must be a whole number from {least}, not {text!r}.",
-            f"The default is {PAXOS_KV_OPTIONS[name].default}.",
-        )
-    return int(text)

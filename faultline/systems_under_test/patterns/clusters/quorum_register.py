@@ -13,8 +13,9 @@ a read, before it answers, stores what it found on a majority too: option `write
                       s3 1
     write_back=on                 c1 stores 2 on s2 before it answers;    c2 asks s2 and s3: 2
 
-*Invariants.* QRM-I2 what is acknowledged is on a write quorum of distinct replicas. QRM-R7 two copies with one stamp
-hold one value. RWL-I1 to RWL-I4, see the request waiting list.
+*Invariants.* QRM-I1 those who are asked meet those who stored. QRM-I2 what is acknowledged is on a write quorum of
+distinct replicas. QRM-I3 fewer than a quorum of distinct answers decide nothing. Two copies with one stamp hold one
+value. RWL-I1 and RWL-I4, see `leaderless_node`.
 
 *Tolerates.* Any minority of nodes crashed, paused or cut off; lost, late and repeated messages; clocks of any kind.
 
@@ -26,8 +27,9 @@ that decides needs consensus. Quorums that do not overlap (write_quorum + read_q
 
 *Checkers.* Linearizability; the invariants.
 
-*Planted bugs.* See `quorum_register_mutants`: `ack-before-quorum`, `count-duplicate-answers`, `timeout-as-failure`,
-`restarted-correlation-ids`, `count-errors`, `ack-before-fsync`, `stamp-without-asking`.
+*Planted bugs.* See `quorum_register_mutants`: `half-is-a-majority`, `majority-of-the-living`,
+`coordinator-counts-twice`, `first-answer-decides`, `count-errors`, `ack-before-quorum`, `count-duplicate-answers`,
+`timeout-as-failure`, `restarted-correlation-ids`, `ack-before-fsync`, `stamp-without-asking`.
 
 Sources: Patterns of Distributed Systems ch. 6, "Why quorum reads and writes are not enough", ch. 10 and 14; Attiya,
 Bar-Noy and Dolev (JACM 1995); Lynch and Shvartsman (FTCS 1997). All members are replicas of all keys; there is no

@@ -58,7 +58,7 @@ class CompletedStoresAreOnAQuorum:
 class StampsNameOneValue:
     """Stamps are unique: two copies with one stamp are the same value."""
 
-    id = "QRM-R7"
+    id = "unique-stamps"
     statement = "Two copies with the same stamp hold the same value."
     events: Events = (CopyStored,)
     needs_order = False

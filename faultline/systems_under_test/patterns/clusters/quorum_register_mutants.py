@@ -74,7 +74,7 @@ _RECORDS = (
         summary="correlation ids begin anew after a crash, so answers to the dead incarnation satisfy the new one",
         shows_as="a write is acknowledged on the strength of an answer to another; two values share a stamp",
         campaign="incarnations",
-        caught_by=("linearizability", "QRM-I2", "QRM-R7", "node-crash"),
+        caught_by=("linearizability", "QRM-I2", "unique-stamps", "node-crash"),
         worlds=("simulated",),
         why_not="real connections end with the process, and late answers with them",
     ),

@@ -19,11 +19,13 @@ system `quorum-register` shows it, and the write-back of readers that makes it s
 
 *Workloads.* `register`, with partitions of every shape.
 
-*Checkers.* Linearizability; invariants LDR-I1 and LDR-I3.
+*Checkers.* Linearizability; in `quorum-register` QRM-I1 to QRM-I3 on who answered and who stored, in `consistent-core`
+LDR-I1 and LDR-I3.
 
-*Planted bugs.* `ack-before-quorum`; in `quorum-register` also `count-duplicate-answers` (QRM-M3) and `count-errors`
-(QRM-M4). Half instead of a majority, a majority of those alive, and different quorums for one purpose (QRM-M1, M2, M5,
-M6) cannot be switched on.
+*Planted bugs.* In `quorum-register`: `half-is-a-majority` (QRM-M1), `majority-of-the-living` (QRM-M2),
+`count-duplicate-answers` (QRM-M3), `count-errors` (QRM-M4), `coordinator-counts-twice` (QRM-M5) and
+`first-answer-decides` (QRM-M6: the phase that finds out what is newest is the register's election). In `paxos-kv`
+`half-quorums`, in `consistent-core` `ack-before-quorum`.
 
 Sources: Patterns of Distributed Systems ch. 10; Gifford, "Weighted Voting for Replicated Data" (SOSP 1979); Howard et
 al., "Flexible Paxos" (2016) for quorums of other sizes (`needed`).

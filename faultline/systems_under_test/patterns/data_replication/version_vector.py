@@ -40,7 +40,8 @@ updates by design.
 *Checkers.* `siblings`: no acknowledged write is lost, nothing replaced comes back, replicas converge.
 
 *Planted bugs.* See `quorum_kv_mutants`: `overwrite-siblings`, `unequal-nodes-are-older`, `every-replica-counts`,
-`no-read-repair`, `one-sibling-context`, `obsolete-write-accepted`, `counter-lost-at-restart`.
+`no-read-repair`, `one-sibling-context`, `obsolete-write-accepted`, `prune-while-walking`, `fails-over-when-obsolete`,
+`counter-lost-at-restart`, `clock-decides`.
 
 Deviations from the printed code: `prune` is independent of order (the sample removes from the list it walks through,
 VVC-R15); a write is refused as obsolete when it does not know the node's latest update of that key, not only when the
