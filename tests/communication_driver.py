@@ -14,6 +14,11 @@ from faultline.harness.world.simulated.scheduler import Scheduler
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions
 from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.node_communication.batch_queue import BatchLimits
+from faultline.systems_under_test.patterns.node_communication.pipelined_sender import (
+    PipelinedSender,
+    SequencedReceiver,
+    SequencedRequest,
+)
 from faultline.systems_under_test.patterns.node_communication.request_batch import (
     BatchingClient,
     BatchReceiver,
@@ -148,6 +153,99 @@ class BatchStory:
 
     def batches(self) -> list[list[bytes]]:
         return [[request.command for request in batch.requests] for _, batch in self.sent]
+
+
+TRIP_US = 1_000
+SERVICE_US = 100
+
+
+class PipelineStory:
+    """A pipelined sender and a receiver that serves one request at a time, a trip of a millisecond apart.
+
+    What was transmitted arrives even when its connection has ended meanwhile, as bytes do that wait in a kernel.
+    """
+
+    def __init__(
+        self,
+        *,
+        sender_type: type[PipelinedSender] = PipelinedSender,
+        receiver_type: type[SequencedReceiver] = SequencedReceiver,
+        saved_responses_max: int = 5,
+        **options: Any,
+    ) -> None:
+        self.time = VirtualTime()
+        self.executed: list[bytes] = []
+        self.transmitted: list[tuple[int, int]] = []
+        self.events: list[Any] = []
+        self.lose: Callable[[SequencedRequest], bool] = lambda request: False
+        self.holds_responses = False
+        self.is_dead = False
+        self.hang_ups = 0
+        self.connection = 0
+        self.unanswered: dict[int, int] = {}
+        self.unanswered_max = 0
+        self.held: list[tuple[int, Any]] = []
+        self._busy_until_us = 0
+        self.receiver = receiver_type(self.execute, saved_responses_max)
+        self.sender = sender_type(
+            "athens", self.time, self.time, self.transmit, self.hang_up, on_event=self.events.append, **options
+        )
+        self.connect()
+
+    # -- the connection -----------------------------------------------------------------------------------------------
+
+    def connect(self) -> None:
+        self.connection += 1
+        self.sender.connected(self.connection)
+
+    def disconnect(self) -> None:
+        self.sender.disconnected(self.connection)
+
+    def hang_up(self) -> None:
+        self.hang_ups += 1
+
+    def transmit(self, request: SequencedRequest) -> None:
+        self.transmitted.append((self.time.now_us, request.sequence))
+        if not self.lose(request):
+            connection = self.connection
+            self.time.at(self.time.now_us + TRIP_US, lambda: self.arrive(connection, request))
+
+    # -- the receiver's machine ---------------------------------------------------------------------------------------
+
+    def execute(self, command: bytes) -> bytes:
+        self.executed.append(command)
+        return b"did " + command
+
+    def arrive(self, connection: int, request: SequencedRequest) -> None:
+        if self.is_dead:
+            return
+        self.unanswered[connection] = self.unanswered.get(connection, 0) + 1
+        self.unanswered_max = max(self.unanswered_max, self.unanswered[connection])
+        self._busy_until_us = max(self.time.now_us, self._busy_until_us) + SERVICE_US
+        self.time.at(self._busy_until_us, lambda: self._serve(connection, request))
+
+    def _serve(self, connection: int, request: SequencedRequest) -> None:
+        response = self.receiver.receive(request)
+        if self.holds_responses:
+            self.held.append((connection, response))
+        else:
+            self.answer(connection, response)
+
+    def answer(self, connection: int, response: Any) -> None:
+        self.unanswered[connection] -= 1
+        if response is not None and not self.is_dead:
+            self.time.at(self.time.now_us + TRIP_US, lambda: self.sender.receive(connection, response))
+
+    def release(self) -> None:
+        self.holds_responses = False
+        held, self.held = self.held, []
+        for connection, response in held:
+            self.answer(connection, response)
+
+    # -- what callers do ----------------------------------------------------------------------------------------------
+
+    def send(self, *commands: bytes) -> list[Promise[bytes]]:
+        return [self.sender.send(command) for command in commands]
 
 
 def outcome(promise: Promise[bytes]) -> bytes | str | None:

@@ -9,7 +9,8 @@ request in flight; any other is a breach of protocol, and the connection is drop
 Several in flight bring a danger: when the first fails and is sent again, the second has already arrived. The receiver
 must refuse what is out of order, and the sender must go back to what was refused. Raft does it with the index and
 generation of the previous entry (the replicated log), Kafka's idempotent producer with a sequence number per sender
-(`SequenceGuard`). Unsolicited messages, such as watch events, are no answers and are not shown to the pipeline.
+(`SequenceGuard`; `pipelined_sender` joins it to a sender that goes back, and to promises for callers). Unsolicited
+messages, such as watch events, are no answers and are not shown to the pipeline.
 
 *Invariants.* RP-I1 never more in flight than the limit. RP-I2 answers come in the order of requests. RP-I3 effects at
 the receiver are in the order of sending, without gap or repetition. RP-I4 a dead peer blocks nobody for longer than
@@ -172,3 +173,11 @@ class SequenceGuard:
             self._next[sender] = expected + 1
             return Arrival.NEXT
         return Arrival.DUPLICATE if sequence < expected else Arrival.GAP
+
+    def expected(self, sender: str) -> int:
+        """The number that `sender` must send next."""
+        return self._next.get(sender, 1)
+
+    def forget(self, sender: str) -> None:
+        """The sender begins again with 1."""
+        self._next.pop(sender, None)

@@ -1,0 +1,344 @@
+"""Both ends of a request pipeline that keeps order across retries: a sender that goes back, a receiver that refuses.
+
+The sender numbers its requests when it first transmits them, 1, 2, 3 … within an *epoch*. The receiver executes only
+the next number: one that it executed before is answered again from memory, one that comes too early is rejected with
+the number that it expects, and the sender goes back and transmits from there on, in order. So a lost request is never
+overtaken, and nothing is executed twice. (The other way to the same end is Raft's: each request names its predecessor;
+see the replicated log.)
+
+Numbers must have no gaps. When a request is given up although its fate is unknown, all that were transmitted share
+that fate, and the sender begins a new epoch, in which the receiver expects 1 again. What a sender may do when requests
+in flight are lost is its own choice (`OnLoss`): send them again, which this order makes safe, or report them.
+
+Callers get promises. A request waits for a place; nobody waits longer than the timeout (ten heartbeat intervals): what
+was transmitted fails with `FateUnknown`, what was not with `NotSent`. Messages that answer nothing, such as watch
+events, go to `on_event` and touch no place.
+
+Sources: Patterns of Distributed Systems ch. 32 and the article of 20 August 2020; KIP-98, Kafka's idempotent producer,
+whose producer id and epoch these are; Zab, in which a follower refuses what does not follow.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+import msgspec
+
+from faultline.harness.world.ports import Clock, Timer, Timers
+from faultline.systems_under_test.patterns.data_replication.promise import Promise
+from faultline.systems_under_test.patterns.node_communication.request_pipeline import (
+    Arrival,
+    OutOfOrderResponse,
+    RequestPipeline,
+    SequenceGuard,
+)
+
+__all__ = [
+    "FateUnknown",
+    "NotSent",
+    "OnLoss",
+    "PipelinedSender",
+    "SequenceRejected",
+    "SequencedReceiver",
+    "SequencedRequest",
+    "SequencedResponse",
+]
+
+REQUEST_TIMEOUT_US = 1_000_000
+"""Ten heartbeat intervals of 100 ms: the read timeout of the channel below."""
+
+SAVED_RESPONSES_MAX = 5
+"""How many answers a receiver keeps per sender: at least as many as may be in flight."""
+
+
+class FateUnknown(Exception):
+    """The request was transmitted and not answered: it may have been executed, or may still be."""
+
+
+class NotSent(Exception):
+    """The request waited for a place until its time was over; it was not and will not be executed."""
+
+
+class OnLoss(Enum):
+    """What becomes of requests in flight when the connection breaks."""
+
+    GO_BACK = "go-back"
+    """They are transmitted again, in order, over the next connection."""
+    FAIL_ALL = "fail-all"
+    """Their callers are told that their fate is unknown."""
+
+
+class SequencedRequest(msgspec.Struct, frozen=True, tag="sequenced-request"):
+    """Request `sequence` of `sender` in `epoch`; `attempt` counts transmissions, so that old rejections are known."""
+
+    sender: str
+    epoch: int
+    sequence: int
+    attempt: int
+    command: bytes
+
+
+class SequencedResponse(msgspec.Struct, frozen=True, tag="sequenced-response"):
+    """The answer to request `sequence`."""
+
+    epoch: int
+    sequence: int
+    result: bytes
+
+
+class SequenceRejected(msgspec.Struct, frozen=True, tag="sequence-rejected"):
+    """Transmission `attempt` came too early, or from an epoch that is over: the receiver expects `expected` first."""
+
+    epoch: int
+    attempt: int
+    expected: int
+
+
+class _Request:
+    """One request of the sender; `sequence` is 0 until it is transmitted."""
+
+    __slots__ = ("command", "deadline_us", "promise", "sequence")
+
+    def __init__(self, command: bytes, deadline_us: int) -> None:
+        self.command = command
+        self.deadline_us = deadline_us
+        self.promise: Promise[bytes] = Promise()
+        self.sequence = 0
+
+
+class PipelinedSender:
+    """Sends commands to one peer, several at a time. `transmit` puts a message on the connection that is open.
+
+    The owner tells of connections (`connected`, `disconnected`) and hands over what they bring (`receive`); connections
+    have rising numbers, and what an old one still brings is dropped. `hang_up` closes the current one.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        clock: Clock,
+        timers: Timers,
+        transmit: Callable[[SequencedRequest], None],
+        hang_up: Callable[[], None],
+        *,
+        in_flight_max: int = 5,
+        on_loss: OnLoss = OnLoss.GO_BACK,
+        timeout_us: int = REQUEST_TIMEOUT_US,
+        on_event: Callable[[Any], None] | None = None,
+    ) -> None:
+        self.epoch = 1
+        self._name = name
+        self._clock = clock
+        self._timers = timers
+        self._transmit = transmit
+        self._hang_up = hang_up
+        self._on_loss = on_loss
+        self._timeout_us = timeout_us
+        self._on_event = on_event
+        self._pipeline = self._new_pipeline(in_flight_max)
+        self._connection = 0
+        self._is_connected = False
+        self._next_sequence = 1
+        self._attempt = 0
+        self._went_back_at = 0
+        self._waiting: deque[_Request] = deque()
+        self._in_flight: deque[_Request] = deque()
+        self._timer: Timer | None = None
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests are not answered on this connection."""
+        return self._pipeline.in_flight(self._name)
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait for a place, or to be transmitted again."""
+        return len(self._waiting)
+
+    def send(self, command: bytes) -> Promise[bytes]:
+        """The promise of the answer; transmitted at once while there is a place."""
+        request = _Request(command, self._clock.monotonic_us() + self._timeout_us)
+        self._waiting.append(request)
+        self._fill_places()
+        self._arm()
+        return request.promise
+
+    def connected(self, connection: int) -> None:
+        """There is a connection, with all its places free."""
+        self._connection = connection
+        self._is_connected = True
+        self._fill_places()
+
+    def disconnected(self, connection: int) -> None:
+        """The connection ended; what was in flight on it goes back, or fails."""
+        if connection != self._connection or not self._is_connected:
+            return
+        self._is_connected = False
+        self._release_places()
+        if self._on_loss is OnLoss.GO_BACK:
+            self._take_back(list(self._in_flight))
+        else:
+            self._give_up_transmitted("the connection broke")
+
+    def receive(self, connection: int, message: Any) -> None:
+        """Take what came over `connection`."""
+        if connection != self._connection or not self._is_connected:
+            return
+        if isinstance(message, SequencedResponse):
+            self._handle_response(message)
+        elif isinstance(message, SequenceRejected):
+            self._handle_rejection(message)
+        else:
+            self._handle_event(message)
+
+    # -- sending ------------------------------------------------------------------------------------------------------
+
+    def _fill_places(self) -> None:
+        while self._is_connected and self._waiting and self._pipeline.has_room(self._name):
+            request = self._waiting.popleft()
+            if not request.sequence:
+                request.sequence = self._next_sequence
+                self._next_sequence += 1
+            # Recorded first: the answer may come before `transmit` returns.
+            self._pipeline.sent(self._name, request.sequence, self._clock.monotonic_us())
+            self._in_flight.append(request)
+            self._attempt += 1
+            self._transmit(SequencedRequest(self._name, self.epoch, request.sequence, self._attempt, request.command))
+
+    def _take_back(self, requests: list[_Request]) -> None:
+        """Put `requests` before all that wait, in their order."""
+        for request in requests:
+            self._in_flight.remove(request)
+        self._waiting.extendleft(reversed(requests))
+        self._went_back_at = self._attempt + 1
+
+    # -- receiving ----------------------------------------------------------------------------------------------------
+
+    def _handle_response(self, response: SequencedResponse) -> None:
+        if response.epoch != self.epoch:
+            return
+        try:
+            if not self._pipeline.received(self._name, response.sequence, self._clock.monotonic_us()):
+                return
+        except OutOfOrderResponse:
+            # A breach of the protocol: nothing that this connection brings can be trusted.
+            self._hang_up()
+            self.disconnected(self._connection)
+            return
+        request = self._in_flight.popleft()
+        request.promise.complete(response.result)
+        self._fill_places()
+        self._arm()
+
+    def _handle_rejection(self, rejection: SequenceRejected) -> None:
+        if rejection.epoch != self.epoch or rejection.attempt < self._went_back_at:
+            return
+        if not any(request.sequence == rejection.expected for request in self._in_flight):
+            # The receiver has forgotten what it executed, so nothing can be ordered after it.
+            self._release_places()
+            self._give_up_transmitted(f"the receiver went back to request {rejection.expected}")
+        else:
+            self._go_back(rejection.expected)
+        self._fill_places()
+        self._arm()
+
+    def _handle_event(self, event: Any) -> None:
+        if self._on_event is not None:
+            self._on_event(event)
+
+    # -- giving up ----------------------------------------------------------------------------------------------------
+
+    def _give_up_transmitted(self, reason: str) -> None:
+        """All that were transmitted share one fate; the next request begins a new epoch."""
+        transmitted = [request for request in (*self._in_flight, *self._waiting) if request.sequence]
+        self._waiting = deque(request for request in self._waiting if not request.sequence)
+        self._in_flight.clear()
+        if transmitted:
+            self.epoch += 1
+            self._next_sequence = 1
+        for request in transmitted:
+            request.promise.fail(FateUnknown(f"{reason}; whether request {request.sequence} was executed is unknown"))
+
+    def _time_is_over(self) -> None:
+        self._timer = None
+        now_us = self._clock.monotonic_us()
+        oldest = self._in_flight[0] if self._in_flight else self._waiting[0]
+        if oldest.deadline_us <= now_us and oldest.sequence:
+            if self._is_connected:
+                self._hang_up()
+                self._is_connected = False
+            self._release_places()
+            self._give_up_transmitted("no answer in time")
+        while self._waiting and self._waiting[0].deadline_us <= now_us:
+            self._waiting.popleft().promise.fail(NotSent("no place became free in time"))
+        self._arm()
+
+    def _arm(self) -> None:
+        """One timer, for the oldest request."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._in_flight or self._waiting:
+            oldest = self._in_flight[0] if self._in_flight else self._waiting[0]
+            left_us = max(0, oldest.deadline_us - self._clock.monotonic_us())
+            self._timer = self._timers.after(left_us, self._time_is_over)
+
+    # -- the steps a planted bug may change ---------------------------------------------------------------------------
+
+    def _new_pipeline(self, in_flight_max: int) -> RequestPipeline:
+        return RequestPipeline(in_flight_max)
+
+    def _release_places(self) -> None:
+        self._pipeline.reset(self._name)
+
+    def _go_back(self, expected: int) -> None:
+        """Transmit `expected` and all after it again, in order, within the limit."""
+        self._pipeline.go_back(self._name, expected)
+        self._take_back([request for request in self._in_flight if request.sequence >= expected])
+
+
+class SequencedReceiver:
+    """The receiver: executes the requests of each sender in order and once, and keeps its last answers.
+
+    `execute` runs a command; its answer must leave only when its effect is durable, and so must what this object knows.
+    """
+
+    def __init__(self, execute: Callable[[bytes], bytes], saved_responses_max: int = SAVED_RESPONSES_MAX) -> None:
+        self._execute = execute
+        self._saved_max = saved_responses_max
+        self._guard = SequenceGuard()
+        self._epochs: dict[str, int] = {}
+        self._saved: dict[str, dict[int, SequencedResponse]] = {}
+
+    def receive(self, request: SequencedRequest) -> SequencedResponse | SequenceRejected | None:
+        """What to answer; None for a request of an epoch that is over, which its sender has given up."""
+        epoch = self._epochs.setdefault(request.sender, request.epoch)
+        if request.epoch < epoch:
+            return None
+        if request.epoch > epoch:
+            self._begin(request.sender, request.epoch)
+        arrival = self._judge(request)
+        if arrival is Arrival.NEXT:
+            return self._perform(request)
+        if arrival is Arrival.DUPLICATE:
+            return self._saved.get(request.sender, {}).get(request.sequence)
+        return SequenceRejected(request.epoch, request.attempt, self._guard.expected(request.sender))
+
+    def _begin(self, sender: str, epoch: int) -> None:
+        self._epochs[sender] = epoch
+        self._guard.forget(sender)
+        self._saved.pop(sender, None)
+
+    def _judge(self, request: SequencedRequest) -> Arrival:
+        return self._guard.arrived(request.sender, request.sequence)
+
+    def _perform(self, request: SequencedRequest) -> SequencedResponse:
+        response = SequencedResponse(request.epoch, request.sequence, self._execute(request.command))
+        saved = self._saved.setdefault(request.sender, {})
+        saved[request.sequence] = response
+        if len(saved) > self._saved_max:
+            del saved[min(saved)]
+        return response
