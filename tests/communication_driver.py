@@ -14,6 +14,7 @@ from faultline.harness.world.simulated.scheduler import Scheduler
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions
 from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.node_communication.batch_queue import BatchLimits
+from faultline.systems_under_test.patterns.node_communication.channel_ends import SingleSocketChannel, SocketListener
 from faultline.systems_under_test.patterns.node_communication.pipelined_sender import (
     PipelinedSender,
     SequencedReceiver,
@@ -256,3 +257,133 @@ def outcome(promise: Promise[bytes]) -> bytes | str | None:
         return promise.result()
     except Exception as error:
         return str(error) if isinstance(error, RequestFailed) else type(error).__name__
+
+
+class ByteWire:
+    """One direction of a connection: bytes in order, in pieces, with a delay; what is cut off never arrives."""
+
+    def __init__(self, network: ByteNetwork, deliver: Callable[[bytes], None], ended: Callable[[], None]) -> None:
+        self.network = network
+        self.deliver = deliver
+        self.ended = ended
+        self.is_open = True
+        self.written = b""
+        self._arrives_us = 0
+
+    def write(self, data: bytes) -> None:
+        self.written += data
+        time, piece = self.network.time, self.network.piece_bytes
+        for start in range(0, len(data), piece):
+            self._arrives_us = max(self._arrives_us, time.now_us + self.network.delay_us) + self.network.piece_us
+            time.at(self._arrives_us, lambda part=data[start : start + piece]: self._arrive(part))
+
+    def _arrive(self, part: bytes) -> None:
+        if self.is_open and not self.network.is_mute:
+            self.deliver(part)
+
+    def close(self) -> None:
+        """The other end hears of it, unless the network is mute."""
+        time = self.network.time
+        time.at(max(self._arrives_us, time.now_us + self.network.delay_us), lambda: self._end())
+
+    def _end(self) -> None:
+        if self.is_open and not self.network.is_mute:
+            self.is_open = False
+            self.ended()
+
+
+class ByteNetwork:
+    """Dials connections between channels and one listener. A reset ends a connection at the caller at once; at the
+    listener too, or (`leaves_old_bytes`) only after the bytes that were under way have arrived there."""
+
+    def __init__(self, time: VirtualTime, *, piece_bytes: int = 1_000, delay_us: int = 500) -> None:
+        self.time = time
+        self.piece_bytes = piece_bytes
+        self.delay_us = delay_us
+        self.piece_us = 0
+        self.is_mute = False
+        self.refuses = False
+        self.listener: Any = None
+        self.channel: Any = None
+        self.connections: list[tuple[int, ByteWire, int, ByteWire]] = []
+        self.dialled_us: list[int] = []
+
+    def dial(self, attempt: int) -> None:
+        self.dialled_us.append(self.time.now_us)
+        self.time.at(self.time.now_us + self.delay_us, lambda: self._establish(attempt))
+
+    def _establish(self, attempt: int) -> None:
+        if self.is_mute:
+            return
+        if self.refuses:
+            self.channel.lost(attempt)
+            return
+        to_listener = ByteWire(
+            self, lambda data: self.listener.data_received(number, data), lambda: self.listener.lost(number)
+        )
+        to_channel = ByteWire(
+            self, lambda data: self.channel.data_received(attempt, data), lambda: self.channel.lost(attempt)
+        )
+        number = self.listener.accepted(to_channel)
+        self.connections.append((attempt, to_listener, number, to_channel))
+        self.channel.opened(attempt, to_listener)
+
+    def reset(self, *, leaves_old_bytes: bool = False) -> None:
+        attempt, to_listener, number, to_channel = self.connections[-1]
+        to_channel.is_open = False
+        if not leaves_old_bytes:
+            to_listener.is_open = False
+            self.listener.lost(number)
+        self.channel.lost(attempt)
+
+
+class ChannelStory:
+    """One channel, one listener, and a handler that answers `did …` and remembers what it handled."""
+
+    def __init__(
+        self,
+        *,
+        channel_type: type[SingleSocketChannel] = SingleSocketChannel,
+        listener_type: type[SocketListener] = SocketListener,
+        service_us: int = 0,
+        piece_bytes: int = 1_000,
+        **options: Any,
+    ) -> None:
+        self.time = VirtualTime()
+        self.network = ByteNetwork(self.time, piece_bytes=piece_bytes)
+        self.handled: list[bytes] = []
+        self.errors: list[str] = []
+        self.channel_errors: list[str] = []
+        self.messages: list[bytes] = []
+        self.service_us = service_us
+        schedule = (lambda run: self.time.after(self.service_us, run)) if service_us else None
+        self.listener = listener_type(
+            self.time,
+            self.time,
+            self.handle,
+            on_error=lambda peer, error: self.errors.append(f"{peer}: {type(error).__name__}: {error}"),
+            schedule=schedule,
+        )
+        self.network.listener = self.listener
+        self.channel = channel_type(
+            "athens",
+            self.time,
+            self.time,
+            self.dial,
+            on_message=self.messages.append,
+            on_error=lambda error: self.channel_errors.append(f"{type(error).__name__}: {error}"),
+            **options,
+        )
+
+    def dial(self, attempt: int) -> None:
+        self.network.dial(attempt)
+        # The channel dials while it is being made, before anybody can hold it.
+        self.time.at(self.time.now_us, lambda: setattr(self.network, "channel", self.channel))
+
+    def handle(self, peer: str, request: bytes) -> bytes | None:
+        self.handled.append(request)
+        return None if request.startswith(b"no answer") else b"did " + request
+
+    def connect(self) -> ChannelStory:
+        self.time.pass_time(self.network.delay_us)
+        return self

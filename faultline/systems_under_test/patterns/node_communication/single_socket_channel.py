@@ -13,13 +13,14 @@ taken for the new one's. So each end numbers its connections, and whatever belon
 dropped. Sending again what was not answered is the work of the layers above: log indexes, request numbers.
 
 This module is the channel without its socket: the framing, which the harness uses for its own connections too, and the
-state that decides what counts. The transport of the real world owns sockets and reads and writes the same frames; in
-the simulated world the network port keeps the same promise. No node of `consistent-core` needs more than that port, so
-`ChannelState` is for stores that manage connections themselves.
+state that decides what counts; `channel_ends` makes of it the end that calls and the end that listens. The transport of
+the real world owns sockets and reads and writes the same frames; in the simulated world the network port keeps the same
+promise. No node of `consistent-core` needs more than that port, so the ends are for stores that manage connections
+themselves; that transport dials again with a pause that doubles, but leaves heartbeats and timeouts to its nodes.
 
 *Invariants.* SC-I1 per connection, what is received is a prefix of what was sent. SC-I2 one open connection per pair
 and direction. SC-I3 a response goes to the caller of its own request: after a timeout the connection is closed, not
-used again. SC-I4 no wait is longer than the read timeout.
+used again. SC-I4 no wait is longer than the read timeout. SC-I5 nobody reports a peer that runs and is connected.
 
 *Tolerates.* Frames in pieces of any size, a reset in the middle of one, silent death of the peer, late bytes of an old
 connection, a peer that sends nonsense (a length above the limit closes the connection).
@@ -31,9 +32,8 @@ behind it; the request pipeline and `send_ahead` for heartbeats are the remedies
 
 *Checkers.* Linearizability; conformance tests of the network port in both worlds.
 
-*Planted bugs.* None that can be switched on. SC-M1 to SC-M8 name them: several connections per peer, no read timeout
-or one as short as a heartbeat, reuse after a timeout, old and new connection handled together, a short read taken for
-a message.
+*Planted bugs.* SC-M1 to SC-M8 break the claims of the ends in tests/mutants/test_communication_bugs.py; no system
+manages its own sockets, so none can be switched on in a campaign.
 
 Sources: Patterns of Distributed Systems ch. 30; the leader-follower connections of Zookeeper and Kafka.
 """
@@ -71,10 +71,15 @@ class ChannelState:
     Times are microseconds of the monotonic clock, given by the caller.
     """
 
-    __slots__ = ("_heard_us", "_heartbeat_interval_us", "_open", "_received", "_sent", "_sent_us", "connection")
+    __slots__ = (
+        "_heard_us", "_heartbeat_interval_us", "_open", "_received", "_sent", "_sent_us", "connection",
+        "read_timeout_us",
+    )  # fmt: skip
 
-    def __init__(self, heartbeat_interval_us: int) -> None:
+    def __init__(self, heartbeat_interval_us: int, read_timeout_heartbeats: int = READ_TIMEOUT_HEARTBEATS) -> None:
         self._heartbeat_interval_us = heartbeat_interval_us
+        self.read_timeout_us = heartbeat_interval_us * read_timeout_heartbeats
+        """How long the channel may be silent."""
         self.connection = 0
         """The number of the newest connection, 0 before the first."""
         self._open = False
@@ -82,11 +87,6 @@ class ChannelState:
         self._received = 0
         self._sent_us = 0
         self._heard_us = 0
-
-    @property
-    def read_timeout_us(self) -> int:
-        """How long the channel may be silent."""
-        return self._heartbeat_interval_us * READ_TIMEOUT_HEARTBEATS
 
     @property
     def is_open(self) -> bool:
@@ -130,6 +130,13 @@ class ChannelState:
         if sequence != self._received + 1:
             raise OutOfSequence(f"message {sequence} came after message {self._received}")
         self._received = sequence
+        self._heard_us = now_us
+        return True
+
+    def heard(self, connection: int, now_us: int) -> bool:
+        """Bytes came over `connection`, a whole message or not; False when that is an old one."""
+        if not self.is_current(connection):
+            return False
         self._heard_us = now_us
         return True
 

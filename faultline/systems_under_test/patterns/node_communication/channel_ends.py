@@ -1,0 +1,414 @@
+"""The two ends of a single socket channel, without their socket: who connects, who listens, and what each gives up on.
+
+`SingleSocketChannel` is the caller's end. It keeps one connection open and dials again, after a pause that doubles,
+when it ends. `blocking_send` has one request on the wire at a time and completes the promise of its caller with the
+answer; after a timeout nobody knows whose answer comes next, so the connection is closed rather than used again.
+`send_one_way` is for the request pipeline, and whatever no blocking call waits for goes to `on_message`.
+
+`SocketListener` is the other end. The first frame of a connection says who calls. A new connection of the same caller
+ends the old one: what was read from it is handled first, what was not is never read. Requests go through a singular
+update queue, so they are handled in the order they came, and each answer goes back over the connection of its request.
+
+An empty frame is a heartbeat. The caller sends one when it has sent nothing for an interval, the listener returns it
+at once, past the queue: a slow request must not look like a dead server. After ten intervals without a byte both ends
+close. That leaves one kind of head-of-line blocking: heartbeats wait behind a frame that is under way, so a frame that
+takes longer than the timeout costs the connection. Keep requests, and batches of them, small.
+
+A frame that is too long, or a name that is none, closes the connection and is reported to `on_error`, as is a handler
+that raises. The transport (`Wire`) moves bytes; in a node it stands on the ports' network, in the stories on virtual
+time.
+
+Sources: Patterns of Distributed Systems ch. 30 (`SingleSocketChannel`, `SocketListener`); Zookeeper's one connection
+per follower.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+from faultline.harness.world.framing import FrameDecoder, FrameError, encode_frame
+from faultline.harness.world.ports import Clock, Timer, Timers
+from faultline.systems_under_test.patterns.data_replication.promise import Promise
+from faultline.systems_under_test.patterns.data_replication.singular_update_queue import QueueFull, SingularUpdateQueue
+from faultline.systems_under_test.patterns.node_communication.single_socket_channel import (
+    READ_TIMEOUT_HEARTBEATS,
+    ChannelClosed,
+    ChannelState,
+)
+
+__all__ = ["HEARTBEAT", "HEARTBEAT_INTERVAL_US", "ReadTimeout", "SingleSocketChannel", "SocketListener", "Wire"]
+
+HEARTBEAT = b""
+"""The payload of a heartbeat."""
+
+HEARTBEAT_INTERVAL_US = 100_000
+"""How often a channel shows that it lives."""
+
+BACKOFF_US_MIN = 10_000
+BACKOFF_US_MAX = 160_000
+NAME_BYTES_MAX = 255
+QUEUE_CAPACITY = 100
+
+
+class ReadTimeout(Exception):
+    """No answer in time; if the request was sent, it may have been executed, and the connection was closed."""
+
+
+class Wire(Protocol):
+    """One connection as its owner writes to it."""
+
+    def write(self, data: bytes) -> None:
+        """Send bytes, after all that were written before."""
+
+    def close(self) -> None:
+        """End the connection."""
+
+
+class _Call:
+    """A blocking call: its request, its promise, and the timer after which it is over."""
+
+    __slots__ = ("payload", "promise", "timer")
+
+    def __init__(self, payload: bytes) -> None:
+        self.payload = payload
+        self.promise: Promise[bytes] = Promise()
+        self.timer: Timer | None = None
+
+
+class SingleSocketChannel:
+    """The caller's end. `dial(attempt)` starts a connection; the transport answers with `opened` or `lost`."""
+
+    def __init__(
+        self,
+        name: str,
+        clock: Clock,
+        timers: Timers,
+        dial: Callable[[int], None],
+        *,
+        on_message: Callable[[bytes], None] | None = None,
+        on_connection: Callable[[bool], None] | None = None,
+        on_error: Callable[[Exception], None] | None = None,
+        heartbeat_interval_us: int = HEARTBEAT_INTERVAL_US,
+        read_timeout_heartbeats: int = READ_TIMEOUT_HEARTBEATS,
+    ) -> None:
+        self.attempt = 0
+        self._name = name
+        self._clock = clock
+        self._timers = timers
+        self._dial = dial
+        self._on_message = on_message
+        self._on_connection = on_connection
+        self._on_error = on_error
+        self._state = ChannelState(heartbeat_interval_us, read_timeout_heartbeats)
+        self._interval_us = heartbeat_interval_us
+        self._wire: Wire | None = None
+        self._decoder = FrameDecoder()
+        self._calls: deque[_Call] = deque()
+        self._current: _Call | None = None
+        self._backoff_us = BACKOFF_US_MIN
+        self._dialled_us = 0
+        self._closed = False
+        self._timer: Timer | None = None
+        self._connect()
+
+    # -- callers ------------------------------------------------------------------------------------------------------
+
+    @property
+    def is_open(self) -> bool:
+        """Is there a connection?"""
+        return self._state.is_open
+
+    def send_one_way(self, payload: bytes) -> None:
+        """Send and do not wait. Raises `ChannelClosed`, FrameError."""
+        self._write(payload)
+
+    def blocking_send(self, payload: bytes) -> Promise[bytes]:
+        """The promise of the answer. Calls take turns; none is open for longer than the read timeout."""
+        encode_frame(payload)
+        call = _Call(payload)
+        call.timer = self._timers.after(self._state.read_timeout_us, lambda: self._call_is_over(call))
+        self._calls.append(call)
+        self._next_call()
+        return call.promise
+
+    def close(self) -> None:
+        """End the connection for good, and fail all calls."""
+        self._closed = True
+        self._hang_up()
+        if self._timer is not None:
+            self._timer.cancel()
+        for call in self._calls:
+            self._finish(call, ChannelClosed("the channel was closed before the request was sent"))
+        self._calls.clear()
+
+    # -- the transport ------------------------------------------------------------------------------------------------
+
+    def opened(self, attempt: int, wire: Wire) -> None:
+        """The connection that was dialled as `attempt` is there; a late one is not wanted any more."""
+        if attempt != self.attempt or self._closed:
+            wire.close()
+            return
+        self._wire = wire
+        self._decoder = self._new_decoder()
+        self._state.opened(self._clock.monotonic_us())
+        self._backoff_us = BACKOFF_US_MIN
+        self._write(self._name.encode())
+        if self._on_connection is not None:
+            self._on_connection(True)
+        self._next_call()
+
+    def data_received(self, attempt: int, data: bytes) -> None:
+        """Bytes of a connection; those of an old one are dropped."""
+        if attempt != self.attempt or not self._state.is_open:
+            return
+        self._state.heard(self._state.connection, self._clock.monotonic_us())
+        try:
+            payloads = self._decoder.feed(data)
+        except FrameError as error:
+            self._break(error)
+            return
+        for payload in payloads:
+            if payload != HEARTBEAT:
+                self._take(payload)
+
+    def lost(self, attempt: int) -> None:
+        """The connection ended, or was refused."""
+        if attempt == self.attempt:
+            self._break(None)
+
+    # -- inside -------------------------------------------------------------------------------------------------------
+
+    def _connect(self) -> None:
+        self._timer = self._timers.after(self._interval_us, self._tick)
+        self.attempt += 1
+        self._dialled_us = self._clock.monotonic_us()
+        self._dial(self.attempt)
+
+    def _tick(self) -> None:
+        """Every heartbeat interval: show that this end lives, and see whether the other does."""
+        self._timer = self._timers.after(self._interval_us, self._tick)
+        now_us = self._clock.monotonic_us()
+        if self._state.is_open:
+            if self._state.heartbeat_due(now_us):
+                self._write(HEARTBEAT)
+            if self._has_timed_out(now_us):
+                self._break(ReadTimeout("the other end is silent"))
+        elif now_us - self._dialled_us >= self._state.read_timeout_us:
+            self._break(ReadTimeout("no connection in time"))
+
+    def _write(self, payload: bytes) -> None:
+        frame = encode_frame(payload)
+        self._state.sending(self._clock.monotonic_us())
+        assert self._wire is not None
+        self._wire.write(frame)
+
+    def _take(self, payload: bytes) -> None:
+        call, self._current = self._current, None
+        if call is not None:
+            self._finish(call, None, payload)
+            self._next_call()
+        elif self._on_message is not None:
+            self._on_message(payload)
+
+    def _next_call(self) -> None:
+        while self._calls and self._state.is_open and not self._is_busy():
+            self._current = self._calls.popleft()
+            self._write(self._current.payload)
+
+    def _call_is_over(self, call: _Call) -> None:
+        if call.promise.done:
+            return
+        was_sent = call is self._current
+        if not was_sent and call in self._calls:
+            self._calls.remove(call)
+        self._finish(call, ReadTimeout("no answer in time" if was_sent else "not sent in time"))
+        if was_sent:
+            self._current = None
+            self._after_unanswered_call()
+
+    def _finish(self, call: _Call, error: Exception | None, answer: bytes = b"") -> None:
+        if call.timer is not None:
+            call.timer.cancel()
+        if error is None:
+            call.promise.complete(answer)
+        else:
+            call.promise.fail(error)
+
+    def _break(self, error: Exception | None) -> None:
+        """End this connection and dial again after a pause."""
+        self._hang_up()
+        if error is not None and self._on_error is not None:
+            self._on_error(error)
+        if self._closed:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._timers.after(self._backoff_us, self._connect)
+        self._backoff_us = min(2 * self._backoff_us, BACKOFF_US_MAX)
+
+    def _hang_up(self) -> None:
+        was_open = self._state.closed(self._state.connection)
+        # Whatever this attempt still brings is not wanted any more.
+        self.attempt += 1
+        if self._wire is not None:
+            self._wire.close()
+            self._wire = None
+        call, self._current = self._current, None
+        if call is not None:
+            self._finish(call, ChannelClosed("the connection ended; whether the request was executed is unknown"))
+        if was_open and self._on_connection is not None:
+            self._on_connection(False)
+
+    # -- the steps a planted bug may change ---------------------------------------------------------------------------
+
+    def _new_decoder(self) -> FrameDecoder:
+        return FrameDecoder()
+
+    def _is_busy(self) -> bool:
+        return self._current is not None
+
+    def _has_timed_out(self, now_us: int) -> bool:
+        return self._state.timed_out(now_us)
+
+    def _after_unanswered_call(self) -> None:
+        """Its answer may still come, and would be taken for that of the next call."""
+        self._break(None)
+
+
+class _Accepted:
+    """A connection at the listener: who called, if said already, and when it was last heard."""
+
+    __slots__ = ("decoder", "heard_us", "peer", "wire")
+
+    def __init__(self, wire: Wire, decoder: FrameDecoder, now_us: int) -> None:
+        self.wire = wire
+        self.decoder = decoder
+        self.peer = ""
+        self.heard_us = now_us
+
+
+class SocketListener:
+    """The listener's end. `handle(peer, request)` returns the answer, or None when there is none.
+
+    `schedule` is that of the update queue: when its consumer runs.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        timers: Timers,
+        handle: Callable[[str, bytes], bytes | None],
+        *,
+        on_error: Callable[[str, Exception], None] | None = None,
+        schedule: Callable[[Callable[[], None]], object] | None = None,
+        heartbeat_interval_us: int = HEARTBEAT_INTERVAL_US,
+    ) -> None:
+        self.accepted_total = 0
+        self._clock = clock
+        self._timers = timers
+        self._handle_request = handle
+        self._on_error = on_error
+        self._read_timeout_us = heartbeat_interval_us * READ_TIMEOUT_HEARTBEATS
+        self._interval_us = heartbeat_interval_us
+        self._open: dict[int, _Accepted] = {}
+        self._queue: SingularUpdateQueue[tuple[int, str, bytes], None] = SingularUpdateQueue(
+            self._handle, QUEUE_CAPACITY, schedule=schedule, on_error=self._handler_failed
+        )
+        self._timers.after(self._interval_us, self._tick)
+
+    @property
+    def open_connections(self) -> list[tuple[int, str]]:
+        """The connections that are open, each with who called."""
+        return [(connection, accepted.peer) for connection, accepted in self._open.items()]
+
+    # -- the transport ------------------------------------------------------------------------------------------------
+
+    def accepted(self, wire: Wire) -> int:
+        """Somebody called; the number of the connection."""
+        self.accepted_total += 1
+        self._open[self.accepted_total] = _Accepted(wire, self._new_decoder(), self._clock.monotonic_us())
+        return self.accepted_total
+
+    def data_received(self, connection: int, data: bytes) -> None:
+        """Bytes of a connection; those of one that was ended are dropped."""
+        accepted = self._open.get(connection)
+        if accepted is None:
+            return
+        accepted.heard_us = self._clock.monotonic_us()
+        try:
+            for payload in accepted.decoder.feed(data):
+                self._take(connection, accepted, payload)
+        except (FrameError, QueueFull) as error:
+            self._drop(connection, error)
+
+    def lost(self, connection: int) -> None:
+        """The connection ended at its other end."""
+        self._open.pop(connection, None)
+
+    # -- inside -------------------------------------------------------------------------------------------------------
+
+    def _take(self, connection: int, accepted: _Accepted, payload: bytes) -> None:
+        if connection not in self._open:
+            return
+        if not accepted.peer:
+            accepted.peer = _name_in(payload)
+            self._end_older(connection, accepted.peer)
+        elif payload == HEARTBEAT:
+            self._handle_heartbeat(connection)
+        else:
+            self._submit(connection, accepted.peer, payload)
+
+    def _handle(self, request: tuple[int, str, bytes]) -> None:
+        connection, peer, payload = request
+        answer = self._handle_request(peer, payload)
+        if answer is not None:
+            self._answer(connection, answer)
+
+    def _answer(self, connection: int, payload: bytes) -> None:
+        accepted = self._open.get(connection)
+        if accepted is not None:
+            accepted.wire.write(encode_frame(payload))
+
+    def _handler_failed(self, request: tuple[int, str, bytes], error: Exception) -> None:
+        self._drop(request[0], error)
+
+    def _drop(self, connection: int, error: Exception) -> None:
+        accepted = self._open.pop(connection, None)
+        if accepted is not None:
+            accepted.wire.close()
+            if self._on_error is not None:
+                self._on_error(accepted.peer, error)
+
+    def _tick(self) -> None:
+        self._timers.after(self._interval_us, self._tick)
+        oldest_us = self._clock.monotonic_us() - self._read_timeout_us
+        for connection in [number for number, accepted in self._open.items() if accepted.heard_us < oldest_us]:
+            self._drop(connection, ReadTimeout("the other end is silent"))
+
+    # -- the steps a planted bug may change ---------------------------------------------------------------------------
+
+    def _new_decoder(self) -> FrameDecoder:
+        return FrameDecoder()
+
+    def _submit(self, connection: int, peer: str, payload: bytes) -> None:
+        self._queue.post((connection, peer, payload))
+
+    def _handle_heartbeat(self, connection: int) -> None:
+        self._answer(connection, HEARTBEAT)
+
+    def _end_older(self, connection: int, peer: str) -> None:
+        """One connection per caller: what an older one has not yet brought never counts."""
+        for older in [number for number, accepted in self._open.items() if accepted.peer == peer]:
+            if older != connection:
+                self._open.pop(older).wire.close()
+
+
+def _name_in(payload: bytes) -> str:
+    if not 0 < len(payload) <= NAME_BYTES_MAX:
+        raise FrameError(f"a connection must begin with a name of 1 to {NAME_BYTES_MAX} bytes, not {len(payload)}")
+    try:
+        return payload.decode()
+    except UnicodeDecodeError as error:
+        raise FrameError(f"a connection must begin with a name, not {payload[:20]!r}") from error
