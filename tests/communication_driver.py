@@ -14,7 +14,6 @@ from faultline.harness.world.simulated.scheduler import Scheduler
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions
 from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.node_communication.batch_queue import BatchLimits
-from faultline.systems_under_test.patterns.node_communication.channel_ends import SingleSocketChannel, SocketListener
 from faultline.systems_under_test.patterns.node_communication.pipelined_sender import (
     PipelinedSender,
     SequencedReceiver,
@@ -27,6 +26,8 @@ from faultline.systems_under_test.patterns.node_communication.request_batch impo
     RequestBatch,
     RequestFailed,
 )
+from faultline.systems_under_test.patterns.node_communication.socket_channel import SingleSocketChannel
+from faultline.systems_under_test.patterns.node_communication.socket_listener import SocketListener
 
 ALICE = 1
 MESSAGE_US = 100

@@ -7,12 +7,6 @@ import pytest
 from communication_driver import ChannelStory, PipelineStory, VirtualTime, outcome
 
 from faultline.harness.world.framing import MAX_FRAME_BYTES, FrameError, encode_frame
-from faultline.systems_under_test.patterns.node_communication.channel_ends import (
-    BACKOFF_US_MAX,
-    BACKOFF_US_MIN,
-    HEARTBEAT_INTERVAL_US,
-    ReadTimeout,
-)
 from faultline.systems_under_test.patterns.node_communication.pipelined_sender import (
     PipelinedSender,
     SequencedReceiver,
@@ -21,6 +15,12 @@ from faultline.systems_under_test.patterns.node_communication.pipelined_sender i
     SequenceRejected,
 )
 from faultline.systems_under_test.patterns.node_communication.single_socket_channel import ChannelClosed
+from faultline.systems_under_test.patterns.node_communication.socket_channel import (
+    BACKOFF_US_MAX,
+    BACKOFF_US_MIN,
+    HEARTBEAT_INTERVAL_US,
+    ReadTimeout,
+)
 
 READ_TIMEOUT_US = 10 * HEARTBEAT_INTERVAL_US
 REQUESTS = [b"%d" % number for number in range(1, 31)]

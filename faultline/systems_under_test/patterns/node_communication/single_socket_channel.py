@@ -13,7 +13,7 @@ taken for the new one's. So each end numbers its connections, and whatever belon
 dropped. Sending again what was not answered is the work of the layers above: log indexes, request numbers.
 
 This module is the channel without its socket: the framing, which the harness uses for its own connections too, and the
-state that decides what counts; `channel_ends` makes of it the end that calls and the end that listens. The transport of
+state that decides what counts; `socket_channel` and `socket_listener` make its ends of it. The transport of
 the real world owns sockets and reads and writes the same frames; in the simulated world the network port keeps the same
 promise. No node of `consistent-core` needs more than that port, so the ends are for stores that manage connections
 themselves; that transport dials again with a pause that doubles, but leaves heartbeats and timeouts to its nodes.
