@@ -7,11 +7,11 @@ leader per generation" a thousand times sooner). An invariant observes, it canno
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
-__all__ = ["Breach", "Invariant", "Report"]
+__all__ = ["Breach", "FinalInvariant", "Invariant", "Report"]
 
 
 class Breach(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,3 +35,11 @@ class Invariant(Protocol):
 
     def observe(self, time_us: int, node: str, event: Any, report: Report) -> None:
         """Look at one event; call `report` when it breaks the invariant."""
+
+
+@runtime_checkable
+class FinalInvariant(Protocol):
+    """An invariant that also speaks about the end of a run: what must be so some time after everything was healed."""
+
+    def finish(self, healed_us: int, end_us: int, report: Report) -> None:
+        """The run is over; all faults ended at `healed_us`. Called in the simulated world, once."""

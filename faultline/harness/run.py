@@ -67,6 +67,8 @@ class _SimulatedRun:
         except KeyboardInterrupt:
             interrupted = True
         self.interpreter.abandon(self.scheduler.now_us)
+        if not interrupted:
+            self.world.trace.finish(self.plan.heal_us)
         return self._record(interrupted)
 
     def _node_of(self, worker: int) -> str:

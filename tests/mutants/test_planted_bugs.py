@@ -30,6 +30,7 @@ def requests(campaign: CampaignPlan, mutants: tuple[str, ...], seeds: int) -> It
             seed=seed,
             mutants=mutants,
             options=campaign.options,
+            nodes=campaign.nodes,
         )
 
 

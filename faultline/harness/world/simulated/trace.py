@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from faultline.harness.invariant import Breach, Invariant
+from faultline.harness.invariant import Breach, FinalInvariant, Invariant
 from faultline.harness.world.simulated.scheduler import Scheduler
 
 __all__ = ["SimulatedTrace"]
@@ -21,6 +21,7 @@ class SimulatedTrace:
         self.marks: dict[str, int] = {}
         self.scheduler = scheduler
         self._breaches: dict[str, Breach] = {}
+        self._final = [invariant for invariant in invariants if isinstance(invariant, FinalInvariant)]
         self.observers: dict[type[msgspec.Struct], list[_Observe]] = {}
         for invariant in invariants:
             for event in invariant.events:
@@ -33,6 +34,11 @@ class SimulatedTrace:
     def report(self, breach: Breach) -> None:
         """Keep `breach` when it is the first of its invariant."""
         self._breaches.setdefault(breach.invariant, breach)
+
+    def finish(self, healed_us: int) -> None:
+        """The run is over: ask the invariants that speak about its end."""
+        for invariant in self._final:
+            invariant.finish(healed_us, self.scheduler.now_us, self.report)
 
     def breaches(self) -> list[Breach]:
         """The breaches, in order of time."""

@@ -12,7 +12,8 @@ followers, heartbeat, quorum, replicated log, high-water mark, singular update q
 receiver, single socket channel, request batch, request pipeline. `consistent_core_node` shows how.
 
 *Invariants.* See `consistent_core_invariants`: LDR-I1 to LDR-I3, GEN-I1, GEN-I2, LOG-I1, LOG-I2, LOG-I7, LOG-R14,
-HWM-I1, HWM-I5, IDR-I1; and `storage_invariants`: WAL-I1, WAL-I3, SEG-I2, LWM-I1 to LWM-I5.
+HWM-I1, HWM-I5, IDR-I1; `storage_invariants`: WAL-I1, WAL-I3, SEG-I2, LWM-I1 to LWM-I5; and
+`replicated_log_invariants`: LOG-I3, LOG-I5, LOG-I8, LOG-R15, HWM-I2, HWM-I3.
 
 *Tolerates.* Any minority of servers crashed, paused or cut off, and everything a network does to messages; clocks of
 any kind in the read modes `read-index` and `log`.
@@ -29,7 +30,7 @@ the order of updates per server; its stale reads are expected.
 *Planted bugs.* See `consistent_core_mutants`: `stale-read`, `ack-before-quorum`, `ack-before-fsync`, `vote-twice`,
 `commit-old-generation`, `no-duplicate-detection`, `wall-clock-lease`, `no-truncate-on-conflict`; of communication
 `no-in-flight-limit`, `places-not-released`, `batch-without-linger-timer`, `oversize-blocks-batch`,
-`ack-batch-before-flush`.
+`ack-batch-before-flush`; those of the log, the mark and the reads in `replicated_log_mutant_records`.
 
 Sources: Patterns of Distributed Systems ch. 25 and the chapters of the patterns; Raft; etcd and ZooKeeper as the
 stores of this kind. Leases, watches, prefix reads and session expiry are not in this first cut.

@@ -29,6 +29,7 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events
     NodeStarted,
     StateRestored,
 )
+from faultline.systems_under_test.patterns.clusters.replicated_log_invariants import REPLICATED_LOG_INVARIANTS
 from faultline.systems_under_test.patterns.clusters.storage_invariants import STORAGE_INVARIANTS
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import (
     BecameLeader,
@@ -362,6 +363,7 @@ _ALL: tuple[Any, ...] = (
     InFlightRequestsAreLimited,
     BatchesRespectTheirSize,
     *STORAGE_INVARIANTS,
+    *REPLICATED_LOG_INVARIANTS,
 )
 
 

@@ -14,11 +14,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from faultline.harness.system import Mutant
-from faultline.systems_under_test.patterns.clusters import planted_bugs
+from faultline.systems_under_test.patterns.clusters import (
+    planted_bugs,
+    replicated_log_mutant_records,
+    replicated_log_mutants,
+)
 from faultline.systems_under_test.patterns.clusters.append_batches import Proposal
 from faultline.systems_under_test.patterns.clusters.consistent_core_messages import ClientResponse
 from faultline.systems_under_test.patterns.clusters.consistent_core_node import Parts
 from faultline.systems_under_test.patterns.clusters.planted_bugs import LazyFlush, layered, with_bugs
+from faultline.systems_under_test.patterns.clusters.replicated_log_mutants import in_the_log
 from faultline.systems_under_test.patterns.data_replication.follower_handler import FollowerHandler
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions, Session
@@ -33,7 +38,7 @@ _RECORDS = (
     Mutant(
         name="stale-read",
         pattern="leader-and-followers",
-        id="LDR-M7",
+        id="LDR-M7, LOG-M11",
         summary="a leader answers reads from its own state at once, not asking whether it still leads or is up to date",
         shows_as="a read returns a value that was overwritten before the read began",
         campaign="leadership",
@@ -99,7 +104,7 @@ _RECORDS = (
     Mutant(
         name="no-truncate-on-conflict",
         pattern="replicated-log",
-        id="LOG-M5",
+        id="LOG-M5, HWM-M5",
         summary="a follower keeps its conflicting entries and acknowledges the leader's",
         shows_as="servers execute different entries at one index; reads after a leader change disagree",
         campaign="leadership",
@@ -156,7 +161,7 @@ _RECORDS = (
     ),
 )
 
-MUTANTS: dict[str, Mutant] = {record.name: record for record in _RECORDS}
+MUTANTS: dict[str, Mutant] = {record.name: record for record in (*_RECORDS, *replicated_log_mutant_records.RECORDS)}
 """Every planted bug by name."""
 
 
@@ -243,26 +248,21 @@ class _NoDuplicateDetection(ClientSessions[ClientResponse]):
         return None
 
 
-def _in_the_log(change: type[ReplicatedLog]) -> Callable[[Parts], Parts]:
-    """The bug in both kinds of log, the pushed and the pulled one."""
-    pushed, pulled = layered("replicated_log", change), layered("pulled_log", change)
-    return lambda parts: pulled(pushed(parts))
-
-
 _CHANGES: dict[str, Callable[[Parts], Parts]] = {
     "stale-read": lambda parts: replace(parts, confirms_leadership=False),
-    "ack-before-quorum": _in_the_log(_AckBeforeQuorum),
-    "ack-before-fsync": _in_the_log(_AckBeforeFsync),
+    "ack-before-quorum": in_the_log(_AckBeforeQuorum),
+    "ack-before-fsync": in_the_log(_AckBeforeFsync),
     "vote-twice": lambda parts: replace(parts, generation_clock=_VoteTwice),
-    "commit-old-generation": _in_the_log(_CommitOldGeneration),
+    "commit-old-generation": in_the_log(_CommitOldGeneration),
     "no-duplicate-detection": lambda parts: replace(parts, sessions=_NoDuplicateDetection),
-    "wall-clock-lease": _in_the_log(_WallClockLease),
-    "no-truncate-on-conflict": _in_the_log(_NoTruncateOnConflict),
+    "wall-clock-lease": in_the_log(_WallClockLease),
+    "no-truncate-on-conflict": in_the_log(_NoTruncateOnConflict),
     "no-in-flight-limit": layered("replicated_log", _NoInFlightLimit),
     "places-not-released": layered("replicated_log", _PlacesNotReleased),
     "batch-without-linger-timer": lambda parts: replace(parts, batch_queue=_WithoutLingerTimer),
     "oversize-blocks-batch": lambda parts: replace(parts, batch_queue=_OversizeBlocksBatch),
-    "ack-batch-before-flush": _in_the_log(_AckBatchBeforeFlush),
+    "ack-batch-before-flush": in_the_log(_AckBatchBeforeFlush),
+    **replicated_log_mutants.CHANGES,
 }
 
 

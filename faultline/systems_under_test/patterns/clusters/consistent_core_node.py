@@ -111,6 +111,9 @@ class Parts:
     elections: Elections = field(default_factory=Elections)
     batch_queue: type[BatchQueue[Proposal]] = BatchQueue
     compaction: type[Compaction] = Compaction
+    read_index_reads: type[ReadIndexReads] = ReadIndexReads
+    lease_reads: type[LeaderLeaseReads] = LeaderLeaseReads
+    waiting_list: type[RequestWaitingList[int, ClientResponse]] = RequestWaitingList
     confirms_leadership: bool = True
 
 
@@ -153,9 +156,7 @@ class ConsistentCoreNode:
         self.log = log_type(ports, members, self._log, self._clock, self, timing)
         self.compaction = parts.compaction(ports, settings, self._log, self.log, self.store, self._enter)
         self.reads = self._leader_reads()
-        self.waiting: RequestWaitingList[int, ClientResponse] = RequestWaitingList(
-            ports.clock, settings.client_timeout_us
-        )
+        self.waiting = parts.waiting_list(ports.clock, settings.client_timeout_us)
         self._heartbeats = HeartBeatScheduler(ports.timers, settings.heartbeat_interval_us, self._heartbeat_timer_rang)
         self._leading_since_us = 0
         self._batches = AppendBatches(ports, settings, self._append_batch, self._batch_timer_rang, parts.batch_queue)
@@ -335,10 +336,10 @@ class ConsistentCoreNode:
         if not self._parts.confirms_leadership:
             return LocalReads(self._serve)
         if self.settings.read_mode == "leader-lease":
-            return LeaderLeaseReads(
+            return self._parts.lease_reads(
                 self.log, self._serve, self._refuse_without_lease, self.ports.trace, self.settings.leader_lease_us
             )
-        return ReadIndexReads(self.log, self._serve)
+        return self._parts.read_index_reads(self.log, self._serve, self.ports.trace)
 
     def _serve(self, read: Read) -> None:
         value = self.store.values.get(read.key)

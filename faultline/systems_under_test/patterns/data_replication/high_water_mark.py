@@ -18,13 +18,16 @@ still be replaced, so the replicated log also demands that the entry at the mark
 
 *Workloads.* `register` with partitions and kills of the leader.
 
-*Checkers.* Linearizability; invariants HWM-I1, HWM-I5, LOG-R14.
+*Checkers.* Linearizability; invariants HWM-I1, HWM-I2, HWM-I3, HWM-I5, LOG-I5, LOG-R14.
 
-*Planted bugs.* `commit-old-generation`. HWM-M1 to HWM-M9 cannot be switched on; among them is the printed formula,
-which is right for odd cluster sizes only.
+*Planted bugs.* `dirty-read` (HWM-M1), `even-cluster-formula` (HWM-M2), `own-copy-counted-twice` (HWM-M3),
+`truncate-to-own-mark` (HWM-M4), `no-truncate-on-conflict` (HWM-M5), `mark-moves-back` (HWM-M6), `mark-before-apply`
+(HWM-M7), `follower-applies-everything` (HWM-M8), `apply-previous-again` (HWM-M9), and `commit-old-generation`.
 
 Deviation from the printed code: it sorts ascending and takes position n/2, which for even n is on half of the members
-only; the position is (n - 1)/2.
+only; the position is (n - 1)/2. As long as a leader needs more than half of the votes, n/2 copies and n/2 + 1 votes
+still share a server, so the printed form loses no update by itself; it loses the tolerance of one more lost disk that a
+majority promises, and HWM-I2 says so.
 
 Sources: Patterns of Distributed Systems ch. 12; Ongaro and Ousterhout (2014) §5.3-5.4 (`commitIndex`); Kafka's
 replication design names it high watermark.

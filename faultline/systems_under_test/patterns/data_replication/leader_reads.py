@@ -14,7 +14,7 @@ A new leader may not know yet what its predecessor committed, so all reads wait 
 (LOG-R15).
 
 *Invariants.* LOG-I6 linearizable client history (index and lease). LOG-I7 no lease read after a later leader has
-committed.
+committed. LOG-R15 no read before the leader's own no-op is applied.
 
 *Tolerates.* Deposed, paused and cut-off leaders. Index reads: any clocks. Lease reads: any step of the wall clock,
 and drift of the monotonic clocks as long as lease / (1 - drift) stays below election timeout / (1 + drift): ±11 % for
@@ -24,10 +24,11 @@ and drift of the monotonic clocks as long as lease / (1 - drift) stays below ele
 
 *Workloads.* `register`.
 
-*Checkers.* Linearizability; LOG-I7.
+*Checkers.* Linearizability; LOG-I7, LOG-R15.
 
-*Planted bugs.* `stale-read` (LOG-M11) answers without asking; `wall-clock-lease` (LOG-M12) dates the lease by the
-wall clock.
+*Planted bugs.* `stale-read` (LOG-M11) answers without asking; `serve-before-no-op` (LOG-M10) does not wait for the
+no-op; `wall-clock-lease`, `lease-too-long` and `lease-dated-at-arrival` (LOG-M12) measure the lease wrongly;
+`no-step-down` (LOG-M13) answers without one.
 
 Sources: Patterns of Distributed Systems ch. 9, "Bypassing the log"; Ongaro's thesis 6.4 and 6.4.1; etcd's ReadIndex.
 """
@@ -43,7 +44,21 @@ import msgspec
 from faultline.harness.world.ports import NodeId, Trace
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicatedLog
 
-__all__ = ["LeaderLeaseReads", "LeaderReads", "LeaseReadServed", "LocalReads", "Read", "ReadIndexReads"]
+__all__ = [
+    "IndexReadServed",
+    "LeaderLeaseReads",
+    "LeaderReads",
+    "LeaseReadServed",
+    "LocalReads",
+    "Read",
+    "ReadIndexReads",
+]
+
+
+class IndexReadServed(msgspec.Struct, frozen=True):
+    """Trace: this server answered a read after a majority had confirmed its leadership of `generation`."""
+
+    generation: int
 
 
 class LeaseReadServed(msgspec.Struct, frozen=True):
@@ -99,9 +114,10 @@ class LocalReads:
 class ReadIndexReads:
     """Answers once a majority has answered a request that was sent after the read arrived."""
 
-    def __init__(self, log: ReplicatedLog, serve: Serve) -> None:
+    def __init__(self, log: ReplicatedLog, serve: Serve, trace: Trace) -> None:
         self._log = log
         self._serve = serve
+        self._trace = trace
         self._no_op_index = 0
         self._waiting: deque[tuple[int, int, Read]] = deque()
 
@@ -124,6 +140,7 @@ class ReadIndexReads:
         log = self._log
         acknowledged_id = log.quorum_acknowledged_id()
         while waiting and waiting[0][0] <= log.last_applied and waiting[0][1] <= acknowledged_id:
+            self._trace.emit(IndexReadServed(log.generation))
             self._serve(waiting.popleft()[2])
 
     def stop_leading(self) -> list[Read]:

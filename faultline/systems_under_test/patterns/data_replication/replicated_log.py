@@ -17,8 +17,9 @@ can leave ahead of disk writes and is never refused for a gap.
 
 *Invariants.* LOG-I1 the same (index, generation) means the same entry and the same log before it. LOG-I2 no two
 servers execute different entries at one index. LOG-R14 the mark never moves by counting copies of an old generation's
-entry. GEN-I2 generations along a log do not decrease. HWM-I1, HWM-I5: the mark does not move back, nothing below it
-is cut off.
+entry. LOG-I3 a leader only appends. LOG-I5 each entry is applied once, in order, at or below the mark. LOG-I8 after a
+heal everybody gets there. GEN-I2 generations along a log do not decrease. HWM-I1, HWM-I5: the mark does not move back,
+nothing below it is cut off.
 
 *Tolerates.* Lost, late, repeated and reordered messages; crashes between any two effects (acknowledgements wait for the
 fsync, in the ports' outbox); followers that were away for long.
@@ -30,8 +31,10 @@ entries any more: `send_snapshot` is asked to help it (snapshot installation).
 
 *Checkers.* The invariants above; linearizability.
 
-*Planted bugs.* `ack-before-quorum` (LOG-M8), `ack-before-fsync` (LOG-M9), `commit-old-generation` (LOG-M1),
-`no-truncate-on-conflict` (LOG-M5).
+*Planted bugs.* `commit-old-generation` (LOG-M1), `no-previous-check` (LOG-M2), `previous-index-only` (LOG-M3),
+`truncate-to-request` (LOG-M4), `no-truncate-on-conflict` (LOG-M5), `acknowledge-last-index` (LOG-M6), `unbounded-mark`
+(LOG-M7), `ack-before-quorum` (LOG-M8), `ack-before-fsync` (LOG-M9), `apply-newest-first` (LOG-M14), `next-index-stuck`
+(LOG-M15), `orphaned-callbacks` (LOG-M16); LOG-M10 to LOG-M13 stand with the reads that bypass the log.
 
 Deviations from the printed code, all on the safe side (requirements, section 14): the acknowledged index is the last
 one *verified by this request*, not the last one in the log; the follower's mark is bounded by it; an empty log
