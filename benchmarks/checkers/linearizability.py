@@ -24,6 +24,7 @@ from pathlib import Path
 from time import process_time
 
 from faultline.checkers.importers import format_named
+from faultline.checkers.importers.events import COLUMNS
 from faultline.checkers.linearizability.engine.batch import check_columns
 from faultline.checkers.linearizability.engine.columns import PENDING, Columns
 from faultline.checkers.linearizability.engine.native import engine_in_use
@@ -34,7 +35,7 @@ from faultline.harness.history import History
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import ok
 
-__all__ = ["main", "register_history"]
+__all__ = ["joined_logs", "main", "register_history", "synthetic"]
 
 LOGS = Path(__file__).parents[2] / "tests" / "data" / "histories"
 STEPS_MAX = 30_000_000
@@ -142,7 +143,8 @@ def _peak_mb() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
-def _synthetic(operations: int) -> Iterator[tuple[str, Callable[[], Columns]]]:
+def synthetic(operations: int) -> Iterator[tuple[str, Callable[[], Columns]]]:
+    """Registers of 10^3 operations and more, by name, each built when it is asked for."""
     for size in [size for size in (1_000, 10_000, 100_000, 1_000_000) if size <= operations]:
         for kind in ("unique", "unique-cas", "five", "five-cas"):
             for clients in (10, 50):
@@ -179,7 +181,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
     figures: dict[str, dict[str, object]] = {}
-    for name, make in [*_real(arguments.logs), *_synthetic(arguments.operations)]:
+    for name, make in [*_real(arguments.logs), *synthetic(arguments.operations)]:
         if arguments.only not in name:
             continue
         figures[name] = _measure(make(), arguments.engine)
@@ -193,22 +195,18 @@ def main() -> None:
         print(f"from History to verdicts: {speed:,.0f} operations/s, engine {engine_in_use().name}")
 
 
+def joined_logs(folder: Path) -> Columns:
+    """The etcd logs in `folder` as one history, each log a key."""
+    read, whole = format_named("jepsen-log").read, History()
+    for path in sorted(folder.glob("etcd_*.log")):
+        history = read(path).history
+        for name in COLUMNS:
+            getattr(whole, name).extend([path.stem] * len(history) if name == "key" else getattr(history, name))
+    return register_columns(whole)
+
+
 def _real(folder: Path) -> Iterator[tuple[str, Callable[[], Columns]]]:
-    """The etcd logs as one history, each log a key."""
-    read = format_named("jepsen-log").read
-    histories = [read(path).history for path in sorted(folder.glob("etcd_*.log"))]
-
-    def joined() -> Columns:
-        whole = History()
-        for number, history in enumerate(histories):
-            for name in ("process", "worker", "node", "f", "value", "outcome", "result", "error"):
-                getattr(whole, name).extend(getattr(history, name))
-            for name in ("invoke_us", "complete_us", "invoke_index", "complete_index"):
-                getattr(whole, name).extend(getattr(history, name))
-            whole.key.extend([str(number)] * len(history))
-        return register_columns(whole)
-
-    yield f"{len(histories)} etcd logs in one batch", joined
+    yield f"{len(list(folder.glob('etcd_*.log')))} etcd logs in one batch", partial(joined_logs, folder)
 
 
 if __name__ == "__main__":
