@@ -17,11 +17,12 @@ from typing import Any
 import msgspec
 
 from faultline.checkers import CHECKERS
+from faultline.checkers.porcupine.budget import Budget
 from faultline.harness.errors import UsageError
 from faultline.harness.history import History
 from faultline.harness.verdict import CheckResult, Verdict
 
-__all__ = ["IMPLIED", "SEARCHED_AS", "InferenceThenSearch"]
+__all__ = ["IMPLIED", "SEARCHED_AS", "SEARCHING", "InferenceThenSearch"]
 
 _IN_ANY_ORDER = {"session_order": False}
 _IN_SESSION_ORDER = {"session_order": True}
@@ -39,23 +40,31 @@ SEARCHED_AS: Mapping[str, tuple[str, dict[str, Any]]] = {
 }
 """For each consistency model the checker that decides it, or a weaker one, with its options."""
 
+SEARCHING = frozenset(("rw-snapshot-isolation", "rw-serializable"))
+"""The checkers among them that can run long, and take a time limit; the others are nearly linear."""
+
 IMPLIED = frozenset(("strong-snapshot-isolation", "strict-serializable"))
 """Models of which only something weaker is searched."""
 
 
 class InferenceThenSearch:
-    """Judges transactions on registers under `model`; `options` go to the checker that infers."""
+    """Judges transactions on registers under `model`; `options` go to the checker that infers.
+
+    `timeout_s`, for interactive use, bounds both together; what is left of it when inference is done is for the search.
+    """
 
     name = "rw-register"
 
-    def __init__(self, model: str, **options: Any) -> None:
+    def __init__(self, model: str, *, timeout_s: float | None = None, **options: Any) -> None:
         self.model = model
-        self._inference = CHECKERS[self.name](model=model, **options)
+        self.timeout_s = timeout_s
+        self._inference = CHECKERS[self.name](model=model, timeout_s=timeout_s, **options)
 
     def check(self, history: History) -> CheckResult:
         """The verdict on the transactions of `history`. Raises UsageError as inference does."""
+        limit = Budget.of(timeout_s=self.timeout_s)
         inferred: CheckResult = self._inference.check(history)  # type: ignore[call-arg]  # the second has a default
-        searched = self._searched(history) if inferred.verdict is not Verdict.VIOLATION else None
+        searched = self._searched(history, limit) if inferred.verdict is not Verdict.VIOLATION else None
         if searched is None:
             return inferred
         if searched.verdict is Verdict.VIOLATION:
@@ -64,12 +73,12 @@ class InferenceThenSearch:
         sentence = f"{inferred.sentence} {'' if self.model in IMPLIED else _said(searched)}".strip()
         return msgspec.structs.replace(inferred, sentence=sentence, detail=detail)
 
-    def _searched(self, history: History) -> CheckResult | None:
+    def _searched(self, history: History, limit: Budget) -> CheckResult | None:
         """What the search says; None when there is none for the model, or it does not take such a history."""
         if self.model not in SEARCHED_AS:
             return None
         name, options = SEARCHED_AS[self.model]
-        checker: Any = CHECKERS[name](**options)
+        checker: Any = CHECKERS[name](**options | ({"timeout_s": limit.rest_s()} if name in SEARCHING else {}))
         try:
             result: CheckResult = checker.check(history)
         except UsageError:

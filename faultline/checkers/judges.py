@@ -33,6 +33,9 @@ _WORKLOADS = (_LIST_APPEND, _RW_REGISTER)
 _NO_MODELS = frozenset(("linearizability", "invariants", "availability", "vacuity", "stats", "log-patterns", "clock"))
 """Checkers that judge a run of Faultline rather than a history, or take the model as an option."""
 
+_SEARCHING = frozenset(("txn-set", "txn-counter", "closed-predicate", "rw-serializable", "rw-snapshot-isolation"))
+"""Checkers by their own name that can run long and take a time limit; all others count, in nearly linear time."""
+
 _PER_KEY = frozenset(("set", "set-full", "counter", "queue", "total-queue"))
 """Classic checkers that judge one object for each key."""
 
@@ -63,16 +66,17 @@ def judge(
 ) -> HistoryChecker:
     """The checker of `model` for `history`. Raises UsageError for an unknown name and for options it has not."""
     options, budget = options or {}, budget or Budget()
+    limit = {"timeout_s": budget.timeout_s}
     if model in _WORKLOADS:
-        return _made(model, _of_transactions(model), {"model": "strict-serializable"} | dict(options))
+        return _made(model, _of_transactions(model), {"model": "strict-serializable"} | limit | dict(options))
     if model in CHECKERS and model not in _NO_MODELS:
-        return _made(model, CHECKERS[model], options)
+        return _made(model, CHECKERS[model], (limit if model in _SEARCHING else {}) | dict(options))
     name = model.removeprefix(_PREFIX)
     if name in _linearizable():
         common = {"model": name, "steps_max": budget.steps_max, "timeout_s": budget.timeout_s, "clock": clock}
         return _made(model, CHECKERS["linearizability"], common | dict(options))
     if model in _transactional():
-        return _made(model, _of_transactions(_workload(history)), {"model": _canonical(model)} | dict(options))
+        return _made(model, _of_transactions(_workload(history)), {"model": _canonical(model)} | limit | dict(options))
     raise _unknown(model)
 
 

@@ -20,8 +20,12 @@ from typing import Literal
 
 from faultline.checkers.isolation.closure import Reachability
 from faultline.checkers.isolation.polygraph import Arc, Choice, Dependency, Level, Polygraph, arcs_of
+from faultline.checkers.porcupine.budget import Budget
 
 __all__ = ["Answer", "Conflict", "SearchResult", "search"]
+
+_CHOICES_BETWEEN_LOOKS = 256
+"""How often the clock is looked at, when there is a time limit."""
 
 Answer = Literal["possible", "impossible", "exhausted"]
 
@@ -58,14 +62,14 @@ class _State:
         return _State(self.reach.copy(), self.open, self.decided.copy())
 
 
-def search(polygraph: Polygraph, level: Level, size: int, steps_max: int) -> SearchResult:
-    """Decide whether `polygraph` on transactions 0 … size - 1 allows `level`, within `steps_max` steps."""
-    return _Search(polygraph, level, size, steps_max).run()
+def search(polygraph: Polygraph, level: Level, size: int, budget: Budget) -> SearchResult:
+    """Decide whether `polygraph` on transactions 0 … size - 1 allows `level`, within `budget`."""
+    return _Search(polygraph, level, size, budget).run()
 
 
 class _Search:
-    def __init__(self, polygraph: Polygraph, level: Level, size: int, steps_max: int) -> None:
-        self.polygraph, self.level, self.size, self.steps_max = polygraph, level, size, steps_max
+    def __init__(self, polygraph: Polygraph, level: Level, size: int, budget: Budget) -> None:
+        self.polygraph, self.level, self.size, self.budget = polygraph, level, size, budget
         self.steps = 0
         self._arcs_of_ways: dict[Choice, tuple[list[Arc], list[Arc]]] = {}
 
@@ -76,13 +80,15 @@ class _Search:
         settled = len(self.polygraph.choices) - len(state.open)
         if conflict is not None:
             return self._result("impossible", settled, conflict)
-        return self._result(self._decide(state), settled)
+        return self._result("exhausted" if self._is_spent() else self._decide(state), settled)
 
     def _result(self, answer: Answer, settled: int, conflict: Conflict | None = None) -> SearchResult:
         return SearchResult(answer, self.steps, len(self.polygraph.choices), settled, conflict)
 
     def _begin(self, state: _State) -> Conflict | None:
-        for dependency in self.polygraph.known:
+        for place, dependency in enumerate(self.polygraph.known):
+            if not place % _CHOICES_BETWEEN_LOOKS and self.budget.is_over():
+                return None
             if not self._add(state, self._arcs((dependency,))):
                 return Conflict(state.decided, [dependency])
             state.decided.append(dependency)
@@ -114,7 +120,9 @@ class _Search:
         while changed and not self._is_spent():
             changed = False
             still_open = []
-            for choice in state.open:
+            for place, choice in enumerate(state.open):
+                if not place % _CHOICES_BETWEEN_LOOKS and self.budget.is_over():
+                    return None
                 arcs = self._ways(choice)
                 standing = [_standing(state.reach, way) for way in arcs]
                 self.steps += 1
@@ -149,7 +157,7 @@ class _Search:
         return done
 
     def _is_spent(self) -> bool:
-        return self.steps > self.steps_max
+        return self.budget.is_over() or (self.budget.steps_max is not None and self.steps > self.budget.steps_max)
 
 
 def _standing(reach: Reachability, way: Sequence[Arc]) -> int:

@@ -34,6 +34,7 @@ from faultline.checkers.isolation.polygraph import Level, polygraph_of
 from faultline.checkers.isolation.read_atomic import forced_by_read_atomicity
 from faultline.checkers.isolation.search import SearchResult, search
 from faultline.checkers.isolation.weak import ReadAtomicChecker, findings_of_misreads, order_of
+from faultline.checkers.porcupine.budget import Budget
 from faultline.harness.history import OPEN, History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult, Finding, Verdict
@@ -45,6 +46,9 @@ STEPS_MAX = 2_000_000
 
 TRANSACTIONS_MAX = 4_000
 """The default size of a part that is searched: reachability is a square of it in bits."""
+
+_CHOICES_PER_S = 200_000
+"""So many choices are prepared in a second; a part for which that alone would outlast the time limit is not begun."""
 
 _NOTHING_FOUND = SearchResult("exhausted", 0, 0, 0)
 
@@ -62,14 +66,17 @@ class SerializabilityChecker:
         session_order: bool = False,
         steps_max: int = STEPS_MAX,
         transactions_max: int = TRANSACTIONS_MAX,
+        timeout_s: float | None = None,
     ) -> None:
         self.sessions: Sessions = sessions
         self.session_order = session_order
         self.steps_max = steps_max
         self.transactions_max = transactions_max
+        self.timeout_s = timeout_s
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
         """The verdict on the transactions of `history`; of `run` nothing is needed."""
+        budget = Budget.of(self.steps_max, self.timeout_s)
         committed = read_committed_transactions(self.name, history, self.sessions)
         findings = findings_of_misreads(self.name, history, committed) or self._forced_cycles(history, committed)
         if findings or not len(history):
@@ -77,7 +84,7 @@ class SerializabilityChecker:
         completed = _completed(history, committed)
         if is_possible_as_guessed(committed, completed, self.level, session_order=self.session_order):
             return self._result(history, committed, [], "guess", {})
-        return self._search(history, committed)
+        return self._search(history, committed, budget)
 
     def _forced_cycles(self, history: History, committed: Committed) -> list[Finding]:
         """Cycles that already read atomicity forbids, under this checker's name."""
@@ -87,15 +94,15 @@ class SerializabilityChecker:
         teller.name, teller.level = self.name, self.level.replace("-", " ")
         return [teller.finding(history, committed, cycle, order) for cycle in order.cycles()]
 
-    def _search(self, history: History, committed: Committed) -> CheckResult:
+    def _search(self, history: History, committed: Committed, budget: Budget) -> CheckResult:
         parts = [restricted(committed, members) for members in _components(committed, self.session_order)]
         steps, findings, results = 0, [], []
         for part in parts:
-            result = self._search_part(history, part, self.steps_max - steps)
+            result = self._search_part(history, part, Budget(self.steps_max - steps, budget.deadline_s))
             steps += result.steps
             results.append(result)
             if result.answer == "impossible":
-                findings.append(self._finding(history, part, result))
+                findings.append(self._finding(history, part, result, budget))
         answers = [result.answer for result in results]
         detail = {
             "parts": len(parts),
@@ -107,20 +114,22 @@ class SerializabilityChecker:
         how = "violated" if findings else "exhausted" if "exhausted" in answers else "search"
         return self._result(history, committed, findings, how, detail)
 
-    def _search_part(self, history: History, part: Committed, steps_max: int) -> SearchResult:
-        if len(part.transactions) > self.transactions_max or _count_choices(part) > steps_max:
+    def _search_part(self, history: History, part: Committed, budget: Budget) -> SearchResult:
+        choices, rest_s = _count_choices(part), budget.rest_s()
+        is_too_large = len(part.transactions) > self.transactions_max or choices > (budget.steps_max or 0)
+        if is_too_large or (rest_s is not None and choices > rest_s * _CHOICES_PER_S):
             return _NOTHING_FOUND
         order = deadlines(part, _completed(history, part))
         polygraph = polygraph_of(part, order, session_order=self.session_order)
-        return search(polygraph, self.level, len(part.transactions), steps_max)
+        return search(polygraph, self.level, len(part.transactions), budget)
 
-    def _finding(self, history: History, part: Committed, result: SearchResult) -> Finding:
-        """The smallest core of an impossible part, found under a budget of its own, and why it is impossible."""
-        budget = [self.steps_max]
+    def _finding(self, history: History, part: Committed, result: SearchResult, budget: Budget) -> Finding:
+        """The smallest core of an impossible part, found with as many steps again, and why it is impossible."""
+        left = [self.steps_max]
 
         def is_impossible(members: Sequence[int]) -> bool:
-            tried = self._search_part(history, restricted(part, members), budget[0])
-            budget[0] -= tried.steps
+            tried = self._search_part(history, restricted(part, members), Budget(left[0], budget.deadline_s))
+            left[0] -= tried.steps
             return tried.answer == "impossible"
 
         members = list(part.numbers())
@@ -128,7 +137,7 @@ class SerializabilityChecker:
         if suspects and is_impossible(suspects):
             members = suspects
         core = restricted(part, smallest_core(members, is_impossible))
-        conflict = self._search_part(history, core, self.steps_max).conflict
+        conflict = self._search_part(history, core, Budget(self.steps_max)).conflict
         contradiction = contradiction_of(core, self.level, conflict)
         rows = tuple(sorted({row for number in core.numbers() for row in core.transactions[number].rows()}))
         return Finding(

@@ -42,7 +42,15 @@ class Budget:
             return True
         if self.deadline_s is None or steps % STEPS_BETWEEN_DEADLINE_CHECKS:
             return False
-        return time.monotonic() >= self.deadline_s
+        return self.is_over()
+
+    def is_over(self) -> bool:
+        """Whether the time is up; it never is for a budget of steps alone."""
+        return self.deadline_s is not None and time.monotonic() >= self.deadline_s
+
+    def rest_s(self) -> float | None:
+        """How many seconds are left, at least 0; None when there is no limit."""
+        return None if self.deadline_s is None else max(0.0, self.deadline_s - time.monotonic())
 
 
 UNLIMITED = Budget()

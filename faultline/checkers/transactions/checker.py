@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from faultline.checkers.porcupine.budget import Budget
 from faultline.checkers.transactions.closed_predicate import UniverseTooLargeError, infer_closed_predicates
 from faultline.checkers.transactions.judgement import DEFAULT_STEPS, judge
 from faultline.checkers.transactions.list_append import infer_list_append
@@ -31,18 +32,23 @@ __all__ = [
 class ListAppendChecker:
     """Transactions of appends to lists and reads of them are what `model` promises.
 
-    `steps` bounds the search for cycles in one strongly connected component, in edges looked at.
+    `steps` bounds the search for cycles in one strongly connected component, in edges looked at; `timeout_s`, for
+    interactive use, ends it after so many seconds from the beginning of the check. So it is in all checkers here.
     """
 
     name = "list-append"
 
-    def __init__(self, model: str = "strict-serializable", steps: int = DEFAULT_STEPS) -> None:
+    def __init__(
+        self, model: str = "strict-serializable", steps: int = DEFAULT_STEPS, *, timeout_s: float | None = None
+    ) -> None:
         self.model = canonical(model)
         self.steps = steps
+        self.timeout_s = timeout_s
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
         """The verdict on all transactions of `history`; UsageError for one that is malformed."""
-        return judge(history, infer_list_append(history), self.name, self.model, self.steps)
+        limit = Budget.of(timeout_s=self.timeout_s)
+        return judge(history, infer_list_append(history), self.name, self.model, self.steps, limit)
 
 
 class RwRegisterChecker:
@@ -64,9 +70,11 @@ class RwRegisterChecker:
         sequential_keys: bool | None = None,
         linearizable_keys: bool | None = None,
         version_orders: Mapping[Any, Sequence[Any]] | None = None,
+        timeout_s: float | None = None,
     ) -> None:
         self.model = canonical(model)
         self.steps = steps
+        self.timeout_s = timeout_s
         forbidden = forbidden_by(self.model)
         self.sources = VersionSources(
             writes_follow_reads="G1" in forbidden if writes_follow_reads is None else writes_follow_reads,
@@ -77,7 +85,8 @@ class RwRegisterChecker:
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
         """The verdict on all transactions of `history`; UsageError for one that is malformed."""
-        return judge(history, infer_rw_register(history, self.sources), self.name, self.model, self.steps)
+        limit = Budget.of(timeout_s=self.timeout_s)
+        return judge(history, infer_rw_register(history, self.sources), self.name, self.model, self.steps, limit)
 
 
 class SetTransactionsChecker:
@@ -85,13 +94,17 @@ class SetTransactionsChecker:
 
     name = "txn-set"
 
-    def __init__(self, model: str = "strict-serializable", steps: int = DEFAULT_STEPS) -> None:
+    def __init__(
+        self, model: str = "strict-serializable", steps: int = DEFAULT_STEPS, *, timeout_s: float | None = None
+    ) -> None:
         self.model = canonical(model)
         self.steps = steps
+        self.timeout_s = timeout_s
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
         """The verdict on all transactions of `history`; UsageError for one that is malformed."""
-        return judge(history, infer_sets(history), self.name, self.model, self.steps)
+        limit = Budget.of(timeout_s=self.timeout_s)
+        return judge(history, infer_sets(history), self.name, self.model, self.steps, limit)
 
 
 class CounterTransactionsChecker:
@@ -99,13 +112,17 @@ class CounterTransactionsChecker:
 
     name = "txn-counter"
 
-    def __init__(self, model: str = "strict-serializable", steps: int = DEFAULT_STEPS) -> None:
+    def __init__(
+        self, model: str = "strict-serializable", steps: int = DEFAULT_STEPS, *, timeout_s: float | None = None
+    ) -> None:
         self.model = canonical(model)
         self.steps = steps
+        self.timeout_s = timeout_s
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
         """The verdict on all transactions of `history`; UsageError for one that is malformed."""
-        return judge(history, infer_counters(history), self.name, self.model, self.steps)
+        limit = Budget.of(timeout_s=self.timeout_s)
+        return judge(history, infer_counters(history), self.name, self.model, self.steps, limit)
 
 
 class ClosedPredicateChecker:
@@ -122,9 +139,11 @@ class ClosedPredicateChecker:
         steps: int = DEFAULT_STEPS,
         *,
         initial: Mapping[str, Any] | None = None,
+        timeout_s: float | None = None,
     ) -> None:
         self.model = canonical(model)
         self.steps = steps
+        self.timeout_s = timeout_s
         self.initial = dict(initial or {})
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
@@ -132,6 +151,7 @@ class ClosedPredicateChecker:
 
         Unknown without any search if the universe of versions is too large to be held against every read.
         """
+        limit = Budget.of(timeout_s=self.timeout_s)
         try:
             inference = infer_closed_predicates(history, self.initial)
         except UniverseTooLargeError as error:
@@ -141,7 +161,7 @@ class ClosedPredicateChecker:
                 sentence=f"Whether these transactions are {self.model} was not looked into: {error} are too many.",
                 detail={"model": self.model},
             )
-        return judge(history, inference, self.name, self.model, self.steps)
+        return judge(history, inference, self.name, self.model, self.steps, limit)
 
 
 _CHECKERS: Mapping[str, Any] = {

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from faultline.checkers.porcupine.budget import UNLIMITED, Budget
 from faultline.checkers.transactions.component import Component, Step
 from faultline.checkers.transactions.edges import EdgeKind
 from faultline.checkers.transactions.shapes import CycleShape, Machine, classify
@@ -58,26 +59,37 @@ class CycleSearch:
 
 
 class _Budget:
-    def __init__(self, steps: int) -> None:
+    """Edges that may still be looked at, within the time that `limit` leaves."""
+
+    def __init__(self, steps: int, limit: Budget) -> None:
         self.left = steps
+        self.limit = limit
+
+    def is_spent(self) -> bool:
+        return self.left <= 0 or self.limit.is_over()
 
 
-def find_cycles(component: Component, shapes: Sequence[CycleShape], steps: int) -> CycleSearch:
-    """Search `component` for `shapes`, looking at about `steps` edges at most, evenly shared among the shapes."""
+def find_cycles(
+    component: Component, shapes: Sequence[CycleShape], steps: int, limit: Budget = UNLIMITED
+) -> CycleSearch:
+    """Search `component` for `shapes`, looking at about `steps` edges at most, evenly shared among the shapes.
+
+    Of `limit` only the time counts; what it cuts off is undecided, but for facts that take linear time.
+    """
     cycles: list[Cycle] = []
     undecided: list[str] = []
     left, bases = steps, set()
     for number, shape in enumerate(shapes):
         if shape.name.removesuffix("-process").removesuffix("-realtime") in bases:
             continue  # the plain cycle is there, which is a process and a real-time cycle as well
-        budget = _Budget(left // (len(shapes) - number))
+        budget = _Budget(left // (len(shapes) - number), limit)
         share = budget.left
         found = _Search(component, shape, budget).run()
         left -= share - max(0, budget.left)
         if found is not None:
-            cycles.append(Cycle(shape.name, component.named(found), budget.left > 0))
+            cycles.append(Cycle(shape.name, component.named(found), not budget.is_spent()))
             bases.add(shape.name.removesuffix("-process").removesuffix("-realtime"))
-        elif budget.left <= 0:
+        elif budget.is_spent():
             undecided.append(shape.name)
     if undecided or not cycles:
         known = {cycle.name for cycle in cycles}
@@ -93,7 +105,9 @@ def _some_cycle(component: Component, steps: int) -> list[Cycle]:
             # Any walk will do, so a machine that wants nothing follows it: in a component there is a way back.
             for anchor in (EdgeKind.WW, EdgeKind.WR, EdgeKind.RW, EdgeKind.PREDICATE_RW):
                 shape = CycleShape("any", anchor, kinds, 2, True, EdgeKind(0))
-                search = _Search(component, shape, _Budget(max(steps, 50_000_000)), starts=part, any_count=True)
+                search = _Search(
+                    component, shape, _Budget(max(steps, 50_000_000), UNLIMITED), starts=part, any_count=True
+                )
                 steps_found = search.run(first=True)
                 if steps_found is not None:
                     named = component.named(steps_found)
@@ -131,7 +145,7 @@ class _Search:
             cycle = self._simple(walk) if walk else None
             if cycle and (best is None or len(cycle) < len(best)):
                 best = cycle
-            if (best and (first or len(best) == 2)) or self._budget.left <= 0:
+            if (best and (first or len(best) == 2)) or self._budget.is_spent():
                 break
         return best
 
@@ -161,7 +175,7 @@ class _Search:
         level, depth = [(start, self._first, -1)], 1
         self._hub_visitor: dict[tuple[int, int], int] = {}
         self._suffix: dict[int, int] = {}
-        while level and depth < limit and self._budget.left > 0:
+        while level and depth < limit and not self._budget.is_spent():
             following = []
             for node, moves, origin in level:
                 for target, state, step in self._edges(node, moves):

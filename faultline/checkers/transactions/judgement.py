@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from faultline.checkers.porcupine.budget import UNLIMITED, Budget
 from faultline.checkers.transactions.anomalies import severity
 from faultline.checkers.transactions.columns import OK
 from faultline.checkers.transactions.component import Component, edge_lookup
@@ -51,10 +52,20 @@ class _Found:
         self.cycles.setdefault(cycle.name, []).append(cycle)
 
 
-def judge(history: History, inference: Inference, checker: str, model: str, steps: int = DEFAULT_STEPS) -> CheckResult:
-    """The verdict on whether `history` is what `model` promises. Raises UsageError for a model that is not known."""
+def judge(
+    history: History,
+    inference: Inference,
+    checker: str,
+    model: str,
+    steps: int = DEFAULT_STEPS,
+    limit: Budget = UNLIMITED,
+) -> CheckResult:
+    """The verdict on whether `history` is what `model` promises. Raises UsageError for a model that is not known.
+
+    The search for cycles ends at the time of `limit`; inference and the search for components are linear in time.
+    """
     promised = canonical(model)
-    found = _search(inference, promised, steps)
+    found = _search(inference, promised, steps, limit)
     counts = {**inference.observations.counts, **{name: len(cycles) for name, cycles in found.cycles.items()}}
     impossible = ruled_out(counts)
     forbidden = {name for name in counts if _breaks(name, promised)}
@@ -85,7 +96,7 @@ def judge(history: History, inference: Inference, checker: str, model: str, step
     )
 
 
-def _search(inference: Inference, model: str, steps: int) -> _Found:
+def _search(inference: Inference, model: str, steps: int, limit: Budget) -> _Found:
     process, realtime = orders_for(model)
     columns, found = inference.columns, _Found()
     edges = _with_process(inference) if process else inference.edges
@@ -99,18 +110,18 @@ def _search(inference: Inference, model: str, steps: int) -> _Found:
     for nodes in components:
         component = Component(columns, lookup, nodes)
         observe_pairs(component, columns, inference.observations)
-        _search_component(component, shapes, min(steps, steps * _ALL_COMPONENTS - found.cost), found)
+        _search_component(component, shapes, min(steps, steps * _ALL_COMPONENTS - found.cost), limit, found)
     for cycle in (cycle for cycles in found.cycles.values() for cycle in cycles):
         observe_updates(cycle, columns, inference.observations)
     return found
 
 
-def _search_component(component: Component, shapes: list[CycleShape], steps: int, found: _Found) -> None:
+def _search_component(component: Component, shapes: list[CycleShape], steps: int, limit: Budget, found: _Found) -> None:
     if steps <= 0:
         for shape in shapes:
             found.undecided[shape.name] = found.undecided.get(shape.name, 0) + 1
         return
-    search = find_cycles(component, shapes, steps)
+    search = find_cycles(component, shapes, steps, limit)
     found.cost += search.cost
     for cycle in search.cycles:
         found.add(cycle)

@@ -138,5 +138,8 @@ def test_what_a_small_budget_leaves_open_is_named_and_never_called_a_pass() -> N
     assert starved.verdict == Verdict.UNKNOWN
     assert "G-single-item" in starved.detail["undecided"]
     assert "not decided within the budget" in starved.sentence
+    late = ListAppendChecker("snapshot-isolation", timeout_s=0.0).check(history)
+    assert late.verdict == Verdict.UNKNOWN
+    assert ListAppendChecker("serializable", timeout_s=0.0).check(history).verdict == Verdict.VIOLATION
     certain = ListAppendChecker("serializable", steps=8).check(history)
     assert certain.verdict == Verdict.VIOLATION

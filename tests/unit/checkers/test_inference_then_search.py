@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from faultline.checkers.inference_then_search import InferenceThenSearch
-from faultline.checkers.judges import judge, models
+from faultline.checkers.judges import Budget, judge, models
 from faultline.harness.errors import UsageError
 from faultline.harness.history import History
 from faultline.harness.operation import Operation
@@ -68,7 +68,7 @@ def test_a_model_that_is_not_searched_itself_is_not_said_to_be_confirmed(model):
 
 
 def test_options_go_to_inference_and_unknown_ones_are_refused():
-    with pytest.raises(UsageError, match="cannot be set up with model, depth"):
+    with pytest.raises(UsageError, match="cannot be set up with model, timeout_s, depth"):
         judge("serializable", silent_contradiction(), options={"depth": 3})
     assert InferenceThenSearch("serializable").model == "serializable"
 
@@ -77,3 +77,41 @@ def test_models_that_forbid_nothing_visible_are_not_offered():
     assert {"PRAM", "sequential", "linearizable"} & models().keys() == set()
     with pytest.raises(UsageError, match="no model called `PRAM`"):
         judge("PRAM", plain_history())
+
+
+@pytest.mark.parametrize("model", ["rw-serializable", "rw-snapshot-isolation"])
+def test_no_search_for_an_order_goes_on_when_the_time_is_up(model):
+    history = silent_contradiction()
+    assert judge(model, history).check(history).verdict is Verdict.VIOLATION
+    result = judge(model, history, Budget(timeout_s=0.0)).check(history)
+    assert result.verdict is Verdict.UNKNOWN
+    assert result.detail["steps"] == 0
+
+
+def test_inference_and_search_share_their_time_and_no_more_is_claimed_than_was_found():
+    history = silent_contradiction()
+    result = judge("serializable", history, Budget(timeout_s=0.0)).check(history)
+    assert result.verdict is Verdict.PASS
+    assert "A search could not confirm it" in result.sentence
+
+
+def test_the_clock_is_looked_at_while_choices_are_made(monkeypatch):
+    history = silent_contradiction()
+    looks = []
+
+    class Clock:
+        @staticmethod
+        def monotonic():
+            looks.append(None)
+            return float(len(looks))
+
+    monkeypatch.setattr("faultline.checkers.porcupine.budget.time", Clock)
+    full = judge("rw-serializable", history, Budget(timeout_s=1000.0)).check(history)
+    needed = len(looks)
+    assert full.verdict is Verdict.VIOLATION and needed > 5
+    assert judge("rw-serializable", history, Budget(timeout_s=3.0)).check(history).verdict is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize("model", ["list-append", "txn-set", "txn-counter", "closed-predicate", "rw-register"])
+def test_every_checker_that_searches_takes_a_time_limit(model):
+    assert judge(model, History(), Budget(timeout_s=0.5)).timeout_s == 0.5
