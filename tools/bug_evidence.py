@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 
 from faultline.campaign.commands import run_command
-from faultline.campaign.matrix import CampaignPlan, Cell
+from faultline.campaign.matrix import CampaignPlan, Cell, Expectation
 from faultline.campaign.planfile import load_plan, plan_from_flags, shipped_plans
 from faultline.campaign.statistics import wilson_interval
 from faultline.harness.system import Mutant, NodeSystem
@@ -30,6 +30,7 @@ __all__ = [
     "DATA",
     "Place",
     "Record",
+    "anomaly_places",
     "bug_places",
     "bugs",
     "campaigns_without_cells",
@@ -85,7 +86,8 @@ class Place(msgspec.Struct, frozen=True):
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     """What came of the seeds `0..runs-1` at one place.
 
-    `found` counts the runs with a finding that the bug's `caught_by` names (any violation, of the correct system),
+    `found` counts the runs with a finding that the bug's `caught_by` names (any violation, without a bug); `expected`
+    is what the campaign expects of the cell: some options break the promise by design.
     `undecided` those that neither passed nor violated. `first_seed` is the first of `found`, -1 for none, `finding` its
     checker and anomaly, `sentence` what it said. `marks_missing` are situations the campaign demands and no run of this
     cell reached; other cells of the campaign may have.
@@ -99,6 +101,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     command: str
     runs: int
     found: int
+    expected: Expectation = "pass"
     undecided: int = 0
     first_seed: int = -1
     finding: str = ""
@@ -156,10 +159,20 @@ def correct_places(system: str) -> list[Place]:
     for name in sorted(shipped_plans(), key=lambda name: (not load_plan(name).must_reach, name)):
         plan = load_plan(name)
         for cell in plan.cells():
-            if cell.system == system and not cell.mutants and plan.world == "simulated":
+            if cell.system == system and not cell.mutants and cell.expected == "pass" and plan.world == "simulated":
                 place = Place(system, "", name, cell)
                 found.setdefault(f"{name} {place.run}" if plan.must_reach else place.run, place)
     return list(found.values())
+
+
+def anomaly_places(system: str) -> list[Place]:
+    """The cells of shipped campaigns in which `system`, without a planted bug, is expected to break its promise."""
+    cells = [(name, cell) for name in shipped_plans() for cell in load_plan(name).cells()]
+    return [
+        Place(system, "", name, cell)
+        for name, cell in cells
+        if cell.system == system and not cell.mutants and cell.expected == "violation"
+    ]
 
 
 def campaigns_without_cells() -> list[str]:
@@ -198,6 +211,9 @@ def unrecorded(records: dict[tuple[str, str, str, str], Record]) -> Iterator[str
             known = [record for place in bug_places(system.name, mutant) if (record := _fresh(records, place))]
             if not any(record.found for record in known):
                 yield f"{system.name}+{mutant.name}: {'not found' if known else 'not recorded'} in {mutant.campaign}"
+        for place in anomaly_places(system.name):
+            if (anomaly := _fresh(records, place)) is None or not anomaly.found:
+                yield f"{place.cell.name}: the anomaly expected in {place.campaign} is not recorded"
         if not any(_fresh(records, place) for place in correct_places(system.name)):
             yield f"{system.name}: no campaign of the correct system is recorded"
 
@@ -206,7 +222,7 @@ def marks_missing(records: Iterable[Record]) -> list[str]:
     """The situations that campaigns demand and none of the recorded cells of the correct system reached."""
     missing: dict[tuple[str, str], set[str]] = {}
     for record in records:
-        if not record.bug:
+        if not record.bug and record.expected == "pass":
             place = record.system, record.campaign
             missing[place] = missing.get(place, set(record.marks_missing)) & set(record.marks_missing)
     return [f"{system}, {campaign}: {mark}" for (system, campaign), marks in missing.items() for mark in sorted(marks)]

@@ -7,6 +7,7 @@ from pathlib import Path
 from bug_evidence import (
     ROOT,
     Record,
+    anomaly_places,
     bug_places,
     bugs,
     correct_places,
@@ -49,7 +50,7 @@ def _section(system: NodeSystem, records: Records) -> str:
         lines += ["### How each one shows", "", *(_story(mutant, record) for mutant, record in shown), ""]
     if missing:
         lines += [f"Not recorded yet: {', '.join(missing)}.", ""]
-    return "\n".join([*lines, *_correct(system, records)])
+    return "\n".join([*lines, *_anomalies(system, records), *_correct(system, records)])
 
 
 def _best(system: str, mutant: Mutant, records: Records) -> Record | None:
@@ -97,6 +98,22 @@ def _story(mutant: Mutant, record: Record) -> str:
         worlds = [world for world in ("simulated", "local") if world not in mutant.worlds]
         lines += [f"  Not in the {' and '.join(worlds)} world: {mutant.why_not}."]
     return "\n".join(lines)
+
+
+def _anomalies(system: NodeSystem, records: Records) -> list[str]:
+    """Where options, not bugs, break the promise; the twin with the other setting is among the clean cells."""
+    places = anomaly_places(system.name)
+    if not places:
+        return []
+    lines = [f"### {system.name}: expected anomalies", "", "Options, not bugs, break the promise here by design.", ""]
+    for place in places:
+        record = records.get(place.key)
+        if record is None or record.run != place.run:
+            lines += [f"- `{place.campaign}`, {place.cell.name}: not recorded yet."]
+        else:
+            rate = f"{100 * record.rate:.1f} % of {record.runs:,} runs"
+            lines += [f"- `{record.campaign}`, {record.cell}: in {rate}, {record.finding}. `{record.command}`"]
+    return [*lines, ""]
 
 
 def _correct(system: NodeSystem, records: Records) -> list[str]:

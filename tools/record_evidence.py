@@ -29,6 +29,7 @@ from bug_evidence import (
     DATA,
     Place,
     Record,
+    anomaly_places,
     bug_places,
     bugs,
     campaigns_without_cells,
@@ -110,6 +111,7 @@ def measured(wanted: Wanted, executor: Executor) -> Record:
         command=place.command(f"0..{runs - 1}"),
         runs=runs,
         found=len(found),
+        expected="violation" if place.bug else place.cell.expected,
         undecided=sum(one.verdict not in (Verdict.PASS, Verdict.VIOLATION) for one in seen),
         first_seed=first.seed if first else -1,
         finding=first.finding if first else "",
@@ -127,8 +129,9 @@ def all_wanted(options: argparse.Namespace) -> Iterator[Wanted]:
             if not options.bug or mutant.name in options.bug:
                 for place in bug_places(system.name, mutant):
                     yield Wanted(place, options.bugs, mutant.caught_by)
-        for place in () if options.bug else correct_places(system.name):
-            yield Wanted(place, options.correct)
+        if not options.bug:
+            yield from (Wanted(place, options.bugs) for place in anomaly_places(system.name))
+            yield from (Wanted(place, options.correct) for place in correct_places(system.name))
 
 
 def parsed(arguments: Sequence[str]) -> argparse.Namespace:
@@ -167,7 +170,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _places(system: NodeSystem) -> Iterator[Place]:
-    yield from correct_places(system.name)
+    yield from (*correct_places(system.name), *anomaly_places(system.name))
     for mutant in bugs(system):
         yield from bug_places(system.name, mutant)
 
@@ -182,7 +185,8 @@ def _is_due(wanted: Wanted, records: dict[tuple[str, str, str, str], Record]) ->
 def _told() -> int:
     """Say what is missing and what is wrong."""
     records = read_records()
-    accused = [record.cell for record in records.values() if not record.bug and (record.found or record.undecided)]
+    passing = [record for record in records.values() if record.expected == "pass"]
+    accused = [record.cell for record in passing if record.found or record.undecided]
     for line in (*unrecorded(records), *campaigns_without_cells()):
         print(line)
     for cell in accused:

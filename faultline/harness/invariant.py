@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
-__all__ = ["Breach", "FinalInvariant", "Invariant", "Report"]
+__all__ = ["Breach", "FinalInvariant", "Invariant", "Report", "ReportingInvariant"]
 
 
 class Breach(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,3 +43,17 @@ class FinalInvariant(Protocol):
 
     def finish(self, healed_us: int, end_us: int, report: Report) -> None:
         """The run is over; all faults ended at `healed_us`. Called in the simulated world, once."""
+
+
+class ReportingInvariant:
+    """A base for invariants that spares them the form of a breach. Nobody must inherit from it.
+
+    `needs_order` is true where reports of different nodes must come in the order in which they were made.
+    """
+
+    id = ""
+    statement = ""
+    needs_order = False
+
+    def _breach(self, report: Report, time_us: int, node: str, sentence: str) -> None:
+        report(Breach(invariant=self.id, sentence=sentence, time_us=time_us, node=node))

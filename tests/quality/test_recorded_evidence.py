@@ -28,7 +28,7 @@ def test_every_planted_bug_names_a_campaign_that_has_a_cell_of_its_system() -> N
 
 
 def test_no_correct_system_was_ever_accused_and_each_ran_five_thousand_seeds() -> None:
-    clean = [record for record in evidence.read_records().values() if not record.bug]
+    clean = [record for record in evidence.read_records().values() if record.expected == "pass"]
     assert [record.cell for record in clean if record.found or record.undecided] == []
     assert evidence.marks_missing(clean) == []
     for system in evidence.reference_systems():
@@ -82,6 +82,16 @@ def test_the_correct_twin_is_recorded_as_clean_with_what_it_did_not_reach() -> N
 
 
 # -- the records ------------------------------------------------------------------------------------------------------
+
+
+def test_an_expected_anomaly_is_no_clean_cell_and_its_record_says_so() -> None:
+    places = evidence.anomaly_places("quorum-kv")
+    assert {place.campaign for place in places} == {"last-write-wins"}
+    assert "last-write-wins" not in {place.campaign for place in evidence.correct_places("quorum-kv")}
+    anomaly = measured(places[0])
+    assert (anomaly.expected, anomaly.found) == ("violation", 3)
+    assert [line for line in evidence.unrecorded({anomaly.key: anomaly}) if places[0].cell.name in line] == []
+    assert [line for line in evidence.unrecorded({}) if line.startswith(places[0].cell.name + ":")] != []
 
 
 def record(place: evidence.Place, found: int = 1, run: str | None = None) -> evidence.Record:

@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from faultline.harness.invariant import Breach, Invariant, Report
+from faultline.harness.invariant import Invariant, Report, ReportingInvariant
 from faultline.harness.world.ports import READY, NodeId, NodeStatus, Ports
 from faultline.systems_under_test.patterns.clusters.replica_requests import ReplicaRequests
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
@@ -169,13 +169,12 @@ def _crash(_: tuple[NodeId, Any], error: Exception) -> None:
 Events = tuple[type[msgspec.Struct], ...]
 
 
-class OneAnswerPerRequest:
+class OneAnswerPerRequest(ReportingInvariant):
     """RWL-I1, within an incarnation: whatever happens to the answers of replicas, the client hears once."""
 
     id = "RWL-I1"
     statement = "A node answers each request of a client once at the most."
     events: Events = (NodeStarted, RequestAnswered)
-    needs_order = False
 
     def __init__(self) -> None:
         self._answered: dict[str, set[tuple[str, int]]] = {}
@@ -189,17 +188,16 @@ class OneAnswerPerRequest:
         request = (event.client, event.request_number)
         if request in answered:
             sentence = f"{node} answered request {event.request_number} of {event.client} a second time."
-            report(Breach(invariant=self.id, sentence=sentence, time_us=time_us, node=node))
+            self._breach(report, time_us, node, sentence)
         answered.add(request)
 
 
-class NothingWaitsForLong:
+class NothingWaitsForLong(ReportingInvariant):
     """RWL-I4: after a sweep nothing waits that is older than the expiration, so a quiet node waits for nothing."""
 
     id = "RWL-I4"
     statement = "After a sweep of the request waiting list, nothing in it has waited longer than the expiration."
     events: Events = (WaitingSwept,)
-    needs_order = False
 
     def observe(self, time_us: int, node: str, event: WaitingSwept, report: Report) -> None:
         """Look at the oldest."""
@@ -208,7 +206,7 @@ class NothingWaitsForLong:
                 f"After a sweep of {node}, one of {event.waiting} waits was {event.oldest_us // 1_000} ms old;"
                 f" {event.expiration_us // 1_000} ms are the most."
             )
-            report(Breach(invariant=self.id, sentence=sentence, time_us=time_us, node=node))
+            self._breach(report, time_us, node, sentence)
 
 
 def waiting_invariants() -> list[Invariant]:

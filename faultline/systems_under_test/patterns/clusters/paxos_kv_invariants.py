@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import msgspec
 
-from faultline.harness.invariant import Breach, Invariant, Report
+from faultline.harness.invariant import Invariant, Report, ReportingInvariant
 from faultline.systems_under_test.patterns.data_replication.paxos import NEVER, MonotonicId
 from faultline.systems_under_test.patterns.data_replication.paxos_proposer import (
     AcceptanceCounted,
@@ -43,18 +43,7 @@ Events = tuple[type[msgspec.Struct], ...]
 _Instance = tuple[str, int]
 
 
-class _PaxosInvariant:
-    """What all invariants here share: how a breach is put into words."""
-
-    id = ""
-    statement = ""
-    needs_order = False
-
-    def _breach(self, report: Report, time_us: int, node: str, sentence: str) -> None:
-        report(Breach(invariant=self.id, sentence=sentence, time_us=time_us, node=node))
-
-
-class OneValuePerVersion(_PaxosInvariant):
+class OneValuePerVersion(ReportingInvariant):
     """PAX-I1, on what proposers saw chosen and what nodes were told."""
 
     id = "PAX-I1"
@@ -77,7 +66,7 @@ class OneValuePerVersion(_PaxosInvariant):
             self._breach(report, time_us, node, sentence)
 
 
-class ChosenValuesWereProposed(_PaxosInvariant):
+class ChosenValuesWereProposed(ReportingInvariant):
     """PAX-I2: an adopted value is no proof, somebody must have wanted it as its own."""
 
     id = "PAX-I2"
@@ -99,7 +88,7 @@ class ChosenValuesWereProposed(_PaxosInvariant):
             self._breach(report, time_us, node, sentence)
 
 
-class LaterProposalsAgree(_PaxosInvariant):
+class LaterProposalsAgree(ReportingInvariant):
     """PAX-I3, in both directions, so that the order of reports does not matter."""
 
     id = "PAX-I3"
@@ -140,7 +129,7 @@ class LaterProposalsAgree(_PaxosInvariant):
             self._breach(report, time_us, node, sentence)
 
 
-class PromisesAreKept(_PaxosInvariant):
+class PromisesAreKept(ReportingInvariant):
     """PAX-I4, over restarts too: a process starts from the promises that somebody had counted by then.
 
     A proposer counts its own promise while that is still being flushed. It was durable when a peer answers the same
@@ -198,7 +187,7 @@ class PromisesAreKept(_PaxosInvariant):
         _raise(floors, (key, version), generation)
 
 
-class OneProposalPerGeneration(_PaxosInvariant):
+class OneProposalPerGeneration(ReportingInvariant):
     """PAX-R3."""
 
     id = "PAX-R3"
@@ -220,7 +209,7 @@ class OneProposalPerGeneration(_PaxosInvariant):
             self._breach(report, time_us, node, sentence)
 
 
-class CommitsMoveForward(_PaxosInvariant):
+class CommitsMoveForward(ReportingInvariant):
     """PAX-I6, within a process: a commit is not flushed, a restart may have to learn it again."""
 
     id = "PAX-I6"
@@ -243,7 +232,7 @@ class CommitsMoveForward(_PaxosInvariant):
         versions[event.key] = event.version
 
 
-class RoundsAreLearned(_PaxosInvariant):
+class RoundsAreLearned(ReportingInvariant):
     """PAX-R4, of each process: whatever it promised, accepted or learned, it has heard of.
 
     A node's own attempt shows as the promise it gives itself.
@@ -271,7 +260,7 @@ class RoundsAreLearned(_PaxosInvariant):
         self._rounds[node] = max(highest, generation)
 
 
-class ProposalsStandOnPromises(_PaxosInvariant):
+class ProposalsStandOnPromises(ReportingInvariant):
     """PAX-R8: also an adopted value is proposed under the proposer's own generation, for which it has the promises."""
 
     id = "PAX-R8"

@@ -11,7 +11,7 @@ from zlib import crc32
 
 import msgspec
 
-from faultline.harness.invariant import Breach, Invariant, Report
+from faultline.harness.invariant import Invariant, Report, ReportingInvariant
 from faultline.systems_under_test.patterns.clusters.leaderless_node import waiting_invariants
 from faultline.systems_under_test.patterns.clusters.quorum_kv_messages import (
     CountersRecovered,
@@ -38,30 +38,28 @@ __all__ = [
 Events = tuple[type[msgspec.Struct], ...]
 
 
-class SiblingsAreConcurrent:
+class SiblingsAreConcurrent(ReportingInvariant):
     """VVC-I1."""
 
     id = "VVC-I1"
     statement = "No value at a replica descends another one beside it."
     events: Events = (SiblingsStored,)
-    needs_order = False
 
     def observe(self, time_us: int, node: str, event: SiblingsStored, report: Report) -> None:
         """Compare each pair, both ways."""
         for one, other in permutations(event.siblings, 2):
             if _descends(one.version, other.version):
                 sentence = f"{node} keeps {other.value} of {event.key} beside {one.value}, which replaced it."
-                report(Breach(invariant=self.id, sentence=sentence, time_us=time_us, node=node))
+                self._breach(report, time_us, node, sentence)
                 return
 
 
-class VersionsNameOneValue:
+class VersionsNameOneValue(ReportingInvariant):
     """VVC-I2."""
 
     id = "VVC-I2"
     statement = "Two values with the same version are the same value."
     events: Events = (SiblingsReceived,)
-    needs_order = False
 
     def __init__(self) -> None:
         self._checksums: dict[tuple[str, bytes], int] = {}
@@ -73,11 +71,11 @@ class VersionsNameOneValue:
             checksum = crc32(msgspec.msgpack.encode(sibling.value))
             if self._checksums.setdefault((event.key, event_name), checksum) != checksum:
                 sentence = f"{node} was sent {sibling.value} of {event.key} under a version that named another value."
-                report(Breach(invariant=self.id, sentence=sentence, time_us=time_us, node=node))
+                self._breach(report, time_us, node, sentence)
                 return
 
 
-class NewerValuesReplaceOlder:
+class NewerValuesReplaceOlder(ReportingInvariant):
     """VVC-I5, of each process: whatever vanishes from a replica was replaced by something that descends it.
 
     Where the last writer wins, values vanish by design, and this is how it shows.
@@ -86,7 +84,6 @@ class NewerValuesReplaceOlder:
     id = "VVC-I5"
     statement = "A value leaves a replica only for one that descends it, never for one that it descends itself."
     events: Events = (SiblingsStored, CountersRecovered)
-    needs_order = False
 
     def __init__(self) -> None:
         self._siblings: dict[str, dict[str, tuple[VersionedValue, ...]]] = {}
@@ -104,12 +101,12 @@ class NewerValuesReplaceOlder:
                 sentence = (
                     f"{node} dropped {old.value} of {event.key} for {kept}, which was not written in its knowledge."
                 )
-                report(Breach(invariant=self.id, sentence=sentence, time_us=time_us, node=node))
+                self._breach(report, time_us, node, sentence)
                 break
         stored[event.key] = event.siblings
 
 
-class CountersAreDurable:
+class CountersAreDurable(ReportingInvariant):
     """VVC-I6: a node that starts knows every number of its own that a version carried to another node."""
 
     id = "VVC-I6"
@@ -137,17 +134,16 @@ class CountersAreDurable:
                     f"{node} starts with {counters.get(key, 0)} updates of {key} numbered,"
                     f" and others hold its update {number}."
                 )
-                report(Breach(invariant=self.id, sentence=sentence, time_us=time_us, node=node))
+                self._breach(report, time_us, node, sentence)
                 return
 
 
-class RefusedWritesAreTakenNowhere:
+class RefusedWritesAreTakenNowhere(ReportingInvariant):
     """VVC-R8: who is refused as obsolete has to read again; another node would only make a sibling of the write."""
 
     id = "VVC-R8"
     statement = "An update that one replica refused as obsolete is taken by no other."
     events: Events = (WriteRefused, WriteTaken)
-    needs_order = False
 
     def __init__(self) -> None:
         self._refused: dict[tuple[str, str, int], str] = {}
@@ -163,7 +159,7 @@ class RefusedWritesAreTakenNowhere:
                 f"Update {event.update} of {event.key} by {event.client} was taken by {self._taken[update]}"
                 f" although {self._refused[update]} had refused it as obsolete."
             )
-            report(Breach(invariant=self.id, sentence=sentence, time_us=time_us, node=node))
+            self._breach(report, time_us, node, sentence)
 
 
 def _descends(one: Version, other: Version) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from faultline.harness.invariant import Breach, Invariant, Report
+from faultline.harness.invariant import Invariant, Report, ReportingInvariant
 from faultline.systems_under_test.patterns.clusters.leaderless_node import waiting_invariants
 from faultline.systems_under_test.patterns.clusters.quorum_register_messages import (
     AnswersCompleted,
@@ -29,7 +29,7 @@ __all__ = [
 Events = tuple[type[msgspec.Struct], ...]
 
 
-class CompletedStoresAreOnAQuorum:
+class CompletedStoresAreOnAQuorum(ReportingInvariant):
     """QRM-I2, RWL-I2: what a coordinator calls stored has been taken by a write quorum of distinct replicas."""
 
     id = "QRM-I2"
@@ -52,16 +52,15 @@ class CompletedStoresAreOnAQuorum:
                 f"{node} took a value of {event.key} as stored when only {', '.join(holders) or 'nobody'} had it, "
                 f"and {event.needed} replicas are needed."
             )
-            report(Breach(invariant=self.id, sentence=sentence, time_us=time_us, node=node))
+            self._breach(report, time_us, node, sentence)
 
 
-class StampsNameOneValue:
+class StampsNameOneValue(ReportingInvariant):
     """Stamps are unique: two copies with one stamp are the same value."""
 
     id = "unique-stamps"
     statement = "Two copies with the same stamp hold the same value."
     events: Events = (CopyStored,)
-    needs_order = False
 
     def __init__(self) -> None:
         self._checksums: dict[tuple[str, Stamp], int] = {}
@@ -72,10 +71,10 @@ class StampsNameOneValue:
         if checksum != event.checksum:
             sentence = f"{node} took a value of {event.key} whose stamp {event.stamp.counter} of {event.stamp.node} "
             sentence += "stood for another value before."
-            report(Breach(invariant=self.id, sentence=sentence, time_us=time_us, node=node))
+            self._breach(report, time_us, node, sentence)
 
 
-class QuorumsShareAMember:
+class QuorumsShareAMember(ReportingInvariant):
     """QRM-I1: whoever is asked in a first phase meets whoever stored in a second one, at any time and any node.
 
     That is all the register needs of its quorums: two writes that share no replica still get different stamps from a
@@ -85,7 +84,6 @@ class QuorumsShareAMember:
     id = "QRM-I1"
     statement = "The replicas that answered a question share a member with those of every acknowledged store."
     events: Events = (AnswersCompleted, StoreCompleted)
-    needs_order = False
 
     def __init__(self) -> None:
         self._asked: dict[str, dict[tuple[str, ...], str]] = {}
@@ -107,17 +105,16 @@ class QuorumsShareAMember:
                     f"{node} {did} with {_listed(quorum)}, and {decider} {theirs} with {_listed(other)}:"
                     f" quorums of {event.key} that share no replica."
                 )
-                report(Breach(invariant=self.id, sentence=sentence, time_us=time_us, node=node))
+                self._breach(report, time_us, node, sentence)
                 return
 
 
-class NothingIsDecidedByTooFew:
+class NothingIsDecidedByTooFew(ReportingInvariant):
     """QRM-I3: a node that hears from fewer than a quorum of distinct replicas acknowledges nothing."""
 
     id = "QRM-I3"
     statement = "A node goes on only when a quorum of distinct replicas has answered it."
     events: Events = (AnswersCompleted, StoreCompleted)
-    needs_order = False
 
     def observe(self, time_us: int, node: str, event: AnswersCompleted | StoreCompleted, report: Report) -> None:
         """Count the distinct replicas."""
@@ -127,7 +124,7 @@ class NothingIsDecidedByTooFew:
                 f"{node} went on with an operation on {event.key} when {_listed(quorum)} had answered,"
                 f" and {event.needed} replicas are needed."
             )
-            report(Breach(invariant=self.id, sentence=sentence, time_us=time_us, node=node))
+            self._breach(report, time_us, node, sentence)
 
 
 def _listed(replicas: Sequence[str]) -> str:
