@@ -26,7 +26,11 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_mutants impo
 )
 from faultline.systems_under_test.patterns.clusters.consistent_core_node import Parts
 from faultline.systems_under_test.patterns.clusters.consistent_core_options import OPTIONS, CoreSettings
-from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import EntryApplied, NodeStarted
+from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import (
+    AnsweredWithoutLeading,
+    EntryApplied,
+    NodeStarted,
+)
 from faultline.systems_under_test.patterns.clusters.replicated_log_invariants import REPLICATED_LOG_INVARIANTS
 from faultline.systems_under_test.patterns.clusters.storage_invariants import STORAGE_INVARIANTS
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import (
@@ -38,6 +42,8 @@ from faultline.systems_under_test.patterns.data_replication.leader_and_followers
     BecameLeader,
     CandidateSeen,
     GenerationAdopted,
+    LeaderSuspected,
+    OldGenerationFollowed,
     VoteCounted,
 )
 from faultline.systems_under_test.patterns.data_replication.leader_reads import LeaseReadServed
@@ -194,6 +200,14 @@ BREACHES: list[tuple[str, list[tuple[str, Any]]]] = [
     ("HWM-I1", [("athens", HighWaterMarkAdvanced(1, 5, 1, False)), ("athens", HighWaterMarkAdvanced(1, 4, 1, False))]),
     ("HWM-I5", [("athens", EntriesTruncated(4, 6, 4))]),
     ("IDR-I1", [("athens", applied(1, 1, 1, 7, 1)), ("athens", applied(2, 1, 1, 7, 1))]),
+    ("LDR-I5", [("athens", AnsweredWithoutLeading(4))]),
+    ("HB-I3", [("athens", LeaderSuspected(249_999, 250_000))]),
+    ("GEN-I3", [("athens", OldGenerationFollowed(2, 3))]),
+    ("GEN-I4", [("athens", GenerationAdopted(2)), ("athens", applied(1, 3))]),
+    (
+        "GEN-I5",
+        [("athens", BecameLeader(3, 0, 0)), ("cyrene", BecameLeader(4, 0, 0)), ("athens", BecameLeader(3, 1, 3))],
+    ),
     ("RP-I1", [("athens", PipelineDeepened("cyrene", 6, 5))]),
     ("RB-I3", [("athens", BatchAppended(3, 101, 100))]),
     ("RB-I3", [("athens", BatchAppended(0, 0, 100))]),

@@ -101,7 +101,7 @@ class ConsistentCore:
         store = store_of(members, settings)
         if store is not None and store == ports.node_id:
             return LeaderKeyNode(ports, settings.leader_key_ttl_us)
-        return ConsistentCoreNode(ports, members, settings, parts)
+        return (parts.node or ConsistentCoreNode)(ports, members, settings, parts)
 
     def client(
         self,

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from faultline.harness.errors import UsageError
@@ -31,13 +32,18 @@ from faultline.systems_under_test.patterns.data_replication.zab_election import 
 __all__ = ["Elections", "election_timing", "failure_detector", "new_election", "replicas_of", "store_of"]
 
 
+def _itself(clock: Clock) -> Clock:
+    return clock
+
+
 @dataclass(frozen=True, slots=True)
 class Elections:
-    """The class of each style of election."""
+    """The class of each style of election, and the clock that failure detectors read: the server's, unchanged."""
 
     raft: type[RaftElection] = RaftElection
     zab: type[ZabElection] = ZabElection
     external_store: type[ExternalStoreElection] = ExternalStoreElection
+    detector_clock: Callable[[Clock], Clock] = _itself
 
 
 def store_of(members: tuple[NodeId, ...], settings: CoreSettings) -> NodeId | None:
@@ -74,6 +80,7 @@ def election_timing(settings: CoreSettings) -> ElectionTiming:
         timeout_us=settings.election_timeout_us,
         interval_us=settings.heartbeat_interval_us,
         vote_stickiness=settings.read_mode == "leader-lease",
+        silence_us_min=0 if settings.failure_detector == "phi-accrual" else settings.election_timeout_us,
     )
 
 

@@ -29,6 +29,7 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events
     NodeStarted,
     StateRestored,
 )
+from faultline.systems_under_test.patterns.clusters.leadership_invariants import LEADERSHIP_INVARIANTS
 from faultline.systems_under_test.patterns.clusters.replicated_log_invariants import REPLICATED_LOG_INVARIANTS
 from faultline.systems_under_test.patterns.clusters.storage_invariants import STORAGE_INVARIANTS
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import (
@@ -360,6 +361,7 @@ _ALL: tuple[Any, ...] = (
     TruncationSparesTheMark,
     CommandsTakeEffectOnce,
     LeaseReadsEndBeforeTheNextLeader,
+    *LEADERSHIP_INVARIANTS,
     InFlightRequestsAreLimited,
     BatchesRespectTheirSize,
     *STORAGE_INVARIANTS,

@@ -20,6 +20,10 @@ from faultline.systems_under_test.patterns.clusters import (
     replicated_log_mutants,
 )
 from faultline.systems_under_test.patterns.clusters.append_batches import Proposal
+from faultline.systems_under_test.patterns.clusters.consistent_core_election_mutants import (
+    ELECTION_CHANGES,
+    ELECTION_MUTANTS,
+)
 from faultline.systems_under_test.patterns.clusters.consistent_core_messages import ClientResponse
 from faultline.systems_under_test.patterns.clusters.consistent_core_node import Parts
 from faultline.systems_under_test.patterns.clusters.planted_bugs import LazyFlush, layered, with_bugs
@@ -161,7 +165,9 @@ _RECORDS = (
     ),
 )
 
-MUTANTS: dict[str, Mutant] = {record.name: record for record in (*_RECORDS, *replicated_log_mutant_records.RECORDS)}
+MUTANTS: dict[str, Mutant] = {
+    record.name: record for record in (*_RECORDS, *replicated_log_mutant_records.RECORDS, *ELECTION_MUTANTS)
+}
 """Every planted bug by name."""
 
 
@@ -263,6 +269,7 @@ _CHANGES: dict[str, Callable[[Parts], Parts]] = {
     "oversize-blocks-batch": lambda parts: replace(parts, batch_queue=_OversizeBlocksBatch),
     "ack-batch-before-flush": in_the_log(_AckBatchBeforeFlush),
     **replicated_log_mutants.CHANGES,
+    **ELECTION_CHANGES,
 }
 
 

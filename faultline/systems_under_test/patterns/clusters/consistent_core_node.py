@@ -45,7 +45,11 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_messages imp
 )
 from faultline.systems_under_test.patterns.clusters.consistent_core_options import CoreSettings
 from faultline.systems_under_test.patterns.clusters.consistent_core_replies import RegistrationReply, Reply
-from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import EntryApplied, NodeStarted
+from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import (
+    AnsweredWithoutLeading,
+    EntryApplied,
+    NodeStarted,
+)
 from faultline.systems_under_test.patterns.clusters.key_value_store import Applied, KeyValueStore, encode_command
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.heartbeat import HeartBeatScheduler
@@ -102,7 +106,10 @@ class _BatchDue(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The classes a node is built from. `confirms_leadership` is off only for a planted bug."""
+    """The classes a node is built from; `node` is its own, when it is not the usual one.
+
+    `confirms_leadership` is off only for a planted bug.
+    """
 
     generation_clock: Callable[[Storage], GenerationClock] = GenerationClock
     replicated_log: type[ReplicatedLog] = ReplicatedLog
@@ -115,6 +122,7 @@ class Parts:
     lease_reads: type[LeaderLeaseReads] = LeaderLeaseReads
     waiting_list: type[RequestWaitingList[int, ClientResponse]] = RequestWaitingList
     confirms_leadership: bool = True
+    node: type[ConsistentCoreNode] | None = None
 
 
 class ConsistentCoreNode:
@@ -141,7 +149,7 @@ class ConsistentCoreNode:
             self,
             self._election_timer_rang,
             election_timing(settings),
-            failure_detector(settings, ports.clock),
+            failure_detector(settings, parts.elections.detector_clock(ports.clock)),
         )
         self.election = new_election(context, store, settings, parts.elections)
         timing = ReplicationTiming(
@@ -271,19 +279,27 @@ class ConsistentCoreNode:
         generation = self._clock.generation
         if response.generation > generation:
             self.election.become_follower(response.generation, None)
-        elif response.generation == generation and self.election.role is ServerRole.LEADING:
+        elif self._is_of_this_generation(response) and self.election.role is ServerRole.LEADING:
             self.log.handle_replication_response(source, response)
             self.reads.progress()
 
     # -- following ----------------------------------------------------------------------------------------------------
 
     def _handle_replication_request(self, source: NodeId, request: ReplicationRequest) -> None:
-        if request.generation < self._clock.generation:
+        if self._is_from_the_past(request):
             self.ports.trace.sometimes("old-generation-request-refused")
             self.log.refuse(source, request)
             return
         self.election.follow(request.generation, source)
         self.log.handle_replication_request(source, request)
+
+    def _is_from_the_past(self, request: ReplicationRequest) -> bool:
+        """Did a leader of before send it (GEN-R5)?"""
+        return request.generation < self._clock.generation
+
+    def _is_of_this_generation(self, response: ReplicationResponse) -> bool:
+        """Does it answer a request of this leadership, and not of an earlier one of the same server (GEN-S4)?"""
+        return response.generation == self._clock.generation
 
     def _handle_election_timeout(self, _: NodeId, __: _ElectionTimeout) -> None:
         self.election.election_timeout()
@@ -360,6 +376,8 @@ class ConsistentCoreNode:
             return
         applied = self.store.apply(entry.index, entry.data)
         self._report(entry, applied)
+        if self.election.role is not ServerRole.LEADING and len(self.waiting):
+            self.ports.trace.emit(AnsweredWithoutLeading(entry.index))
         self.waiting.handle_response(entry.index, applied.response)
 
     def _report(self, entry: LogEntry, applied: Applied) -> None:

@@ -17,6 +17,14 @@ Marks (`sometimes`), each a situation a campaign should have reached:
 | in-flight-go-back | replicated log | requests were lost or refused; the leader goes back and sends again |
 | requests-in-flight-together | replicated log | a leader sent a request before the one before it was answered |
 | commands-batched | append batches | several commands were appended and flushed as one |
+| old-round-vote-answered | Zab's election | a server still voted in a round that is over |
+| settled-leader-joined | Zab's election | a server joined the leader that the others follow |
+| promise-of-a-longer-log-not-counted | agreement | a voter's log reaches further than that of the chosen server |
+| leader-key-expired | leader key store | the key was not refreshed in time |
+| leader-key-gone-when-read | external store | the key went between a failed creation and the read |
+| leader-key-not-refreshed, leader-key-lost | external store | a leader could not refresh its key; found it gone |
+| leader-key-given-back | external store | the owner of the key found no majority for its generation |
+| own-leader-key-of-before-given-back | external store | a restarted server found that it still owns the key |
 | lease-expired-read-refused | leader reads | a read found the lease expired |
 | duplicate-answered | node | a retry was answered without executing it again |
 | torn-tail-dropped | node | a restart found a half-written record |
@@ -31,7 +39,7 @@ from __future__ import annotations
 
 import msgspec
 
-__all__ = ["EntryApplied", "NodeStarted", "SnapshotTaken", "StateRestored"]
+__all__ = ["AnsweredWithoutLeading", "EntryApplied", "NodeStarted", "SnapshotTaken", "StateRestored"]
 
 
 class NodeStarted(msgspec.Struct, frozen=True):
@@ -80,3 +88,9 @@ class StateRestored(msgspec.Struct, frozen=True):
     compacted_index: int
     last_index: int
     installed: bool
+
+
+class AnsweredWithoutLeading(msgspec.Struct, frozen=True):
+    """Trace: a client waited for the entry at `index` at a server that does not lead, and is answered."""
+
+    index: int

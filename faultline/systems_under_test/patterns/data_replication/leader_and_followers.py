@@ -63,6 +63,8 @@ __all__ = [
     "GenerationAdopted",
     "Handlers",
     "LeaderElection",
+    "LeaderSuspected",
+    "OldGenerationFollowed",
     "ServerRole",
     "SteppedDown",
     "VoteCounted",
@@ -114,6 +116,20 @@ class SteppedDown(msgspec.Struct, frozen=True):
     generation: int
 
 
+class LeaderSuspected(msgspec.Struct, frozen=True):
+    """Trace: no leader was heard for `silence_us`; the detector had promised to wait for `timeout_us` at least."""
+
+    silence_us: int
+    timeout_us: int
+
+
+class OldGenerationFollowed(msgspec.Struct, frozen=True):
+    """Trace: a request of `generation` was accepted by a server that lives in the higher `own_generation`."""
+
+    generation: int
+    own_generation: int
+
+
 class ElectionListener(Protocol):
     """The node around the election, told about the two changes of role that matter to it."""
 
@@ -128,11 +144,13 @@ class ElectionTiming(msgspec.Struct, frozen=True, kw_only=True):
     """How long a leader may be silent (the shortest time), and after how long what got no answer is said again.
 
     `vote_stickiness` is the lease rule: promise nothing to a new leader while an old one may hold a lease.
+    `silence_us_min` is the silence before which the failure detector promises to suspect nobody.
     """
 
     timeout_us: int
     interval_us: int
     vote_stickiness: bool = False
+    silence_us_min: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +188,11 @@ class LeaderElection:
         self._timeout_us = context.timing.timeout_us
         self._interval_us = context.timing.interval_us
         self._vote_stickiness = context.timing.vote_stickiness
+        self._silence_us_min = context.timing.silence_us_min
         self._detector = context.detector
         self._timer: Timer | None = None
-        self._sticky_until_us = self._ports.clock.monotonic_us() + self._timeout_us
+        self._heard_us = self._ports.clock.monotonic_us()
+        self._sticky_until_us = self._heard_us + self._timeout_us
 
     # -- what a style adds --------------------------------------------------------------------------------------------
 
@@ -203,6 +223,8 @@ class LeaderElection:
         if remaining_us:
             self._arm(remaining_us)
         else:
+            silence_us = self._ports.clock.monotonic_us() - self._heard_us
+            self._ports.trace.emit(LeaderSuspected(silence_us, self._silence_us_min))
             self._leader_is_silent()
 
     def knows_leader(self) -> bool:
@@ -262,10 +284,12 @@ class LeaderElection:
         if leader_id == self.leader_id and generation == self._clock.generation and self.role is ServerRole.FOLLOWING:
             self._detector.heartbeat_received()
         else:
+            if generation < self._clock.generation:
+                self._ports.trace.emit(OldGenerationFollowed(generation, self._clock.generation))
             self.become_follower(generation, leader_id)
-        if self._vote_stickiness:
-            # Kept apart from `leader_id`: a higher generation heard of meanwhile ends no lease that is running.
-            self._sticky_until_us = self._ports.clock.monotonic_us() + self._timeout_us
+        self._heard_us = self._ports.clock.monotonic_us()
+        # Kept apart from `leader_id`: a higher generation heard of meanwhile ends no lease that is running.
+        self._sticky_until_us = self._heard_us + self._timeout_us
 
     def _must_stick(self) -> bool:
         """Lease rule: vote for nobody while a leader may hold a lease that this server's answers gave it."""
