@@ -9,9 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from faultline.harness.errors import UsageError
-from faultline.harness.world.ports import Clock, NodeId
+from faultline.harness.world.ports import Clock, NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.consistent_core_options import CoreSettings
 from faultline.systems_under_test.patterns.data_replication.external_store_election import ExternalStoreElection
+from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.heartbeat import (
     FailureDetector,
     PauseAwareFailureDetector,
@@ -19,6 +20,7 @@ from faultline.systems_under_test.patterns.data_replication.heartbeat import (
 )
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import (
     ElectionContext,
+    ElectionListener,
     ElectionTiming,
     LeaderElection,
 )
@@ -27,6 +29,7 @@ from faultline.systems_under_test.patterns.data_replication.phi_accrual import (
     PhiParameters,
 )
 from faultline.systems_under_test.patterns.data_replication.raft_election import RaftElection
+from faultline.systems_under_test.patterns.data_replication.write_ahead_log import WriteAheadLog
 from faultline.systems_under_test.patterns.data_replication.zab_election import ZabElection
 
 __all__ = ["Elections", "election_timing", "failure_detector", "new_election", "replicas_of", "store_of"]
@@ -64,9 +67,20 @@ def replicas_of(members: tuple[NodeId, ...], settings: CoreSettings) -> tuple[No
 
 
 def new_election(
-    context: ElectionContext, store: NodeId | None, settings: CoreSettings, elections: Elections
+    ports: Ports,
+    members: tuple[NodeId, ...],
+    log: WriteAheadLog,
+    clock: GenerationClock,
+    listener: ElectionListener,
+    on_timeout: Callable[[], None],
+    settings: CoreSettings,
+    elections: Elections,
 ) -> LeaderElection:
-    """The election that the options ask for."""
+    """The election that the options ask for, among those of `members` that hold the log."""
+    detector = failure_detector(settings, elections.detector_clock(ports.clock))
+    replicas = replicas_of(members, settings)
+    context = ElectionContext(ports, replicas, log, clock, listener, on_timeout, election_timing(settings), detector)
+    store = store_of(members, settings)
     if store is not None:
         return elections.external_store(context, store=store, ttl_us=settings.leader_key_ttl_us)
     if settings.election == "zab":

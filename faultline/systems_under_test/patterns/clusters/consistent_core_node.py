@@ -27,11 +27,8 @@ from faultline.systems_under_test.patterns.clusters.append_batches import Append
 from faultline.systems_under_test.patterns.clusters.consistent_core_compaction import Compaction, compaction_handlers
 from faultline.systems_under_test.patterns.clusters.consistent_core_elections import (
     Elections,
-    election_timing,
-    failure_detector,
     new_election,
     replicas_of,
-    store_of,
 )
 from faultline.systems_under_test.patterns.clusters.consistent_core_fetching import fetch_handlers
 from faultline.systems_under_test.patterns.clusters.consistent_core_messages import (
@@ -54,7 +51,7 @@ from faultline.systems_under_test.patterns.clusters.key_value_store import Appli
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.heartbeat import HeartBeatScheduler
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions
-from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ElectionContext, ServerRole
+from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
 from faultline.systems_under_test.patterns.data_replication.leader_reads import (
     LeaderLeaseReads,
     LeaderReads,
@@ -133,25 +130,16 @@ class ConsistentCoreNode:
             raise UsageError(
                 "consistent-core replicates, so it needs at least 2 nodes.", "Use 3 or 5 nodes (--nodes 3)."
             )
-        store = store_of(members, settings)
-        members = replicas_of(members, settings)
         self.ports = ports
         self.settings = settings
         self.store = KeyValueStore(parts.sessions())
         self._parts = parts
         self._log = WriteAheadLog(ports.storage, segment_size_bytes_max=settings.segment_size_bytes)
         self._clock = parts.generation_clock(ports.storage)
-        context = ElectionContext(
-            ports,
-            members,
-            self._log,
-            self._clock,
-            self,
-            self._election_timer_rang,
-            election_timing(settings),
-            failure_detector(settings, parts.elections.detector_clock(ports.clock)),
+        self.election = new_election(
+            ports, members, self._log, self._clock, self, self._election_timer_rang, settings, parts.elections
         )
-        self.election = new_election(context, store, settings, parts.elections)
+        members = replicas_of(members, settings)
         timing = ReplicationTiming(
             batch_entries_max=settings.batch_entries_max,
             batch_size_bytes=settings.batch_size_bytes,
