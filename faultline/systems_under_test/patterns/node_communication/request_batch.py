@@ -174,9 +174,7 @@ class BatchingClient:
         self._batch_number = 0
         self._pending: dict[int, Promise[bytes]] = {}
         self._on_the_way: dict[int, _Attempts] = {}
-        self._queue: BatchQueue[NumberedRequest] = BatchQueue(
-            clock, timers, limits, self._send_batch, link_is_free=link_is_free
-        )
+        self._queue = self._new_queue(clock, timers, limits, link_is_free)
 
     @property
     def pending(self) -> int:
@@ -238,6 +236,11 @@ class BatchingClient:
         self._on_the_way.clear()
 
     # -- inside -------------------------------------------------------------------------------------------------------
+
+    def _new_queue(
+        self, clock: Clock, timers: Timers, limits: BatchLimits, link_is_free: Callable[[], bool] | None
+    ) -> BatchQueue[NumberedRequest]:
+        return BatchQueue(clock, timers, limits, self._send_batch, link_is_free=link_is_free)
 
     def _next_request_number(self) -> int:
         self._request_number += 1
