@@ -11,6 +11,7 @@ from faultline.systems_under_test.patterns.clusters.leaderless_node import (
     NothingWaitsForLong,
     OneAnswerPerRequest,
     RequestAnswered,
+    RequestTaken,
     WaitingSwept,
 )
 from faultline.systems_under_test.patterns.clusters.quorum_kv_invariants import (
@@ -123,11 +124,26 @@ def test_a_stamp_stands_for_one_value() -> None:
 
 
 def test_a_request_is_answered_once_by_each_incarnation() -> None:
-    answer = ("athens", RequestAnswered("client-1", 3))
-    started = ("athens", NodeStarted(2))
-    others = [("athens", RequestAnswered("client-1", 4)), ("byzantium", answer[1])]
-    assert breaches(OneAnswerPerRequest(), [answer, *others, started, answer]) == []
-    assert breaches(OneAnswerPerRequest(), [answer, answer]) == ["athens"]
+    request, answer = ("athens", RequestTaken("client-1", 3, 800_000)), ("athens", RequestAnswered("client-1", 3))
+    started: Story = [("athens", NodeStarted(2))]
+    elsewhere: Story = [("byzantium", RequestTaken("client-1", 3, 800_000)), ("byzantium", answer[1])]
+    assert breaches(OneAnswerPerRequest(), [request, answer, *elsewhere, *started, request, answer]) == []
+    assert breaches(OneAnswerPerRequest(), [request, answer, answer]) == ["athens"]
+
+
+@pytest.mark.parametrize(("healed_us", "end_us", "accused"), [(0, 2_000_000, True), (1_500_000, 2_000_000, False)])
+def test_a_node_that_lives_answers_in_time_after_the_heal(healed_us: int, end_us: int, accused: bool) -> None:
+    request: Story = [("athens", RequestTaken("client-1", 3, 800_000))]
+    for story, expected in (
+        (request, accused),
+        ([*request, ("athens", RequestAnswered("client-1", 3))], False),
+        ([*request, ("athens", NodeStarted(2))], False),
+    ):
+        invariant = OneAnswerPerRequest()
+        assert breaches(invariant, story) == []
+        found: list[Breach] = []
+        invariant.finish(healed_us, end_us, found.append)
+        assert [breach.invariant for breach in found] == (["RWL-I1"] if expected else [])
 
 
 def test_a_wait_older_than_the_expiration_is_a_leak() -> None:

@@ -9,8 +9,8 @@ A node takes each request number of a client once. A client never repeats one, b
 again would make a second, newer write of it. The numbers seen are forgotten in a crash: so is the connection on which a
 network could repeat them.
 
-Two invariants of the request waiting list are checked on what these nodes report. Limits: that each request is answered
-*in time* is not checked by a clock, since a paused node answers late and is right; a wait that leaks shows as RWL-I4.
+Two invariants of the request waiting list are checked on what these nodes report. Limit: that a request is answered
+*in time* is checked after the heal only, since a paused node answers late and is right.
 """
 
 from __future__ import annotations
@@ -37,11 +37,17 @@ __all__ = [
     "NothingWaitsForLong",
     "OneAnswerPerRequest",
     "RequestAnswered",
+    "RequestTaken",
     "WaitingSwept",
     "waiting_invariants",
 ]
 
 _QUEUE_CAPACITY = 1_000
+
+_WAITS_MAX = 4
+"""A request asks replicas twice at the most; each time it waits for an expiration, and up to another for the sweep."""
+
+_SLACK_US = 100_000
 
 Handlers = Mapping[type, Callable[[NodeId, Any], None]]
 """What a node does with each type of message."""
@@ -58,6 +64,14 @@ class NodeStarted(msgspec.Struct, frozen=True):
     """Trace: a new incarnation of the node begins; it has forgotten what it waited for."""
 
     incarnation: int
+
+
+class RequestTaken(msgspec.Struct, frozen=True):
+    """Trace: the node takes a request of a client; it waits for replicas no longer than `answered_within_us`."""
+
+    client: str
+    request_number: int
+    answered_within_us: int
 
 
 class RequestAnswered(msgspec.Struct, frozen=True):
@@ -141,6 +155,7 @@ class LeaderlessNode:
         if number <= self._last_number.get(source, 0):
             return False
         self._last_number[source] = number
+        self.ports.trace.emit(RequestTaken(source, number, _WAITS_MAX * self._expiration_us))
         return True
 
     def _answer(self, client: NodeId, number: int, answer: msgspec.Struct) -> None:
@@ -170,26 +185,37 @@ Events = tuple[type[msgspec.Struct], ...]
 
 
 class OneAnswerPerRequest(ReportingInvariant):
-    """RWL-I1, within an incarnation: whatever happens to the answers of replicas, the client hears once."""
+    """RWL-I1, within an incarnation: whatever becomes of the replicas, the client hears once, and in time."""
 
     id = "RWL-I1"
-    statement = "A node answers each request of a client once at the most."
-    events: Events = (NodeStarted, RequestAnswered)
+    statement = "A node that lives answers each request of a client once, as soon as it has waited long enough."
+    events: Events = (NodeStarted, RequestTaken, RequestAnswered)
 
     def __init__(self) -> None:
-        self._answered: dict[str, set[tuple[str, int]]] = {}
+        self._due_us: dict[str, dict[tuple[str, int], tuple[int, int]]] = {}
 
-    def observe(self, time_us: int, node: str, event: NodeStarted | RequestAnswered, report: Report) -> None:
-        """Remember what was answered since the node started."""
-        if type(event) is not RequestAnswered:
-            self._answered[node] = set()
+    def observe(
+        self, time_us: int, node: str, event: NodeStarted | RequestTaken | RequestAnswered, report: Report
+    ) -> None:
+        """Remember what was taken since the node started, and forget what was answered."""
+        if isinstance(event, NodeStarted):
+            self._due_us[node] = {}
             return
-        answered = self._answered.setdefault(node, set())
+        open_requests = self._due_us.setdefault(node, {})
         request = (event.client, event.request_number)
-        if request in answered:
+        if isinstance(event, RequestTaken):
+            open_requests[request] = (time_us, event.answered_within_us)
+        elif open_requests.pop(request, None) is None:
             sentence = f"{node} answered request {event.request_number} of {event.client} a second time."
             self._breach(report, time_us, node, sentence)
-        answered.add(request)
+
+    def finish(self, healed_us: int, end_us: int, report: Report) -> None:
+        """After the heal nothing holds an answer up."""
+        for node, open_requests in self._due_us.items():
+            for (client, number), (taken_us, within_us) in open_requests.items():
+                if max(taken_us, healed_us) + within_us + _SLACK_US < end_us:
+                    sentence = f"{node} never answered request {number} of {client}, although it lived."
+                    self._breach(report, end_us, node, sentence)
 
 
 class NothingWaitsForLong(ReportingInvariant):

@@ -144,6 +144,8 @@ class QuorumKeyValueNode(LeaderlessNode):
 
     def _handle_get(self, source: NodeId, request: GetSiblings) -> None:
         key, number = request.key, request.request_number
+        if not self._is_new(source, number):
+            return
         repair = self._parts.repair(self._versioning, lambda replica, siblings: self._repair(replica, key, siblings))
 
         def enough(answers: list[FetchResponse]) -> None:
