@@ -29,7 +29,8 @@ that decides needs consensus. Quorums that do not overlap (write_quorum + read_q
 
 *Planted bugs.* See `quorum_register_mutants`: `half-is-a-majority`, `majority-of-the-living`,
 `coordinator-counts-twice`, `first-answer-decides`, `count-errors`, `ack-before-quorum`, `count-duplicate-answers`,
-`timeout-as-failure`, `restarted-correlation-ids`, `ack-before-fsync`, `stamp-without-asking`.
+`timeout-as-failure`, `waits-for-ever`, `answers-twice`, `restarted-correlation-ids`, `ack-before-fsync`,
+`stamp-without-asking`.
 
 Sources: Patterns of Distributed Systems ch. 6, "Why quorum reads and writes are not enough", ch. 10 and 14; Attiya,
 Bar-Noy and Dolev (JACM 1995); Lynch and Shvartsman (FTCS 1997). All members are replicas of all keys; there is no

@@ -68,6 +68,24 @@ _RECORDS = (
         caught_by=("linearizability",),
     ),
     Mutant(
+        name="waits-for-ever",
+        pattern="request-waiting-list",
+        id="RWL-M3",
+        summary="what a silent replica was asked is never given up",
+        shows_as="the list grows, and a client whose quorum was lost is not answered at all",
+        campaign="quorums",
+        caught_by=("RWL-I1", "RWL-I4"),
+    ),
+    Mutant(
+        name="answers-twice",
+        pattern="request-waiting-list",
+        id="RWL-M6",
+        summary="a store that is decided does not remember it, so each further answer or error decides again",
+        shows_as="a client hears twice of one request",
+        campaign="quorums",
+        caught_by=("RWL-I1",),
+    ),
+    Mutant(
         name="restarted-correlation-ids",
         pattern="request-waiting-list",
         id="RWL-M7",
@@ -255,6 +273,27 @@ class _CountDuplicates(RequestWaitingList[int, Any]):
             waiting[0].on_response(response)
 
 
+class _WaitsForEver(RequestWaitingList[int, Any]):
+    __slots__ = ()
+
+    def expire(self) -> None:
+        """Nothing waits too long."""
+
+
+class _DecidesAgain(WriteQuorumCallback):
+    __slots__ = ()
+
+    def _reply(self, result: WriteResult) -> None:
+        self._respond(self._correlation_id, result)
+
+
+class _AnswersTwice(Coordinator):
+    def _counting(
+        self, number: int, conclude: Callable[[int, WriteResult], None], needed: int
+    ) -> RequestCallback[object]:
+        return _DecidesAgain(len(self._members), number, conclude, needed)
+
+
 class _AckBeforeFsync(LazyFlush, StampedCopies):
     pass
 
@@ -267,6 +306,8 @@ _CHANGES: dict[str, Callable[[Parts], Parts]] = {
     "ack-before-quorum": layered("coordinator", _AckBeforeQuorum),
     "count-duplicate-answers": lambda parts: replace(parts, waiting=_CountDuplicates),
     _TIMEOUT_AS_FAILURE: lambda parts: parts,
+    "waits-for-ever": lambda parts: replace(parts, waiting=_WaitsForEver),
+    "answers-twice": layered("coordinator", _AnswersTwice),
     "restarted-correlation-ids": lambda parts: replace(parts, correlation_ids=_from_the_beginning),
     "half-is-a-majority": layered("coordinator", _HalfIsAMajority),
     "majority-of-the-living": layered("coordinator", _MajorityOfTheLiving),

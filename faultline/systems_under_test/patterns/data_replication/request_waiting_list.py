@@ -26,8 +26,8 @@ the monotonic one.
 *Checkers.* Linearizability with indefinite outcomes; availability after heal (a leaked wait never answers).
 
 *Planted bugs.* In `quorum-register`: `ack-before-quorum` (RWL-M1, reply after one answer), `count-duplicate-answers`
-(RWL-M2), `timeout-as-failure` (RWL-M5) and `restarted-correlation-ids` (RWL-M7). No expiry, mixed units, two replies
-and registration after the send (RWL-M3, M4, M6, M8) cannot be switched on.
+(RWL-M2), `waits-for-ever` (RWL-M3), `timeout-as-failure` (RWL-M5), `answers-twice` (RWL-M6) and
+`restarted-correlation-ids` (RWL-M7). Mixed units and registration after the send (RWL-M4, M8) cannot be switched on.
 
 Deviations from the printed code: an error is reported as soon as success is impossible (the sample waits for a quorum
 of errors and never answers two of each out of four); an error for an unknown key is ignored (the sample fails); both
