@@ -137,13 +137,17 @@ class Compaction:
                 snapshot.generation,
                 crc32(snapshot.state),
                 self._log.last_applied,
-                self._snapshots.low_water_mark,
+                self.covered_index(),
             )
         )
 
     def snapshot_index(self) -> int:
         """The entry that the state belongs to: the last one applied, which can be far behind the end of the log."""
         return self._log.last_applied
+
+    def covered_index(self) -> int:
+        """Up to where durable snapshots make the log superfluous."""
+        return self._snapshots.low_water_mark
 
     def publish(self, snapshot: Snapshot) -> None:
         """Make `snapshot` durable; only what is retained on disk moves the mark."""
@@ -156,7 +160,7 @@ class Compaction:
     # -- cleaning -----------------------------------------------------------------------------------------------------
 
     def _mark(self) -> LowWaterMark:
-        snapshots = self.snapshot_mark(lambda: self._snapshots.low_water_mark)
+        snapshots = self.snapshot_mark(self.covered_index)
         if self._settings.low_water_mark == "time":
             return LowestMark(snapshots, TimeMark(self._ports.clock.wall_us, self._settings.log_retention_us))
         if self._settings.low_water_mark == "acknowledged":

@@ -28,6 +28,7 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_messages imp
 from faultline.systems_under_test.patterns.clusters.consistent_core_node import Parts
 from faultline.systems_under_test.patterns.clusters.planted_bugs import LazyFlush, layered, with_bugs
 from faultline.systems_under_test.patterns.clusters.replicated_log_mutants import in_the_log
+from faultline.systems_under_test.patterns.clusters.storage_mutants import STORAGE_BUGS, STORAGE_CHANGES
 from faultline.systems_under_test.patterns.data_replication.follower_handler import FollowerHandler
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions, Session
@@ -166,7 +167,7 @@ _RECORDS = (
 )
 
 MUTANTS: dict[str, Mutant] = {
-    record.name: record for record in (*_RECORDS, *replicated_log_mutant_records.RECORDS, *ELECTION_MUTANTS)
+    record.name: record for record in (*_RECORDS, *replicated_log_mutant_records.RECORDS, *ELECTION_MUTANTS, *STORAGE_BUGS)
 }
 """Every planted bug by name."""
 
@@ -270,6 +271,7 @@ _CHANGES: dict[str, Callable[[Parts], Parts]] = {
     "ack-batch-before-flush": in_the_log(_AckBatchBeforeFlush),
     **replicated_log_mutants.CHANGES,
     **ELECTION_CHANGES,
+    **STORAGE_CHANGES,
 }
 
 
