@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
+from manual_timers import ManualTimers
 from memory_storage import Crash, MemoryStorage, keep_all, keep_nothing
 
 from faultline.systems_under_test.patterns.data_replication.low_water_mark import (
@@ -35,29 +36,6 @@ WEEK_US = SEVEN_WEEKS_US // 7
 THREE_SEGMENTS = [ClosedSegment(1, 3, 100), ClosedSegment(4, 6, 200), ClosedSegment(7, 9, 300)]
 
 
-class Timer:
-    def cancel(self) -> None:
-        raise AssertionError("the cleaner cancels nothing")
-
-
-class Timers:
-    """Timers that ring when told to."""
-
-    def __init__(self) -> None:
-        self.waiting: list[tuple[int, Callable[[], None]]] = []
-
-    def after(self, delay_us: int, callback: Callable[[], None]) -> Timer:
-        self.waiting.append((delay_us, callback))
-        return Timer()
-
-    def every(self, interval_us: int, callback: Callable[[], None]) -> Timer:
-        raise AssertionError("the cleaner schedules itself anew after each run")
-
-    def ring(self) -> None:
-        (_, callback), self.waiting = self.waiting[0], self.waiting[1:]
-        callback()
-
-
 class Cleaning:
     """A log of segments with two entries each, a mark that can be set, and its cleaner."""
 
@@ -67,7 +45,7 @@ class Cleaning:
         for index in range(1, entries + 1):
             self.log.append(entry(index, times_us[index - 1] if times_us else index))
         self.log.flush()
-        self.timers = Timers()
+        self.timers = ManualTimers()
         self.reports: list[LogCleaned] = []
         self.index = 0
 

@@ -41,6 +41,8 @@ Sources: Patterns of Distributed Systems ch. 4; Kafka's log segments and Raft im
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from faultline.harness.world.ports import Storage
 from faultline.systems_under_test.patterns.data_replication.checksummed_record import (
     CorruptLog,
@@ -55,6 +57,7 @@ __all__ = [
     "EntryCompacted",
     "ForeignLog",
     "FutureLogVersion",
+    "LogPosition",
     "LogUnusable",
     "Segment",
     "SegmentedLog",
@@ -95,6 +98,16 @@ def base_of(name: str, file: str) -> int:
     if not (digits.isascii() and digits.isdecimal()):
         return -1
     return int(digits) if file_name(name, int(digits)) == file else -1
+
+
+class LogPosition(NamedTuple):
+    """The other way to number entries: by the file, named by its base, and the byte at which the record begins.
+
+    It finds a record without a search, and says nothing about how many entries lie in between.
+    """
+
+    base: int
+    offset: int
 
 
 class Segment:
@@ -217,6 +230,25 @@ class SegmentedLog:
                         raise CorruptLog(f"{segment.file}: the record at byte {position} changed after it was written.")
                     payloads.append(payload)
         return payloads
+
+    def position_of(self, index: int) -> LogPosition:
+        """Where the entry at `index` stands. Raises `EntryCompacted` below the log, LookupError beyond its end."""
+        if index < self.first_index:
+            raise EntryCompacted(f"entry {index} was discarded; the log begins at {self.first_index}")
+        for segment in self._segments:
+            if index < segment.next_index:
+                return LogPosition(segment.base, segment.positions[index - segment.base])
+        raise LookupError(f"no entry at index {index}; the log ends at {self.last_index}")
+
+    def read_at(self, position: LogPosition) -> bytes:
+        """The payload of the record at `position`, without looking for it. Raises `EntryCompacted`, `CorruptLog`."""
+        if position.base < self.first_index:
+            raise EntryCompacted(f"segment {position.base} was discarded; the log begins at {self.first_index}")
+        file = file_name(self._name, position.base)
+        payload = read_record(self._storage.read(file), position.base, position.offset)
+        if payload is None:
+            raise CorruptLog(f"{file}: there is no record at byte {position.offset}.")
+        return payload
 
     def truncate_from(self, index: int) -> None:
         """Drop the entries at `index` and above, durably after the next `flush`; harmless above the last index.

@@ -1,0 +1,188 @@
+"""A key-value store on one server whose every change goes through a write-ahead log: the pattern by itself.
+
+It is the store of the pattern's text: `put` turns a change into a command, appends the command to the log, and changes
+the map after the log is safe; `open` replays the log into an empty map. Reading never touches the log. Commands that
+are not idempotent (`add`) carry the client and the number of the request, and a repeated one has no second effect,
+however often the log holds it.
+
+A command is one log entry, so a change of several keys, a transfer say, happens whole or not at all. Snapshots give the
+cleaner its mark: the state with the index of the last command applied to it.
+
+*Does not tolerate.* The loss of its disk: for that, see the replicated log.
+
+Source: Patterns of Distributed Systems ch. 3, classes KVStore and SetValueCommand. The tag and the length-prefixed
+strings are those of the text; Java's modified UTF-8 is not imitated.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+import msgspec
+
+from faultline.harness.world.ports import Storage
+from faultline.systems_under_test.patterns.data_replication.flush_policy import FlushEachAppend, FlushPolicy
+from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions, RequestDiscarded
+from faultline.systems_under_test.patterns.data_replication.snapshot_store import Snapshot
+from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry, WriteAheadLog
+
+__all__ = ["AddCommand", "LoggedStore", "SetValueCommand", "deserialize", "serialize"]
+
+SET_VALUE_TYPE = 1
+ADD_TYPE = 2
+
+_TAG = struct.Struct(">i")
+_LENGTH = struct.Struct(">H")
+
+
+class SetValueCommand(msgspec.Struct, frozen=True):
+    """Write `value` to `key`; `attach_lease` names the lease with which the key will expire, empty for none."""
+
+    key: str
+    value: str
+    attach_lease: str = ""
+
+
+class AddCommand(msgspec.Struct, frozen=True):
+    """Request `number` of `client`: add to each key its amount, all at once."""
+
+    client: int
+    number: int
+    amounts: dict[str, int]
+
+
+Command = SetValueCommand | AddCommand
+
+
+def serialize(command: Command) -> bytes:
+    """The bytes of `command` in a log entry: its tag, then its fields."""
+    if isinstance(command, SetValueCommand):
+        fields = (command.key, command.value, command.attach_lease)
+        return _TAG.pack(SET_VALUE_TYPE) + b"".join(map(_text, fields))
+    return _TAG.pack(ADD_TYPE) + msgspec.msgpack.encode(command)
+
+
+def deserialize(data: bytes) -> Command | None:
+    """The command in `data`; None for a tag that this store does not know, which changes nothing here."""
+    (tag,) = _TAG.unpack_from(data)
+    if tag == SET_VALUE_TYPE:
+        return SetValueCommand(*_texts(data, _TAG.size))
+    return msgspec.msgpack.decode(data[_TAG.size :], type=AddCommand) if tag == ADD_TYPE else None
+
+
+def _text(text: str) -> bytes:
+    data = text.encode()
+    return _LENGTH.pack(len(data)) + data
+
+
+def _texts(data: bytes, position: int) -> list[str]:
+    texts = []
+    while position < len(data):
+        (length,) = _LENGTH.unpack_from(data, position)
+        position += _LENGTH.size
+        texts.append(data[position : position + length].decode())
+        position += length
+    return texts
+
+
+class _State(msgspec.Struct, frozen=True):
+    values: dict[str, str]
+    sessions: dict[int, tuple[int, dict[int, str]]]
+
+
+def _nobody() -> None:
+    """Whoever wrote does not want to know."""
+
+
+class LoggedStore:
+    """The store. `open` must come first."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        policy: Callable[[WriteAheadLog], FlushPolicy] = FlushEachAppend,
+        *,
+        segment_size_bytes_max: int = 65536,
+    ) -> None:
+        self.log = WriteAheadLog(storage, name="kv", segment_size_bytes_max=segment_size_bytes_max)
+        self.last_applied = 0
+        self._policy = policy(self.log)
+        self._values: dict[str, str] = {}
+        self._sessions: ClientSessions[str] = ClientSessions()
+
+    def open(self, snapshot: Snapshot | None = None) -> None:
+        """Rebuild the state from the snapshot, if there is one, and the log after it. Raises `CorruptLog`."""
+        if snapshot is None:
+            self.log.recover()
+        else:
+            self.log.recover(snapshot.index, snapshot.generation)
+            self.initialise_from_snapshot(snapshot)
+        for entry in self.log.entries(self.last_applied + 1, self.log.last_index):
+            self.replay(entry)
+
+    def initialise_from_snapshot(self, snapshot: Snapshot) -> None:
+        """Put the state of `snapshot` in the place of this one; what comes later is in the log."""
+        state = msgspec.msgpack.decode(snapshot.state, type=_State)
+        self._values = state.values
+        self._sessions.restore(state.sessions)
+        self.last_applied = snapshot.index
+
+    def take_snapshot(self) -> Snapshot:
+        """The state, under the index of the last command applied to it."""
+        state = msgspec.msgpack.encode(_State(self._values, self._sessions.content()))
+        return Snapshot(self.last_applied, self.log.generation_at(self.last_applied), state)
+
+    @property
+    def values(self) -> Mapping[str, str]:
+        """The whole map; to be looked at only."""
+        return self._values
+
+    def get(self, key: str) -> str | None:
+        """The value of `key`, from memory."""
+        return self._values.get(key)
+
+    def put(self, key: str, value: str, tell: Callable[[], None] = _nobody, *, attach_lease: str = "") -> None:
+        """Write `value` to `key`; `tell` is called when that is as safe as the policy has it. Raises `LogUnusable`."""
+        self._change(SetValueCommand(key, value, attach_lease), tell)
+
+    def add(self, client: int, number: int, amounts: dict[str, int], tell: Callable[[], None] = _nobody) -> None:
+        """Add to several keys at once; a repeated `number` of `client` has no second effect. Raises `LogUnusable`."""
+        self._change(AddCommand(client, number, amounts), tell)
+
+    def _change(self, command: Command, tell: Callable[[], None]) -> None:
+        """Log first, change the map second: when the log fails, nothing has changed and nobody is told."""
+        entry = LogEntry(self.log.last_index + 1, 0, DATA, serialize(command))
+        self.log.append(entry)
+
+        def safe() -> None:
+            self.apply(entry)
+            tell()
+
+        self._policy.appended(safe)
+
+    def replay(self, entry: LogEntry) -> None:
+        """Apply a recovered entry: to the map only, the log has it already."""
+        self.apply(entry)
+
+    def apply(self, entry: LogEntry) -> None:
+        """Execute the command of `entry` on the map."""
+        command = deserialize(entry.data)
+        if isinstance(command, SetValueCommand):
+            self._values[command.key] = command.value
+        elif isinstance(command, AddCommand):
+            self._add_once(command)
+        self.last_applied = entry.index
+
+    def _add_once(self, command: AddCommand) -> None:
+        if self._sessions.session(command.client) is None:
+            self._sessions.register(command.client)
+        # The answer to a very late repetition is forgotten already; that it was executed is not.
+        with suppress(RequestDiscarded):
+            self._sessions.execute(command.client, command.number, lambda: self._add(command.amounts))
+
+    def _add(self, amounts: Mapping[str, int]) -> str:
+        for key, amount in amounts.items():
+            self._values[key] = str(int(self._values.get(key, "0")) + amount)
+        return "added"
