@@ -167,7 +167,8 @@ _RECORDS = (
 )
 
 MUTANTS: dict[str, Mutant] = {
-    record.name: record for record in (*_RECORDS, *replicated_log_mutant_records.RECORDS, *ELECTION_MUTANTS, *STORAGE_BUGS)
+    record.name: record
+    for record in (*_RECORDS, *replicated_log_mutant_records.RECORDS, *ELECTION_MUTANTS, *STORAGE_BUGS)
 }
 """Every planted bug by name."""
 
