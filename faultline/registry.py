@@ -40,6 +40,9 @@ _WORKLOADS = {
     "sessions": "faultline.workloads.counters:Sessions",
     "unique-ids": "faultline.workloads.counters:UniqueIds",
     "causal-pairs": "faultline.workloads.causal_pairs:CausalPairs",
+    "follower-reads": "faultline.workloads.follower_reads:FollowerReads",
+    "read-your-writes": "faultline.workloads.follower_reads:ReadYourWrites",
+    "bounded-staleness": "faultline.workloads.follower_reads:BoundedStaleness",
 }
 
 

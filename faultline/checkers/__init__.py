@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 if TYPE_CHECKING:
     from faultline.checkers.availability import AvailabilityChecker
+    from faultline.checkers.follower_reads import FollowerReadsChecker
     from faultline.checkers.invariants import InvariantChecker
     from faultline.checkers.linearizability.checker import LinearizabilityChecker
     from faultline.checkers.siblings import SiblingsChecker
@@ -23,6 +24,7 @@ __all__ = [
     "CHECKERS",
     "AvailabilityChecker",
     "CheckerDescription",
+    "FollowerReadsChecker",
     "InvariantChecker",
     "LinearizabilityChecker",
     "SiblingsChecker",
@@ -85,6 +87,12 @@ CHECKERS: Mapping[str, CheckerDescription] = {
             "who reads an effect finds its cause at the effect's stamp",
             "faultline.checkers.causal_pairs",
             "CausalPairsChecker",
+        ),
+        CheckerDescription(
+            "follower-reads",
+            "reads that need not be fresh show own writes, never go back, keep a bound, invent nothing",
+            "faultline.checkers.follower_reads",
+            "FollowerReadsChecker",
         ),
         CheckerDescription(
             "vacuity",

@@ -59,6 +59,11 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_mutants impo
 )
 from faultline.systems_under_test.patterns.clusters.consistent_core_node import ConsistentCoreNode
 from faultline.systems_under_test.patterns.clusters.consistent_core_options import OPTIONS, CoreSettings
+from faultline.systems_under_test.patterns.clusters.follower_read_invariants import follower_read_invariants
+from faultline.systems_under_test.patterns.clusters.follower_read_messages import FOLLOWER_READ_MESSAGES
+from faultline.systems_under_test.patterns.clusters.follower_read_mutants import read_parts
+from faultline.systems_under_test.patterns.clusters.follower_reading_client import FollowerReadingClient
+from faultline.systems_under_test.patterns.clusters.follower_reading_node import following_node
 from faultline.systems_under_test.patterns.clusters.leader_key_node import LeaderKeyNode
 
 __all__ = ["ConsistentCore"]
@@ -86,11 +91,13 @@ class ConsistentCore:
         "single-socket-channel",
         "request-batch",
         "request-pipeline",
+        "follower-reads",
+        "versioned-value",
     )
     functions = FUNCTIONS
     options: Mapping[str, OptionDescription] = OPTIONS
     mutants: Mapping[str, Mutant] = MUTANTS
-    messages: tuple[type[msgspec.Struct], ...] = MESSAGES
+    messages: tuple[type[msgspec.Struct], ...] = (*MESSAGES, *FOLLOWER_READ_MESSAGES)
 
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
@@ -101,7 +108,9 @@ class ConsistentCore:
         store = store_of(members, settings)
         if store is not None and store == ports.node_id:
             return LeaderKeyNode(ports, settings.leader_key_ttl_us)
-        return (parts.node or ConsistentCoreNode)(ports, members, settings, parts)
+        if settings.follower.is_off:
+            return (parts.node or ConsistentCoreNode)(ports, members, settings, parts)
+        return following_node(parts.node)(ports, members, settings, parts, read_parts(mutants))
 
     def client(
         self,
@@ -114,11 +123,12 @@ class ConsistentCore:
         """A client that talks to `node` first."""
         settings = _settings(options, mutants)
         replicas = replicas_of(members, settings)
-        return ConsistentCoreClient(ports, replicas, node if node in replicas else replicas[0], settings)
+        client = ConsistentCoreClient if settings.follower.is_off else FollowerReadingClient
+        return client(ports, replicas, node if node in replicas else replicas[0], settings)
 
     def invariants(self) -> list[Invariant]:
         """Fresh instances of the system's invariants."""
-        return consistent_core_invariants()
+        return [*consistent_core_invariants(), *follower_read_invariants()]
 
 
 def _settings(options: Mapping[str, str], mutants: frozenset[str]) -> CoreSettings:

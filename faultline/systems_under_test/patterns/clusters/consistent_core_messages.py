@@ -110,11 +110,15 @@ class ClientRequest(msgspec.Struct, frozen=True, tag="client-request"):
 
 
 class ClientResponse(msgspec.Struct, frozen=True, tag="client-response"):
-    """The answer to a request: a value, or the code of an error. Saved in the session as it is."""
+    """The answer to a request: a value, or the code of an error. Saved in the session as it is.
+
+    `version` is that of the state it was read from, or of what it wrote; 0 from a store that keeps none.
+    """
 
     request_number: int
     error: str | None = None
     value: Any = None
+    version: int = 0
 
 
 class RedirectToLeader(msgspec.Struct, frozen=True, tag="redirect-to-leader"):

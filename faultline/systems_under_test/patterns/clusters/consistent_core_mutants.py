@@ -26,6 +26,7 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_election_mut
 )
 from faultline.systems_under_test.patterns.clusters.consistent_core_messages import ClientResponse
 from faultline.systems_under_test.patterns.clusters.consistent_core_node import Parts
+from faultline.systems_under_test.patterns.clusters.follower_read_mutants import FOLLOWER_READ_MUTANTS
 from faultline.systems_under_test.patterns.clusters.planted_bugs import LazyFlush, layered, with_bugs
 from faultline.systems_under_test.patterns.clusters.replicated_log_mutants import in_the_log
 from faultline.systems_under_test.patterns.clusters.storage_mutants import STORAGE_BUGS, STORAGE_CHANGES
@@ -168,7 +169,13 @@ _RECORDS = (
 
 MUTANTS: dict[str, Mutant] = {
     record.name: record
-    for record in (*_RECORDS, *replicated_log_mutant_records.RECORDS, *ELECTION_MUTANTS, *STORAGE_BUGS)
+    for record in (
+        *_RECORDS,
+        *replicated_log_mutant_records.RECORDS,
+        *ELECTION_MUTANTS,
+        *STORAGE_BUGS,
+        *FOLLOWER_READ_MUTANTS,
+    )
 }
 """Every planted bug by name."""
 
@@ -278,7 +285,8 @@ _CHANGES: dict[str, Callable[[Parts], Parts]] = {
 
 def mutated_parts(names: Iterable[str]) -> Parts:
     """The parts of a node with the planted bugs `names`; with none, the correct ones. Raises UsageError."""
-    return with_bugs("consistent-core", names, Parts(), _CHANGES)
+    elsewhere: dict[str, Callable[[Parts], Parts]] = {bug.name: lambda parts: parts for bug in FOLLOWER_READ_MUTANTS}
+    return with_bugs("consistent-core", names, Parts(), _CHANGES | elsewhere)
 
 
 def forced_options(names: Iterable[str]) -> dict[str, str]:

@@ -8,6 +8,10 @@ import msgspec
 
 from faultline.harness.errors import UsageError
 from faultline.harness.system import OptionDescription
+from faultline.systems_under_test.patterns.clusters.follower_read_options import (
+    FOLLOWER_READ_OPTIONS,
+    FollowerReadSettings,
+)
 from faultline.systems_under_test.patterns.data_replication.heartbeat import check_heartbeat_timing
 from faultline.systems_under_test.patterns.node_communication.batch_queue import BATCH_SIZE_BYTES
 
@@ -94,6 +98,7 @@ OPTIONS: dict[str, OptionDescription] = {
     ),
     "request_timeout_ms": OptionDescription(default="300", summary="after how long a client asks another server"),
     "client_timeout_ms": OptionDescription(default="1000", summary="after how long a client gives up: outcome unknown"),
+    **FOLLOWER_READ_OPTIONS,
 }
 """Every option with its default."""
 
@@ -123,6 +128,7 @@ class CoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     log_retention_us: int
     request_timeout_us: int
     client_timeout_us: int
+    follower: FollowerReadSettings
 
     @classmethod
     def read(cls, options: Mapping[str, str]) -> CoreSettings:
@@ -152,6 +158,7 @@ class CoreSettings(msgspec.Struct, frozen=True, kw_only=True):
             log_retention_us=1_000 * _number("log_retention_ms", values),
             request_timeout_us=1_000 * _number("request_timeout_ms", values),
             client_timeout_us=1_000 * _number("client_timeout_ms", values),
+            follower=FollowerReadSettings.read(values),
         )
         settings._refuse_contradictions()
         return settings
@@ -180,6 +187,11 @@ class CoreSettings(msgspec.Struct, frozen=True, kw_only=True):
                 f"Clients would ask again after {self.request_timeout_us // 1_000} ms, before a batch that lingers for"
                 f" {self.batch_linger_us // 1_000} ms is sent.",
                 "Set batch_linger_ms well below request_timeout_ms.",
+            )
+        if self.follower.from_followers and self.read_mode == "stale":
+            raise UsageError(
+                "read_mode stale answers from any server at once; read_from has nothing to add to it.",
+                "Use read_from=follower with follower_reads=plain and another read_mode, for the leader's own reads.",
             )
         if self.request_timeout_us > self.client_timeout_us:
             raise UsageError(

@@ -6,6 +6,7 @@ the same answers on every server, and again after every restart (SYS-R7).
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -63,7 +64,7 @@ class KeyValueStore:
     """The map and the sessions."""
 
     def __init__(self, sessions: ClientSessions[ClientResponse]) -> None:
-        self.values: dict[str, Any] = {}
+        self.values: MutableMapping[str, Any] = {}
         self.sessions = sessions
 
     def apply(self, index: int, data: bytes) -> Applied:

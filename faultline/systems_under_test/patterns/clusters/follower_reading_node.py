@@ -1,0 +1,133 @@
+"""A server of `consistent-core` that keeps versions and, if asked to, answers reads while it follows.
+
+It is the ordinary node with a store that stamps, and a `FollowerReadService` that is told what happens. Without options
+for either, the ordinary node runs, and nothing here costs anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from faultline.harness.world.ports import NodeId, Ports
+from faultline.systems_under_test.patterns.clusters.consistent_core_messages import ClientResponse
+from faultline.systems_under_test.patterns.clusters.consistent_core_node import ConsistentCoreNode, Parts
+from faultline.systems_under_test.patterns.clusters.consistent_core_options import CoreSettings
+from faultline.systems_under_test.patterns.clusters.follower_read_messages import (
+    FollowerRead,
+    ReadIndexRequest,
+    ReadIndexResponse,
+    ReplicaPing,
+    ReplicaPong,
+)
+from faultline.systems_under_test.patterns.clusters.follower_read_service import FollowerReadService, ReadServiceParts
+from faultline.systems_under_test.patterns.clusters.stamped_store import StampedStore, VersionOf, index_is_version
+from faultline.systems_under_test.patterns.data_replication.heartbeat import HeartBeatScheduler
+from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
+from faultline.systems_under_test.patterns.data_replication.leader_reads import Read
+from faultline.systems_under_test.patterns.data_replication.pulled_log import FetchDiverged, FetchResponse
+from faultline.systems_under_test.patterns.data_replication.replication_messages import ReplicationRequest
+from faultline.systems_under_test.patterns.data_replication.versioned_value import OrderedVersions, VersionedStore
+from faultline.systems_under_test.patterns.data_replication.write_ahead_log import LogEntry
+
+__all__ = ["FollowerReadingNode", "ReadParts"]
+
+_OF_A_LEADER = frozenset((ReplicationRequest, FetchResponse, FetchDiverged))
+
+
+def _index_is_version(_: FollowerReadingNode) -> VersionOf:
+    return index_is_version
+
+
+@dataclass(frozen=True, slots=True)
+class ReadParts:
+    """The classes of the read side, and how a node numbers what entries write."""
+
+    versions: type[VersionedStore[int]] = OrderedVersions
+    service: type[FollowerReadService] = FollowerReadService
+    version_of: Callable[[FollowerReadingNode], VersionOf] = _index_is_version
+
+
+class FollowerReadingNode(ConsistentCoreNode):
+    """One server, with versions and reads from followers."""
+
+    store: StampedStore
+
+    def __init__(
+        self, ports: Ports, members: tuple[NodeId, ...], settings: CoreSettings, parts: Parts, read_parts: ReadParts
+    ) -> None:
+        super().__init__(ports, members, settings, parts)
+        follower = settings.follower
+        self.entries = self._log
+        self.recovered_index = 0
+        versions = read_parts.versions() if follower.versioned else None
+        version_of = read_parts.version_of(self)
+        self.store = StampedStore(parts.sessions(), ports.trace, versions, follower.versions_kept, version_of)
+        shared = ReadServiceParts(ports, self.log, self._log, self.store, lambda: self.election.leader_id)
+        self.service = read_parts.service(shared, follower)
+        self._region = follower.region_of(members.index(ports.node_id))
+        self._questions = HeartBeatScheduler(ports.timers, settings.heartbeat_interval_us, self.service.ask_how_fresh)
+        self._handlers |= {
+            FollowerRead: self._handle_follower_read,
+            ReadIndexRequest: self._handle_read_index_request,
+            ReadIndexResponse: self.service.handle_read_index_response,
+            ReplicaPing: self._handle_replica_ping,
+        }
+
+    def start(self) -> None:
+        """Recover; then find out how fresh that is."""
+        super().start()
+        self.recovered_index = self._log.last_index
+        if self.settings.follower.from_followers:
+            self._questions.start()
+
+    def _handle(self, item: tuple[NodeId, Any]) -> None:
+        """Whatever a leader sends shows that it lives; whatever it is sent may confirm that it leads."""
+        message = item[1]
+        if type(message) in _OF_A_LEADER and message.generation >= self._clock.generation:
+            self.service.contact.heard()
+        super()._handle(item)
+        if self.election.role is ServerRole.LEADING:
+            self.service.index_reads.progress()
+
+    # -- leading ------------------------------------------------------------------------------------------------------
+
+    def became_leader(self) -> None:
+        """From now on questions are answered here, and reads that still wait need not hear of another leader."""
+        self.service.contact.heard()
+        self.service.index_reads.start_leading(self._log.last_index + 1)
+        super().became_leader()
+
+    def stepped_down(self) -> None:
+        """Questions will not be answered: their senders ask again."""
+        super().stepped_down()
+        self.service.index_reads.stop_leading()
+
+    def _handle_read_index_request(self, source: NodeId, request: ReadIndexRequest) -> None:
+        if self.election.role is ServerRole.LEADING:
+            self.service.handle_read_index_request(source, request)
+
+    # -- following ----------------------------------------------------------------------------------------------------
+
+    def _handle_follower_read(self, source: NodeId, request: FollowerRead) -> None:
+        if self.election.role is ServerRole.LEADING:
+            self.reads.read(Read(source, request.request_number, request.key))
+        else:
+            self.service.handle_follower_read(source, request)
+
+    def _handle_replica_ping(self, source: NodeId, ping: ReplicaPing) -> None:
+        age_us = 0 if self.election.role is ServerRole.LEADING else self.service.contact.age_us()
+        lag_us = self.settings.client_timeout_us if age_us is None else age_us
+        self.ports.network.send_ahead(source, ReplicaPong(ping.sent_us, self._region, lag_us))
+
+    # -- both ---------------------------------------------------------------------------------------------------------
+
+    def _serve(self, read: Read) -> None:
+        response = ClientResponse(read.request_number, None, self.store.values.get(read.key), self.store.version)
+        self.ports.network.send_ahead(read.source, response)
+
+    def apply(self, entry: LogEntry) -> None:
+        """Apply, and wake the reads that waited for it."""
+        super().apply(entry)
+        self.service.applied()
