@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 
 from faultline.campaign.matrix import CampaignPlan
@@ -23,15 +24,7 @@ TWIN_SEEDS = 25
 def requests(campaign: CampaignPlan, mutants: tuple[str, ...], seeds: int) -> Iterator[RunRequest]:
     cells = [cell for cell in campaign.cells() if not cell.mutants]
     for seed, cell in itertools.product(range(seeds), cells):
-        yield RunRequest(
-            system=cell.system,
-            workload=cell.workload,
-            faults=cell.faults,
-            seed=seed,
-            mutants=mutants,
-            options=campaign.options,
-            nodes=campaign.nodes,
-        )
+        yield msgspec.structs.replace(campaign.request(cell, seed), mutants=mutants)
 
 
 def judged(request: RunRequest) -> Judgement:

@@ -269,7 +269,7 @@ class Cluster:
     def time_out(self, name: str) -> None:
         """Let `name` wait until it stands for election; deliver nothing."""
         election = self.nodes[name].election
-        for _ in range(5):
+        for _ in range(50):
             timer = self.ports[name].next_timer()
             assert timer is not None
             self.ports[name].ring(timer)

@@ -31,6 +31,8 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events
     EntryApplied,
     NodeStarted,
 )
+from faultline.systems_under_test.patterns.clusters.follower_read_mutants import read_parts
+from faultline.systems_under_test.patterns.clusters.follower_reading_node import ReadParts
 from faultline.systems_under_test.patterns.clusters.replicated_log_invariants import REPLICATED_LOG_INVARIANTS
 from faultline.systems_under_test.patterns.clusters.storage_invariants import STORAGE_INVARIANTS
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import (
@@ -108,6 +110,8 @@ def test_an_unknown_planted_bug_is_refused_by_name() -> None:
 def test_each_planted_bug_changes_one_part_and_forces_only_options_that_exist(name: str) -> None:
     parts, correct = mutated_parts((name,)), Parts()
     changed = [field for field in Parts.__slots__ if getattr(parts, field) != getattr(correct, field)]
+    read, correct_read = read_parts((name,)), ReadParts()
+    changed += [field for field in ReadParts.__slots__ if getattr(read, field) != getattr(correct_read, field)]
     # The log has two forms, pushed and pulled; a bug of the log is in both.
     assert changed == ["replicated_log", "pulled_log"] or len(changed) == 1
     assert set(forced_options((name,))) <= set(OPTIONS)

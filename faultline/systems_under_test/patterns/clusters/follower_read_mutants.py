@@ -76,7 +76,7 @@ FOLLOWER_READ_MUTANTS = (
         id="FR-M4",
         summary="one reader is kept for each stamp: a second one takes the place of the first",
         shows_as="of two readers that wait for one stamp, one waits in vain",
-        campaign="follower-reads",
+        campaign="crowded-follower-reads",
         caught_by=("FR-R14",),
         options=_SESSION,
     ),

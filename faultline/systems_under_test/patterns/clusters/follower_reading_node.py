@@ -31,7 +31,7 @@ from faultline.systems_under_test.patterns.data_replication.replication_messages
 from faultline.systems_under_test.patterns.data_replication.versioned_value import OrderedVersions, VersionedStore
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import LogEntry
 
-__all__ = ["FollowerReadingNode", "ReadParts"]
+__all__ = ["FollowerReadingNode", "ReadParts", "following_node"]
 
 _OF_A_LEADER = frozenset((ReplicationRequest, FetchResponse, FetchDiverged))
 
@@ -131,3 +131,8 @@ class FollowerReadingNode(ConsistentCoreNode):
         """Apply, and wake the reads that waited for it."""
         super().apply(entry)
         self.service.applied()
+
+
+def following_node(base: type[ConsistentCoreNode] | None) -> type[FollowerReadingNode]:
+    """The node that reads while it follows, on top of `base`, a node with a planted bug, if there is one."""
+    return FollowerReadingNode if base is None else type(base.__name__, (FollowerReadingNode, base), {})
