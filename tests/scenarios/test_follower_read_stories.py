@@ -195,11 +195,13 @@ def test_a_stamp_stays_valid_when_the_leader_dies_while_the_reader_waits() -> No
     cluster, alice = library("session")
     stamp = corrected(cluster, alice, "byzantium")
     waiting = alice.read("byzantium", "title", stamp)
-    versions = cluster.nodes["cyrene"].store.current.versions
-    before = versions.versions("title")
+    before = cluster.nodes["athens"].store.current.versions.versions("title")
+    assert before[-1] == stamp
     cluster.kill("athens")
     cluster.drop(lambda source, *_: source == "athens")
     cluster.elect("cyrene")
+    beat(cluster, "cyrene")
+    cluster.deliver()
     assert alice.told(waiting) == [("Microservices", None)]
     alice.register("cyrene")
     after = alice.set("cyrene", "title", "after the crash")

@@ -132,7 +132,7 @@ class ConsistentCoreNode:
             )
         self.ports = ports
         self.settings = settings
-        self.store = KeyValueStore(parts.sessions())
+        self.store = self._new_store(parts)
         self._parts = parts
         self._log = WriteAheadLog(ports.storage, segment_size_bytes_max=settings.segment_size_bytes)
         self._clock = parts.generation_clock(ports.storage)
@@ -354,6 +354,9 @@ class ConsistentCoreNode:
         self._redirect(read.source, read.request_number)
 
     # -- the state machine --------------------------------------------------------------------------------------------
+
+    def _new_store(self, parts: Parts) -> KeyValueStore:
+        return KeyValueStore(parts.sessions())
 
     def apply(self, entry: LogEntry) -> None:
         """Execute a committed entry, and answer whoever waits for it."""

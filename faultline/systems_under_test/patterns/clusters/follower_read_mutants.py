@@ -223,7 +223,7 @@ class _AnswerToAnotherKey(FollowerReadService):
     def _look_up(self, request: FollowerRead) -> tuple[Any, int, int]:
         value, version, log_index = super()._look_up(request)
         if request in getattr(self, "_waited", ()):
-            command = _DECODER.decode(self._entries.entry(version).data)
+            command = _DECODER.decode(self._entries.entry(request.stamp).data)
             if type(command) is ClientCommand and type(command.command) is SetValue:
                 value = command.command.value
         return value, version, log_index

@@ -29,7 +29,6 @@ from faultline.systems_under_test.patterns.data_replication.leader_reads import 
 from faultline.systems_under_test.patterns.data_replication.pulled_log import FetchDiverged, FetchResponse
 from faultline.systems_under_test.patterns.data_replication.replication_messages import ReplicationRequest
 from faultline.systems_under_test.patterns.data_replication.versioned_value import OrderedVersions, VersionedStore
-from faultline.systems_under_test.patterns.data_replication.write_ahead_log import LogEntry
 
 __all__ = ["FollowerReadingNode", "ReadParts", "following_node"]
 
@@ -57,13 +56,12 @@ class FollowerReadingNode(ConsistentCoreNode):
     def __init__(
         self, ports: Ports, members: tuple[NodeId, ...], settings: CoreSettings, parts: Parts, read_parts: ReadParts
     ) -> None:
+        self._read_parts = read_parts
         super().__init__(ports, members, settings, parts)
         follower = settings.follower
         self.entries = self._log
         self.recovered_index = 0
-        versions = read_parts.versions() if follower.versioned else None
-        version_of = read_parts.version_of(self)
-        self.store = StampedStore(parts.sessions(), ports.trace, versions, follower.versions_kept, version_of)
+        self._noted_index = 0
         shared = ReadServiceParts(ports, self.log, self._log, self.store, lambda: self.election.leader_id)
         self.service = read_parts.service(shared, follower)
         self._region = follower.region_of(members.index(ports.node_id))
@@ -83,11 +81,16 @@ class FollowerReadingNode(ConsistentCoreNode):
             self._questions.start()
 
     def _handle(self, item: tuple[NodeId, Any]) -> None:
-        """Whatever a leader sends shows that it lives; whatever it is sent may confirm that it leads."""
+        """Whatever a leader sends shows that it lives, whatever it is sent may confirm it; and what was applied wakes
+        readers, whether it came as entries or as a snapshot.
+        """
         message = item[1]
         if type(message) in _OF_A_LEADER and message.generation >= self._clock.generation:
             self.service.contact.heard()
         super()._handle(item)
+        if self.log.last_applied != self._noted_index:
+            self._noted_index = self.log.last_applied
+            self.service.applied()
         if self.election.role is ServerRole.LEADING:
             self.service.index_reads.progress()
 
@@ -127,10 +130,15 @@ class FollowerReadingNode(ConsistentCoreNode):
         response = ClientResponse(read.request_number, None, self.store.values.get(read.key), self.store.version)
         self.ports.network.send_ahead(read.source, response)
 
-    def apply(self, entry: LogEntry) -> None:
-        """Apply, and wake the reads that waited for it."""
-        super().apply(entry)
-        self.service.applied()
+    def _new_store(self, parts: Parts) -> StampedStore:
+        follower, read_parts = self.settings.follower, self._read_parts
+        return StampedStore(
+            parts.sessions(),
+            self.ports.trace,
+            read_parts.versions if follower.versioned else None,
+            follower.versions_kept,
+            read_parts.version_of(self),
+        )
 
 
 def following_node(base: type[ConsistentCoreNode] | None) -> type[FollowerReadingNode]:

@@ -87,7 +87,7 @@ class KeyValueStore:
 
     def snapshot(self) -> bytes:
         """The whole state, sessions included: equal bytes on all servers that have applied the same entries."""
-        return _ENCODER.encode(StoreState(self.values, self.sessions.content()))
+        return _ENCODER.encode(StoreState(dict(self.values), self.sessions.content()))
 
     def restore(self, state: bytes) -> None:
         """Put the state of a snapshot in the place of this one. Raises msgspec.MsgspecError when it is none."""

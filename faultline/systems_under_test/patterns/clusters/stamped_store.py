@@ -43,9 +43,9 @@ class VersionWritten(msgspec.Struct, frozen=True):
 class CurrentValues(MutableMapping[str, Any]):
     """What each key holds now; the past too, if there are `versions`. Changes are kept back until `commit`."""
 
-    def __init__(self, versions: VersionedStore[int] | None = None) -> None:
+    def __init__(self, versions: VersionedStore[int] | None = None, now: dict[str, Any] | None = None) -> None:
         self.versions = versions
-        self._now: dict[str, Any] = {}
+        self._now: dict[str, Any] = now or {}
         self._changes: dict[str, Any] = {}
 
     def __getitem__(self, key: str) -> Any:
@@ -96,25 +96,68 @@ class CurrentValues(MutableMapping[str, Any]):
 _ABSENT = object()
 
 
+class _StampedState(msgspec.Struct, frozen=True, array_like=True):
+    """The content of a snapshot: the version, what every key holds, the past (with a flag for deletions), sessions."""
+
+    version: int
+    compacted: int | None
+    now: dict[str, Any]
+    past: list[tuple[str, int, bool, Any]]
+    sessions: dict[int, tuple[int, dict[int, ClientResponse]]]
+
+
+_STATE_DECODER = msgspec.msgpack.Decoder(_StampedState)
+
+
 class StampedStore(KeyValueStore):
-    """The key-value store with versions. `version` is that of the newest entry applied."""
+    """The key-value store with versions, of which `new_versions` makes the store of the past, if there is to be one.
+
+    `version` is that of the newest command applied.
+    """
 
     def __init__(
         self,
         sessions: ClientSessions[ClientResponse],
         trace: Trace,
-        versions: VersionedStore[int] | None,
+        new_versions: Callable[[], VersionedStore[int]] | None,
         versions_kept: int,
         version_of: VersionOf,
     ) -> None:
         super().__init__(sessions)
-        self.current = CurrentValues(versions)
+        self.current = CurrentValues(new_versions() if new_versions else None)
         self.values = self.current
         self.version = 0
         self._trace = trace
+        self._new_versions = new_versions
         self._versions_kept = versions_kept
         self._version_of = version_of
         self._applying = 0
+
+    def snapshot(self) -> bytes:
+        """The whole state, the past included."""
+        versions = self.current.versions
+        past = [] if versions is None else list(versions.entries())
+        state = _StampedState(
+            self.version,
+            None if versions is None else versions.compacted,
+            dict(self.current),
+            [(key, version, value is DELETED, None if value is DELETED else value) for key, version, value in past],
+            self.sessions.content(),
+        )
+        return msgspec.msgpack.encode(state)
+
+    def restore(self, state: bytes) -> None:
+        """Put the state of a snapshot in the place of this one. Raises msgspec.MsgspecError when it is none."""
+        content = _STATE_DECODER.decode(state)
+        versions = self._new_versions() if self._new_versions else None
+        if versions is not None:
+            for key, version, is_deleted, value in content.past:
+                versions.put(key, version, DELETED if is_deleted else value)
+            versions.compacted = content.compacted
+        self.current = CurrentValues(versions, content.now)
+        self.values = self.current
+        self.version = content.version
+        self.sessions.restore(content.sessions)
 
     def apply(self, index: int, data: bytes) -> Applied:
         """Apply the entry, under a version of its own."""
