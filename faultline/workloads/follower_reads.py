@@ -19,6 +19,7 @@ class FollowerReads:
 
     name = "follower-reads"
     promise = "a session reads its own writes, never goes back, and sees nothing that was not written"
+    functions = ("read", "write")
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = 18_500) -> Generator:
         """`operations` operations, on average `interval_us` apart over all workers together."""

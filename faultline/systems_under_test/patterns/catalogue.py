@@ -53,7 +53,7 @@ PATTERNS = (
     Pattern("Singular Update Queue", _REPLICATION, 13, "data_replication.singular_update_queue"),
     Pattern("Request Waiting List", _REPLICATION, 14, "data_replication.request_waiting_list"),
     Pattern("Idempotent Receiver", _REPLICATION, 15, "data_replication.idempotent_receiver"),
-    Pattern("Follower Reads", _REPLICATION, 16),
+    Pattern("Follower Reads", _REPLICATION, 16, "data_replication.follower_reads"),
     Pattern("Versioned Value", _REPLICATION, 17, "data_replication.versioned_value"),
     Pattern("Version Vector", _REPLICATION, 18, "data_replication.version_vector"),
     Pattern("Fixed Partitions", _PARTITIONING, 19),

@@ -43,7 +43,7 @@ does not answer. FR-R14 who waits is answered as soon as its stamp is applied.
 *Checkers.* `follower-reads`, linearizability, the invariants.
 
 *Planted bugs.* `stamp-ignored`, `stamp-passed-not-reached`, `answer-to-another-key`, `one-reader-per-stamp`,
-`reads-above-the-mark`, `serves-though-cut-off`, `read-index-without-asking`, `version-counted-per-node`.
+`reads-above-the-mark`, `serves-though-cut-off`, `read-index-without-asking`, `version-per-batch`.
 
 Deviations from the printed code: it keeps one reader per version, wakes it at exactly that version only, hands it the
 value of whatever key that version wrote, and checks versions at followers but not at candidates.
