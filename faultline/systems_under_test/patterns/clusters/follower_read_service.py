@@ -73,7 +73,7 @@ class FollowerReadService:
         self.confirmed: WaitingReads[PendingRead] = WaitingReads(ports.timers, timeout_us, self._serve, self._give_up)
         self.contact = self.leader_contact(ports.clock, settings.silence_us, _first_id(ports))
         self._questions: dict[int, PendingRead] = {}
-        self.index_reads: LeaderReads = ReadIndexReads(parts.log, self._tell_read_index)
+        self.index_reads: LeaderReads = ReadIndexReads(parts.log, self._tell_read_index, ports.trace)
 
     # -- reads --------------------------------------------------------------------------------------------------------
 
