@@ -12,10 +12,11 @@ from typing import Any
 
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, Outcome, OutcomeRegistry, ok
-from faultline.harness.world.ports import NodeId, Ports, Timer
+from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.consistent_core_client import TIMEOUT, UNSUPPORTED, command_of
 from faultline.systems_under_test.patterns.clusters.consistent_core_messages import ClientResponse
 from faultline.systems_under_test.patterns.clusters.key_commands import INSUFFICIENT_QUANTITY, NO_SUCH_ACCOUNT
+from faultline.systems_under_test.patterns.clusters.open_operation import OpenOperation
 from faultline.systems_under_test.patterns.clusters.paxos_kv_messages import OutcomeUnknown, PaxosClientRequest
 from faultline.systems_under_test.patterns.clusters.paxos_kv_options import PaxosKvSettings
 
@@ -37,9 +38,7 @@ class PaxosKvClient:
         self._settings = settings
         self._request: PaxosClientRequest | None = None
         self._request_number = 0
-        self._done: Callable[[Outcome], None] | None = None
-        self._deadline_us = 0
-        self._timer: Timer | None = None
+        self._open = OpenOperation(ports)
 
     def start(self) -> None:
         """Nothing to prepare: a client needs no session."""
@@ -52,23 +51,22 @@ class PaxosKvClient:
             return
         self._request_number += 1
         self._request = PaxosClientRequest(self._ports.node_id, self._request_number, command)
-        self._done = done
-        self._deadline_us = self._ports.clock.monotonic_us() + self._settings.client_timeout_us
+        self._open.begin(done, self._settings.client_timeout_us)
         self._transmit()
 
     def receive(self, source: NodeId, message: Any) -> None:
         """Take an answer; what does not belong to the request at hand is late, and ignored."""
-        if self._done is None or message.request_number != self._request_number:
+        if not self._open or message.request_number != self._request_number:
             return
         if type(message) is ClientResponse:
             self._complete(source, message)
         elif type(message) is OutcomeUnknown and source == self._target:
             self._turn_to_next_member()
-            self._arm(_PAUSE_US, self._try_again)
+            self._open.expect(_PAUSE_US, self._try_again)
 
     def _transmit(self) -> None:
         assert self._request is not None
-        self._arm(self._settings.request_timeout_us, self._handle_silence)
+        self._open.expect(self._settings.request_timeout_us, self._handle_silence)
         self._ports.network.send(self._target, self._request)
 
     def _handle_silence(self) -> None:
@@ -76,8 +74,8 @@ class PaxosKvClient:
         self._try_again()
 
     def _try_again(self) -> None:
-        if self._ports.clock.monotonic_us() >= self._deadline_us:
-            self._finish(PAXOS_KV_DEFINITE_ERRORS.outcome(TIMEOUT))
+        if self._open.is_overdue:
+            self._open.end(PAXOS_KV_DEFINITE_ERRORS.outcome(TIMEOUT))
         else:
             self._ports.trace.sometimes("client-retried")
             self._transmit()
@@ -86,24 +84,8 @@ class PaxosKvClient:
         members = self._members
         self._target = members[(members.index(self._target) + 1) % len(members)]
 
-    def _arm(self, delay_us: int, callback: Callable[[], None]) -> None:
-        self._disarm()
-        delay_us = max(0, min(delay_us, self._deadline_us - self._ports.clock.monotonic_us()))
-        self._timer = self._ports.timers.after(delay_us, callback)
-
-    def _disarm(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
     def _complete(self, source: NodeId, response: ClientResponse) -> None:
         if response.error is not None:
-            self._finish(PAXOS_KV_DEFINITE_ERRORS.outcome(response.error, source))
+            self._open.end(PAXOS_KV_DEFINITE_ERRORS.outcome(response.error, source))
         else:
-            self._finish(ok(response.value, source))
-
-    def _finish(self, outcome: Outcome) -> None:
-        self._disarm()
-        done, self._done = self._done, None
-        if done is not None:
-            done(outcome)
+            self._open.end(ok(response.value, source))

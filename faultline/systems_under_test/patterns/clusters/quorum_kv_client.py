@@ -17,7 +17,8 @@ from typing import Any
 
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome, OutcomeRegistry, ok
-from faultline.harness.world.ports import NodeId, Ports, Timer
+from faultline.harness.world.ports import NodeId, Ports
+from faultline.systems_under_test.patterns.clusters.open_operation import OpenOperation
 from faultline.systems_under_test.patterns.clusters.quorum_kv_messages import (
     GetSiblings,
     LocateRequest,
@@ -57,12 +58,10 @@ class QuorumKeyValueClient:
         self._number = 0
         self._key = ""
         self._operation: Operation | None = None
-        self._done: Callable[[Outcome], None] | None = None
         self._written = False
         self._order: tuple[NodeId, ...] = ()
         self._attempt = 0
-        self._deadline_us = 0
-        self._timer: Timer | None = None
+        self._open = OpenOperation(ports)
 
     def start(self) -> None:
         """Nothing to prepare."""
@@ -72,15 +71,15 @@ class QuorumKeyValueClient:
         if operation.f not in ("read", "write"):
             done(DEFINITE_ERRORS.outcome(UNSUPPORTED))
             return
-        self._operation, self._done, self._written, self._attempt = operation, done, False, 0
+        self._operation, self._written, self._attempt = operation, False, 0
         self._key = operation.key if operation.key is not None else ""
         self._order = self._replicas_in_order()
-        self._deadline_us = self._ports.clock.monotonic_us() + self._settings.client_timeout_us
+        self._open.begin(done, self._settings.client_timeout_us)
         self._transmit()
 
     def receive(self, source: NodeId, message: Any) -> None:
         """Take an answer; one to an earlier attempt is late, and ignored."""
-        if self._done is None or message.request_number != self._number:
+        if not self._open or message.request_number != self._number:
             return
         if type(message) is LocateResponse:
             self._put(source)
@@ -104,7 +103,7 @@ class QuorumKeyValueClient:
     def _transmit(self) -> None:
         assert self._operation is not None
         self._number += 1
-        self._arm(self._settings.request_timeout_us)
+        self._open.expect(self._settings.request_timeout_us, self._handle_silence)
         if self._operation.f == "read":
             self._ports.network.send(self._target, GetSiblings(self._number, self._key))
         else:
@@ -116,23 +115,13 @@ class QuorumKeyValueClient:
         self._written = True
         self._number += 1
         self._updates[self._key] = update = self._updates.get(self._key, 0) + 1
-        self._arm(self._settings.client_timeout_us)
+        self._open.expect(self._settings.client_timeout_us, self._handle_silence)
         context = self._contexts.get(self._key, EMPTY_VECTOR)
         message = PutValue(self._number, self._key, self._operation.value, context, update)
         self._ports.network.send(target, message)
 
-    def _arm(self, delay_us: int) -> None:
-        self._disarm()
-        left_us = max(0, self._deadline_us - self._ports.clock.monotonic_us())
-        self._timer = self._ports.timers.after(min(delay_us, left_us), self._handle_silence)
-
-    def _disarm(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
     def _handle_silence(self) -> None:
-        if self._ports.clock.monotonic_us() >= self._deadline_us:
+        if self._open.is_overdue:
             self._give_up()
         else:
             self._turn_to_next_replica()
@@ -145,7 +134,7 @@ class QuorumKeyValueClient:
     def _give_up(self) -> None:
         assert self._operation is not None
         never_sent = self._operation.f == "write" and not self._written
-        self._finish(DEFINITE_ERRORS.outcome(NOT_ENOUGH_NODES if never_sent else TIMEOUT))
+        self._open.end(DEFINITE_ERRORS.outcome(NOT_ENOUGH_NODES if never_sent else TIMEOUT))
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
@@ -158,17 +147,10 @@ class QuorumKeyValueClient:
             self._handle_refusal(source, response.error)
         elif is_read:
             self._contexts[self._key] = response.context
-            self._finish(ok(list(response.values), source))
+            self._open.end(ok(list(response.values), source))
         else:
-            self._finish(ok(None, source))
+            self._open.end(ok(None, source))
 
     def _handle_refusal(self, source: NodeId, error: str) -> None:
         """A write that was answered with an error ends here: at another replica it would become a sibling."""
-        self._finish(DEFINITE_ERRORS.outcome(error, source))
-
-    def _finish(self, outcome: Outcome) -> None:
-        self._disarm()
-        done = self._done
-        self._done = self._operation = None
-        if done is not None:
-            done(outcome)
+        self._open.end(DEFINITE_ERRORS.outcome(error, source))

@@ -13,7 +13,8 @@ from typing import Any
 
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome, OutcomeRegistry, ok
-from faultline.harness.world.ports import NodeId, Ports, Timer
+from faultline.harness.world.ports import NodeId, Ports
+from faultline.systems_under_test.patterns.clusters.open_operation import OpenOperation
 from faultline.systems_under_test.patterns.clusters.quorum_register_coordinator import NO_QUORUM_TO_ASK
 from faultline.systems_under_test.patterns.clusters.quorum_register_messages import ReadValue, ValueResponse, WriteValue
 from faultline.systems_under_test.patterns.clusters.quorum_register_options import RegisterSettings
@@ -50,10 +51,8 @@ class QuorumRegisterClient:
         self._registry = OutcomeRegistry(definite)
         self._number = 0
         self._operation: Operation | None = None
-        self._done: Callable[[Outcome], None] | None = None
         self._error = TIMEOUT
-        self._deadline_us = 0
-        self._timer: Timer | None = None
+        self._open = OpenOperation(ports)
 
     def start(self) -> None:
         """Nothing to prepare: there are no sessions."""
@@ -63,22 +62,22 @@ class QuorumRegisterClient:
         if operation.f not in ("read", "write"):
             done(self._registry.outcome(UNSUPPORTED))
             return
-        self._operation, self._done, self._error = operation, done, TIMEOUT
-        self._deadline_us = self._ports.clock.monotonic_us() + self._settings.client_timeout_us
+        self._operation, self._error = operation, TIMEOUT
+        self._open.begin(done, self._settings.client_timeout_us)
         self._transmit()
 
     def receive(self, source: NodeId, message: Any) -> None:
         """Take an answer; one to an earlier attempt is late, and ignored."""
-        if type(message) is not ValueResponse or message.request_number != self._number or self._done is None:
+        if type(message) is not ValueResponse or message.request_number != self._number or not self._open:
             return
         if message.error is None:
-            self._finish(ok(message.value, source))
+            self._open.end(ok(message.value, source))
         elif self._may_repeat(message.error):
             self._error = message.error
             self._turn_to_next_member()
-            self._arm(_PAUSE_US, self._try_again)
+            self._open.expect(_PAUSE_US, self._try_again)
         else:
-            self._finish(self._registry.outcome(message.error, source))
+            self._open.end(self._registry.outcome(message.error, source))
 
     # -- attempts -----------------------------------------------------------------------------------------------------
 
@@ -95,40 +94,23 @@ class QuorumRegisterClient:
         self._number += 1
         key = operation.key if operation.key is not None else ""
         if self._is_read:
-            self._arm(self._settings.request_timeout_us, self._handle_silence)
+            self._open.expect(self._settings.request_timeout_us, self._handle_silence)
             self._ports.network.send(self._target, ReadValue(self._number, key))
         else:
             self._error = TIMEOUT
-            self._arm(self._settings.client_timeout_us, self._handle_silence)
+            self._open.expect(self._settings.client_timeout_us, self._handle_silence)
             self._ports.network.send(self._target, WriteValue(self._number, key, operation.value))
-
-    def _arm(self, delay_us: int, callback: Callable[[], None]) -> None:
-        self._disarm()
-        left_us = max(0, self._deadline_us - self._ports.clock.monotonic_us())
-        self._timer = self._ports.timers.after(min(delay_us, left_us), callback)
-
-    def _disarm(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
 
     def _handle_silence(self) -> None:
         self._turn_to_next_member()
         self._try_again()
 
     def _try_again(self) -> None:
-        if self._ports.clock.monotonic_us() >= self._deadline_us:
-            self._finish(self._registry.outcome(self._error))
+        if self._open.is_overdue:
+            self._open.end(self._registry.outcome(self._error))
         else:
             self._ports.trace.sometimes("client-retried")
             self._transmit()
 
     def _turn_to_next_member(self) -> None:
         self._target = self._members[(self._members.index(self._target) + 1) % len(self._members)]
-
-    def _finish(self, outcome: Outcome) -> None:
-        self._disarm()
-        done = self._done
-        self._done = self._operation = None
-        if done is not None:
-            done(outcome)
