@@ -152,7 +152,8 @@ class Cluster:
     def __init__(self, size: int = 3, mutants: tuple[str, ...] = (), **options: str) -> None:
         self.system = self.system_type()
         self.members = tuple(map(NodeId, NODE_NAMES[:size]))
-        self.options = options
+        forced = [self.system.mutants[name].options for name in mutants]
+        self.options = {name: value for options_of_bug in [*forced, options] for name, value in options_of_bug.items()}
         self.mutants = frozenset(mutants)
         self.election_timeout_us = 1_000 * int(options.get("election_timeout_ms", ELECTION_TIMEOUT_US // 1_000))
         self.heartbeat_us = 1_000 * int(options.get("heartbeat_interval_ms", HEARTBEAT_US // 1_000))

@@ -49,7 +49,6 @@ from faultline.systems_under_test.patterns.clusters.quorum_kv_messages import ME
 from faultline.systems_under_test.patterns.clusters.quorum_kv_mutants import (
     MUTANTS,
     client_class,
-    forced_options,
     mutated_parts,
 )
 from faultline.systems_under_test.patterns.clusters.quorum_kv_node import QuorumKeyValueNode
@@ -74,8 +73,8 @@ class QuorumKeyValueStore:
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
     ) -> QuorumKeyValueNode:
         """A node with empty memory over `ports`. Raises UsageError for options or mutants it cannot use."""
-        parts = mutated_parts(mutants)
-        return QuorumKeyValueNode(ports, members, _settings(options, members, mutants), parts)
+        settings = KeyValueSettings.read(options, len(members))
+        return QuorumKeyValueNode(ports, members, settings, mutated_parts(mutants))
 
     def client(
         self,
@@ -86,12 +85,8 @@ class QuorumKeyValueStore:
         mutants: frozenset[str],
     ) -> QuorumKeyValueClient:
         """A client that talks to `node` first."""
-        return client_class(mutants)(ports, members, node, _settings(options, members, mutants))
+        return client_class(mutants)(ports, members, node, KeyValueSettings.read(options, len(members)))
 
     def invariants(self) -> list[Invariant]:
         """Fresh instances of the system's invariants."""
         return quorum_kv_invariants()
-
-
-def _settings(options: Mapping[str, str], members: tuple[NodeId, ...], mutants: frozenset[str]) -> KeyValueSettings:
-    return KeyValueSettings.read({**options, **forced_options(mutants)}, len(members))

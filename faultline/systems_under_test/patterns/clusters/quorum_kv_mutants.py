@@ -11,7 +11,6 @@ from typing import Any
 
 from faultline.harness.system import Mutant
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.clusters import planted_bugs
 from faultline.systems_under_test.patterns.clusters.planted_bugs import with_bugs
 from faultline.systems_under_test.patterns.clusters.quorum_kv_client import QuorumKeyValueClient
 from faultline.systems_under_test.patterns.clusters.quorum_kv_node import OBSOLETE_VERSION, Parts, ReadRepair
@@ -30,7 +29,7 @@ from faultline.systems_under_test.patterns.data_replication.version_vector impor
     context_of,
 )
 
-__all__ = ["MUTANTS", "client_class", "forced_options", "mutated_parts"]
+__all__ = ["MUTANTS", "client_class", "mutated_parts"]
 
 
 _FAILS_OVER = "fails-over-when-obsolete"
@@ -224,8 +223,3 @@ def mutated_parts(names: Iterable[str]) -> Parts:
 def client_class(names: Iterable[str]) -> type[QuorumKeyValueClient]:
     """The client, with the planted bugs `names`."""
     return _FailsOverWhenObsolete if _FAILS_OVER in names else QuorumKeyValueClient
-
-
-def forced_options(names: Iterable[str]) -> dict[str, str]:
-    """The options that the planted bugs `names` need to show."""
-    return planted_bugs.forced_options(names, MUTANTS)

@@ -52,7 +52,6 @@ from faultline.systems_under_test.patterns.clusters.quorum_register_messages imp
 from faultline.systems_under_test.patterns.clusters.quorum_register_mutants import (
     MUTANTS,
     definite_errors,
-    forced_options,
     mutated_parts,
 )
 from faultline.systems_under_test.patterns.clusters.quorum_register_node import QuorumRegisterNode
@@ -77,8 +76,8 @@ class QuorumRegister:
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
     ) -> QuorumRegisterNode:
         """A node with empty memory over `ports`. Raises UsageError for options or mutants it cannot use."""
-        parts = mutated_parts(mutants)
-        return QuorumRegisterNode(ports, members, _settings(options, members, mutants), parts)
+        settings = RegisterSettings.read(options, len(members))
+        return QuorumRegisterNode(ports, members, settings, mutated_parts(mutants))
 
     def client(
         self,
@@ -89,13 +88,9 @@ class QuorumRegister:
         mutants: frozenset[str],
     ) -> QuorumRegisterClient:
         """A client that talks to `node` first."""
-        settings = _settings(options, members, mutants)
+        settings = RegisterSettings.read(options, len(members))
         return QuorumRegisterClient(ports, members, node, settings, definite_errors(mutants))
 
     def invariants(self) -> list[Invariant]:
         """Fresh instances of the system's invariants."""
         return quorum_register_invariants()
-
-
-def _settings(options: Mapping[str, str], members: tuple[NodeId, ...], mutants: frozenset[str]) -> RegisterSettings:
-    return RegisterSettings.read({**options, **forced_options(mutants)}, len(members))

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from faultline.harness.system import Mutant
-from faultline.systems_under_test.patterns.clusters import planted_bugs
 from faultline.systems_under_test.patterns.clusters.planted_bugs import LazyFlush, layered, with_bugs
 from faultline.systems_under_test.patterns.clusters.quorum_register_client import DEFINITE, TIMEOUT
 from faultline.systems_under_test.patterns.clusters.quorum_register_coordinator import (
@@ -34,7 +33,7 @@ from faultline.systems_under_test.patterns.data_replication.request_waiting_list
     WriteResult,
 )
 
-__all__ = ["MUTANTS", "definite_errors", "forced_options", "mutated_parts"]
+__all__ = ["MUTANTS", "definite_errors", "mutated_parts"]
 
 _TIMEOUT_AS_FAILURE = "timeout-as-failure"
 
@@ -327,8 +326,3 @@ def mutated_parts(names: Iterable[str]) -> Parts:
 def definite_errors(names: Iterable[str]) -> frozenset[str]:
     """The errors that clients call definite, with the planted bugs `names`."""
     return DEFINITE | {TIMEOUT, NO_QUORUM_TO_STORE} if _TIMEOUT_AS_FAILURE in names else DEFINITE
-
-
-def forced_options(names: Iterable[str]) -> dict[str, str]:
-    """The options that the planted bugs `names` need to show."""
-    return planted_bugs.forced_options(names, MUTANTS)
