@@ -6,8 +6,8 @@ without importing anything about transactions:
 - *classic*: the name of a checker that judges one workload by counting, as Jepsen has it (bank, set, counter, …);
 - *linearizable*: an object that does one thing at a time (register, mutex, stack, …), also as `linearizable-NAME`,
   because `set`, `queue` and `counter` are classic checkers too;
-- *transactional*: what a database promises (serializable, snapshot-isolation, …), for transactions of reads and appends
-  to lists or of reads and writes of registers, told by their micro-operations. `list-append` and `rw-register` are
+- *transactional*: what a database promises (serializable, snapshot-isolation, …), for transactions on lists, registers,
+  sets, counters or objects under a condition, told by their micro-operations. `list-append` and `rw-register` are
   strict serializability of such.
 """
 
@@ -30,6 +30,17 @@ _PREFIX = "linearizable-"
 _CAUSAL = "causal"
 _LIST_APPEND, _RW_REGISTER = "list-append", "rw-register"
 _WORKLOADS = (_LIST_APPEND, _RW_REGISTER)
+_TOLD_BY = {
+    "append": _LIST_APPEND,
+    "add": "txn-set",
+    "inc": "txn-counter",
+    "rp": "closed-predicate",
+    "insert": "closed-predicate",
+    "delete": "closed-predicate",
+}
+"""The kind of transactions in which a micro-operation occurs."""
+
+_LOOKED_AT = 10_000
 _NO_MODELS = frozenset(("linearizability", "invariants", "availability", "vacuity", "stats", "log-patterns", "clock"))
 """Checkers that judge a run of Faultline rather than a history, or take the model as an option."""
 
@@ -107,8 +118,8 @@ def _transactional() -> tuple[str, ...]:
 
 
 def _of_transactions(workload: str) -> Any:
-    if workload == _LIST_APPEND:
-        return CHECKERS[_LIST_APPEND]
+    if workload != _RW_REGISTER:
+        return CHECKERS[workload]
     from faultline.checkers.inference_then_search import InferenceThenSearch
 
     return InferenceThenSearch
@@ -121,14 +132,22 @@ def _canonical(model: str) -> str:
 
 
 def _workload(history: History) -> str:
-    """The kind of the transactions, by the first micro-operation that tells; reads of lists alone are of lists."""
-    for value, result in zip(history.value, history.result):
+    """The kind of the transactions, by the first micro-operation that tells.
+
+    Writes and reads of lists are a hint only: objects that are asked for by a condition are written too, and sets are
+    read like lists. Reads of lists alone are of lists.
+    """
+    hint = None
+    for row, (value, result) in enumerate(zip(history.value, history.result)):
         for part in [*_micro_operations(value), *_micro_operations(result)]:
-            if part[0] == "append" or (part[0] == "r" and part[-1].__class__ is list):
-                return _LIST_APPEND
-            if part[0] == "w":
-                return _RW_REGISTER
-    return _LIST_APPEND
+            told = _TOLD_BY.get(part[0])
+            if told is not None:
+                return told
+            if part[0] == "w" or (part[0] == "r" and part[-1].__class__ is list):
+                hint = hint or (_RW_REGISTER if part[0] == "w" else _LIST_APPEND)
+        if hint and row >= _LOOKED_AT:
+            break
+    return hint or _LIST_APPEND
 
 
 def _micro_operations(value: Any) -> list[Any]:

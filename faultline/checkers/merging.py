@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from faultline.checkers.words import counted
 from faultline.harness.verdict import CheckResult, Finding, Verdict, merge
 
 __all__ = ["FINDINGS_MAX", "merged", "renumbered"]
@@ -39,7 +40,7 @@ def merged(results: Sequence[CheckResult], operations: int) -> CheckResult:
     verdict = merge(result.verdict for result in results)
     worst = next(result for result in results if result.verdict is verdict)
     findings = [finding for result in results for finding in result.findings]
-    parts = f"{operations:,} operations, checked by key in {len(results)} parts"
+    parts = f"{operations:,} operations, checked by key in {counted(len(results), 'part')}"
     sentence = f"{worst.sentence} (The worst of {parts}.)"
     if verdict is Verdict.PASS:
         sentence = f"All {parts}, pass; of the first: {worst.sentence}"

@@ -1,7 +1,7 @@
-"""A history checked by the port of Porcupine, as one offline HTML file: `visualize(data, path)`.
+"""A history checked by the port of Porcupine, as one offline HTML file: `visualize_check(model, information, path)`.
 
-The data are the records that `faultline.checkers.porcupine.visualization_data(model, information)` makes; here only
-their shape is known, since reports know nothing of checkers.
+`visualize(data, path)` takes the records that `faultline.checkers.porcupine.visualization_data(model, information)`
+makes; here only their shape is known, since reports know nothing of checkers.
 
 A figure for each part, with a row for each client and a bar for each operation; then, in words, the longest partial
 linearization with the state after each step, the operations that it leaves out, and the other partial linearizations.
@@ -29,12 +29,14 @@ __all__ = [
     "OPERATIONS_MAX",
     "PARTS_MAX",
     "Element",
+    "Information",
     "Note",
     "Part",
     "Step",
     "Visualization",
     "porcupine_values",
     "visualize",
+    "visualize_check",
 ]
 
 PARTS_MAX = 20
@@ -121,6 +123,19 @@ def visualize(data: Visualization, path: Path | str, title: str = "A history and
     return write_page(Path(path), "porcupine.html", porcupine_values(data, title))
 
 
+class Information(Protocol):
+    """What a verbose check found out, which can say what it looks like with the model that was checked."""
+
+    def visualization(self, model: Any, /) -> Visualization: ...
+
+
+def visualize_check(
+    model: Any, information: Information, path: Path | str, title: str = "A history and its linearizations"
+) -> Path:
+    """The same straight from a verbose check: `result, information = check_operations_verbose(model, history, …)`."""
+    return visualize(information.visualization(model), path, title)
+
+
 def porcupine_values(data: Visualization, title: str) -> dict[str, Any]:
     """Everything the template prints, as plain data."""
     numbered = sorted(enumerate(data.partitions), key=lambda item: (not _missing(item[1]), item[0]))
@@ -166,7 +181,8 @@ def _sentence(part: Part) -> str:
     if not missing:
         return f"{operations}, with a linearization that holds all of them that returned."
     longest = len(part.partial_linearizations[0]) if part.partial_linearizations else 0
-    unplaced = f"; {len(part.unplaced)} are in none at all" if part.unplaced else ""
+    left = len(part.unplaced)
+    unplaced = f"; {left} {'is' if left == 1 else 'are'} in none at all" if left else ""
     return f"{operations}; no linearization holds more than {longest} of them{unplaced}."
 
 

@@ -14,7 +14,7 @@ from faultline.checkers.porcupine import (
     check_operations_verbose,
     visualization_data,
 )
-from faultline.reports.porcupine_page import LINEARIZATIONS_MAX, OPERATIONS_MAX, PARTS_MAX, visualize
+from faultline.reports.porcupine_page import LINEARIZATIONS_MAX, OPERATIONS_MAX, PARTS_MAX, visualize, visualize_check
 from faultline.reports.text import visible
 
 Register = Model(
@@ -42,7 +42,7 @@ def page_of(tmp_path, history, *annotations, model=Register):
 def test_an_illegal_history_lists_the_longest_partial_linearization_and_what_it_leaves_out(tmp_path):
     page = page_of(tmp_path, ILLEGAL)
     text = page.section("part-1")
-    assert "3 operations; no linearization holds more than 2 of them; 1 are in none at all." in text
+    assert "3 operations; no linearization holds more than 2 of them; 1 is in none at all." in text
     assert "What the longest linearization leaves out get 0, by client 2, from 40 until 90" in " ".join(text.split())
     assert "The longest partial linearization, of 2 operations" in text
     assert "put 200, by client 0, from 0 until 100; then the state is 200" in text
@@ -104,3 +104,10 @@ def test_a_hostile_value_is_shown_and_does_nothing(tmp_path, value):
     assert len(page.html) < 1_000_000
     assert not set(page.html) & {"\x00", "\u202e", "\x1b", "\ud800"}
     assert visible(value[:40]) in page.text
+
+
+def test_a_verbose_check_is_drawn_with_its_model_in_one_call(tmp_path):
+    _, information = check_operations_verbose(Register, ILLEGAL)
+    at_once = visualize_check(Register, information, tmp_path / "one.html")
+    in_steps = visualize(visualization_data(Register, information), tmp_path / "two.html")
+    assert at_once.read_bytes() == in_steps.read_bytes()

@@ -35,6 +35,7 @@ from faultline.checkers.isolation.read_atomic import forced_by_read_atomicity
 from faultline.checkers.isolation.search import SearchResult, search
 from faultline.checkers.isolation.weak import ReadAtomicChecker, findings_of_misreads, order_of
 from faultline.checkers.porcupine.budget import Budget
+from faultline.checkers.words import counted
 from faultline.harness.history import OPEN, History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult, Finding, Verdict
@@ -163,7 +164,7 @@ class SerializabilityChecker:
                 f"The search for an order of {count} transactions that keeps {level} ran out of budget; read "
                 f"atomicity is kept, and {known}.",
             ),
-        }.get(how, (Verdict.PASS, f"All {count} committed transactions keep {level}."))
+        }.get(how, (Verdict.PASS, f"All {counted(count, 'committed transaction')} keep {level}."))
         detail = {"transactions": count, "misreads": len(committed.misreads), "how": how} | detail
         return CheckResult(
             checker=self.name, verdict=verdict, sentence=sentence, findings=tuple(findings), detail=detail

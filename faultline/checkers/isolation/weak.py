@@ -29,6 +29,7 @@ from faultline.checkers.isolation.explain import edge_detail, rows_of, told_cycl
 from faultline.checkers.isolation.order import Edge, Order
 from faultline.checkers.isolation.read_atomic import forced_by_read_atomicity
 from faultline.checkers.isolation.read_committed import forced_by_read_committed
+from faultline.checkers.words import counted
 from faultline.harness.history import OPEN, History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult, Finding, Verdict
@@ -76,7 +77,7 @@ class ReadCommittedChecker:
             verdict = Verdict.UNKNOWN
             sentence = f"There are too many sessions for clocks of {count} transactions; reads form no cycle."
         else:
-            verdict, sentence = Verdict.PASS, f"All {count} committed transactions keep {self.level}."
+            verdict, sentence = Verdict.PASS, f"All {counted(count, 'committed transaction')} keep {self.level}."
         detail = {"transactions": count, "sessions": len(committed.sessions), "misreads": len(committed.misreads)}
         return CheckResult(
             checker=self.name, verdict=verdict, sentence=sentence, findings=tuple(findings), detail=detail

@@ -6,6 +6,7 @@ import json
 from typing import Any, Literal
 
 from faultline.checkers.linearizability.classify import Anomaly
+from faultline.checkers.words import counted
 from faultline.harness.history import OPEN, History
 
 __all__ = ["Clock", "describe_row", "describe_value", "explain", "moment", "seconds"]
@@ -20,7 +21,9 @@ Clock = Literal["seconds", "events"]
 def explain(history: History, key: str | None, anomaly: Anomaly, core_size: int, clock: Clock = "seconds") -> str:
     """The anomaly as a sentence: who saw what when, what it contradicts, how few operations show it."""
     speaker = _Speaker(history, clock)
-    enough = f"{core_size} of {len(history)} operations {'suffice' if core_size > 1 else 'suffices'} to show it"
+    enough = (
+        f"{core_size} of {counted(len(history), 'operation')} {'suffice' if core_size > 1 else 'suffices'} to show it"
+    )
     return f"{speaker.accusation(anomaly, key)} {speaker.reason(anomaly)}; {enough}."
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from faultline.checkers.porcupine.model import Operation
+from faultline.checkers.porcupine.model import Model, Operation
+
+if TYPE_CHECKING:
+    from faultline.checkers.porcupine.visualization import VisualizationData
 
 __all__ = ["Annotation", "LinearizationInfo"]
 
@@ -50,6 +53,12 @@ class LinearizationInfo(Generic[Input, Output]):
             [[operations[position] for position in linearization] for linearization in linearizations]
             for operations, linearizations in zip(self.history, self.partial_linearizations, strict=True)
         ]
+
+    def visualization(self, model: Model[Any, Input, Output]) -> VisualizationData:
+        """The data of a drawing; `model` is the one that was checked."""
+        from faultline.checkers.porcupine.visualization import visualization_data
+
+        return visualization_data(model, self)
 
     def add_annotations(self, annotations: Iterable[Annotation]) -> None:
         """Put notes (faults, phases) beside the history."""

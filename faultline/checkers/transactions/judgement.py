@@ -26,6 +26,7 @@ from faultline.checkers.transactions.observations import Observation
 from faultline.checkers.transactions.order import suspect_regions
 from faultline.checkers.transactions.pairs import observe_pairs, observe_updates
 from faultline.checkers.transactions.shapes import CycleShape, shapes_for
+from faultline.checkers.words import counted
 from faultline.harness.history import History
 from faultline.harness.verdict import CheckResult, Finding, Verdict
 
@@ -207,14 +208,15 @@ def _verdict(inference: Inference, found: _Found, model: str, forbidden: bool) -
 def _sentence(
     inference: Inference, found: _Found, verdict: Verdict, model: str, counts: dict[str, int], findings: list[Finding]
 ) -> str:
-    several = f"{len(inference.columns)} transactions"
+    several = counted(len(inference.columns), "transaction")
+    these = f"these {several} are" if len(inference.columns) != 1 else f"this {several.removeprefix('1 ')} is"
     committed = int((inference.columns.outcome == OK).sum())
     if verdict is Verdict.VIOLATION:
         worst = next(finding for finding in findings if _breaks(finding.anomaly, model))
-        return f"These {several} are not {model}. {worst.sentence}"
+        return f"{these.capitalize()} not {model}. {worst.sentence}"
     if verdict is Verdict.UNKNOWN:
         return (
-            f"Whether these {several} are {model} was not decided within the budget: in a component of "
+            f"Whether {these} {model} was not decided within the budget: in a component of "
             f"{found.components[0]} transactions {', '.join(found.undecided)} could not be ruled out."
         )
     if verdict is Verdict.VACUOUS:

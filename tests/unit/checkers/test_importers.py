@@ -351,3 +351,27 @@ def test_values_of_different_types_are_different(tmp_path, written, read):
     path = tmp_path / "history.edn"
     path.write_text(edn(("write", written, written), ("read", "nil", read)))
     assert check_file(path, model="cas-register").verdict is Verdict.VIOLATION
+
+
+KINDS = {
+    "list-append": [[["r", "x", [1]]], [["append", "x", 1]]],
+    "rw-register": [[["w", "x", 1]], [["r", "x", 1]]],
+    "txn-set": [[["r", "x", [1]]], [["add", "x", 1]]],
+    "txn-counter": [[["r", "x", 1]], [["inc", "x", 1]]],
+    "closed-predicate": [[["w", "x", 1]], [["rp", "true", {"x": 1}]]],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_kind_of_transactions_is_told_by_their_micro_operations(kind):
+    history = History()
+    for number, micro_operations in enumerate(KINDS[kind]):
+        row = history.invoke(Operation(number, "txn", None, micro_operations), number, 0, "")
+        history.complete(row, ok(micro_operations), number)
+    assert judge("serializable", history).name == kind
+
+
+def test_reads_of_lists_alone_are_of_lists():
+    history = History()
+    history.complete(history.invoke(Operation(0, "txn", None, [["r", "x", None]]), 0, 0, ""), ok([["r", "x", [1]]]), 1)
+    assert judge("serializable", history).name == "list-append"

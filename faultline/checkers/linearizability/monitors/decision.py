@@ -21,6 +21,7 @@ from faultline.checkers.linearizability.monitors.sets import monitor_set
 from faultline.checkers.linearizability.monitors.stacks import monitor_stack
 from faultline.checkers.porcupine.model import PENDING, CheckResult, Operation
 from faultline.checkers.porcupine.search import Budget
+from faultline.checkers.words import counted
 from faultline.harness.errors import HarnessError, UsageError
 
 __all__ = ["CONFIRMATION_STEPS_MAX", "MONITORS", "Decision", "decide", "hooks_for"]
@@ -133,7 +134,7 @@ def _searched(data_type: str, operations: Sequence[Operation[Call, Any]], budget
         returns = sorted(operation.return_ for operation in operations)
         cut = returns[found.refuted]
         core = tuple(position for position, operation in enumerate(operations) if operation.call <= cut)
-        reason = f"after {found.furthest} operations that returned no order can place the next one"
+        reason = f"after {counted(found.furthest, 'operation')} that returned no order can place the next one"
     return Decision(
         found.result,
         found.engine,

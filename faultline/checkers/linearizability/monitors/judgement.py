@@ -21,6 +21,7 @@ from faultline.checkers.linearizability.operations import INFINITY, canonical
 from faultline.checkers.linearizability.undecided import undecided
 from faultline.checkers.porcupine.model import PENDING, CheckResult, Operation
 from faultline.checkers.porcupine.search import Budget
+from faultline.checkers.words import counted
 from faultline.harness.errors import UsageError
 from faultline.harness.history import History
 from faultline.harness.verdict import Finding, Verdict
@@ -154,7 +155,7 @@ def _finding(
     return Finding(
         checker=CHECKER,
         anomaly=ANOMALY,
-        sentence=f"{place} did what no {data_type} does: {found.reason}; {len(rows)} of {len(history)} operations "
+        sentence=f"{place} did what no {data_type} does: {found.reason}; {len(rows)} of {counted(len(history), 'operation')} "
         f"{'suffice' if len(rows) > 1 else 'suffices'} to show it, the last of which, {_told(history, telling)}, "
         f"ended at {moment}.",
         key=key,
