@@ -155,8 +155,8 @@ def _finding(
     return Finding(
         checker=CHECKER,
         anomaly=ANOMALY,
-        sentence=f"{place} did what no {data_type} does: {found.reason}; {len(rows)} of {counted(len(history), 'operation')} "
-        f"{'suffice' if len(rows) > 1 else 'suffices'} to show it, the last of which, {_told(history, telling)}, "
+        sentence=f"{place} did what no {data_type} does: {found.reason}; {len(rows)} of "
+        f"{counted(len(history), 'operation')} {'suffice' if len(rows) > 1 else 'suffices'} to show it, the last of which, {_told(history, telling)}, "
         f"ended at {moment}.",
         key=key,
         operations=tuple(rows),
