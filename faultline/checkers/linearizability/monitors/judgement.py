@@ -152,12 +152,13 @@ def _finding(
     telling = max(completed, key=lambda row: history.complete_index[row], default=rows[0])
     moment = seconds(time_us) if clock == "seconds" else f"event {history.complete_index[telling]}"
     place = f"The {data_type}" if key is None else f"The {data_type} {key}"
+    suffice = "suffice" if len(rows) > 1 else "suffices"
+    enough = f"{len(rows)} of {counted(len(history), 'operation')} {suffice} to show it"
     return Finding(
         checker=CHECKER,
         anomaly=ANOMALY,
-        sentence=f"{place} did what no {data_type} does: {found.reason}; {len(rows)} of "
-        f"{counted(len(history), 'operation')} {'suffice' if len(rows) > 1 else 'suffices'} to show it, the last of which, {_told(history, telling)}, "
-        f"ended at {moment}.",
+        sentence=f"{place} did what no {data_type} does: {found.reason}; {enough}, the last of which, "
+        f"{_told(history, telling)}, ended at {moment}.",
         key=key,
         operations=tuple(rows),
         time_us=time_us,
