@@ -82,6 +82,7 @@ __all__ = [
 ]
 
 _PARTS = {
+    "annotation": ("Annotation",),
     "budget": ("Budget", "CheckResult", "UNLIMITED"),
     "checker": (
         "check_events",
@@ -91,7 +92,7 @@ _PARTS = {
         "check_operations_timeout",
         "check_operations_verbose",
     ),
-    "information": ("Annotation", "LinearizationInfo"),
+    "information": ("LinearizationInfo",),
     "model": (
         "Event",
         "EventKind",

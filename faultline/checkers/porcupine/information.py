@@ -1,4 +1,4 @@
-"""What a verbose check found out, and notes on its time axis: the data behind any drawing of a history."""
+"""What a verbose check found out: the data behind any drawing of a history."""
 
 from __future__ import annotations
 
@@ -6,32 +6,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from faultline.checkers.porcupine.annotation import Annotation
 from faultline.checkers.porcupine.model import Model, Operation
 
 if TYPE_CHECKING:
     from faultline.checkers.porcupine.visualization import VisualizationData
 
-__all__ = ["Annotation", "LinearizationInfo"]
+__all__ = ["LinearizationInfo"]
 
 Input = TypeVar("Input")
 Output = TypeVar("Output")
-
-
-@dataclass(frozen=True, slots=True)
-class Annotation:
-    """A note beside a history: a point (`end` is None) or a span, at a client's row or under a `tag` of its own.
-
-    An end before the start counts as a point. The colours are CSS colours for drawings that use them.
-    """
-
-    start: int
-    description: str
-    end: int | None = None
-    client_id: int | None = None
-    tag: str = ""
-    details: str = ""
-    text_color: str = ""
-    background_color: str = ""
 
 
 @dataclass(slots=True)

@@ -9,15 +9,16 @@ cannot be placed at all). Who points at an operation is shown that linearization
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from faultline.checkers.porcupine.information import Annotation, LinearizationInfo
+from faultline.checkers.porcupine.annotation import Annotation
 from faultline.checkers.porcupine.model import PENDING, Model, Operation
 
 __all__ = [
     "AnnotationElement",
+    "Checked",
     "HistoryElement",
     "LinearizationStep",
     "PartitionVisualization",
@@ -29,6 +30,8 @@ __all__ = [
 State = TypeVar("State")
 Input = TypeVar("Input")
 Output = TypeVar("Output")
+InputOf = TypeVar("InputOf", covariant=True)
+OutputOf = TypeVar("OutputOf", covariant=True)
 
 
 class HistoryElement(msgspec.Struct, frozen=True):
@@ -85,9 +88,18 @@ class VisualizationData(msgspec.Struct, frozen=True):
     annotations: tuple[AnnotationElement, ...]
 
 
-def visualization_data(
-    model: Model[State, Input, Output], information: LinearizationInfo[Input, Output]
-) -> VisualizationData:
+class Checked(Protocol[InputOf, OutputOf]):
+    """What `information.LinearizationInfo` holds."""
+
+    @property
+    def history(self) -> Sequence[Sequence[Operation[InputOf, OutputOf]]]: ...
+    @property
+    def partial_linearizations(self) -> Sequence[Sequence[tuple[int, ...]]]: ...
+    @property
+    def annotations(self) -> Sequence[Annotation]: ...
+
+
+def visualization_data(model: Model[State, Input, Output], information: Checked[Input, Output]) -> VisualizationData:
     """The data of a verbose check with `model`. Raises ValueError when a linearization is not one of this model."""
     parts = zip(information.history, information.partial_linearizations, strict=True)
     return VisualizationData(
