@@ -19,6 +19,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from faultline.checkers.porcupine.annotation import Annotation
     from faultline.checkers.porcupine.budget import (
         UNLIMITED,
         Budget,
@@ -32,10 +33,7 @@ if TYPE_CHECKING:
         check_operations_timeout,
         check_operations_verbose,
     )
-    from faultline.checkers.porcupine.information import (
-        Annotation,
-        LinearizationInfo,
-    )
+    from faultline.checkers.porcupine.information import LinearizationInfo
     from faultline.checkers.porcupine.model import (
         PENDING,
         Event,

@@ -30,8 +30,6 @@ __all__ = [
 State = TypeVar("State")
 Input = TypeVar("Input")
 Output = TypeVar("Output")
-InputOf = TypeVar("InputOf", covariant=True)
-OutputOf = TypeVar("OutputOf", covariant=True)
 
 
 class HistoryElement(msgspec.Struct, frozen=True):
@@ -88,11 +86,11 @@ class VisualizationData(msgspec.Struct, frozen=True):
     annotations: tuple[AnnotationElement, ...]
 
 
-class Checked(Protocol[InputOf, OutputOf]):
+class Checked(Protocol[Input, Output]):
     """What `information.LinearizationInfo` holds."""
 
     @property
-    def history(self) -> Sequence[Sequence[Operation[InputOf, OutputOf]]]: ...
+    def history(self) -> Sequence[Sequence[Operation[Input, Output]]]: ...
     @property
     def partial_linearizations(self) -> Sequence[Sequence[tuple[int, ...]]]: ...
     @property
