@@ -14,6 +14,7 @@ from faultline.systems_under_test.patterns.data_replication.high_water_mark impo
 from faultline.systems_under_test.patterns.data_replication.quorum import majority
 
 
+@pytest.mark.rows("HWM-R4", "HWM-S9")
 @pytest.mark.parametrize(
     ("match_indexes", "expected"),
     [
@@ -30,6 +31,7 @@ def test_the_mark_is_the_quorum_th_largest_index(match_indexes: list[int], expec
     assert quorum_index(match_indexes) == expected
 
 
+@pytest.mark.rows("HWM-R4")
 @pytest.mark.parametrize("n", range(1, 6))
 def test_a_majority_stores_the_mark_and_no_majority_stores_more(n: int) -> None:
     for match_indexes in product(range(4), repeat=n):
@@ -43,12 +45,14 @@ def test_no_members_have_no_mark() -> None:
         quorum_index([])
 
 
+@pytest.mark.rows("HWM-R2")
 def test_the_mark_only_moves_forward() -> None:
     mark = HighWaterMark()
     assert [mark.advance_to(index) for index in (3, 3, 2, 4)] == [True, False, False, True]
     assert mark.value == 4
 
 
+@pytest.mark.rows("HWM-R3")
 def test_an_entry_above_the_mark_is_not_available() -> None:
     mark = HighWaterMark()
     mark.advance_to(4)

@@ -45,6 +45,7 @@ def test_a_request_is_handled_at_once_when_nothing_else_is() -> None:
     assert promise.result() == 42
 
 
+@pytest.mark.rows("SUQ-I1")
 def test_a_submission_from_inside_the_handler_is_only_queued() -> None:
     log: list[str] = []
 
@@ -70,6 +71,7 @@ def test_a_submission_from_a_promise_callback_waits_its_turn() -> None:
     assert handled == [1, 2, 3]
 
 
+@pytest.mark.rows("SUQ-S2", "SUQ-R3")
 @pytest.mark.parametrize("k", range(4))
 def test_an_exception_fails_its_own_promise_and_no_other(k: int) -> None:
     stalled = _Stalled()
@@ -94,6 +96,7 @@ def test_without_a_listener_for_errors_the_promise_alone_tells() -> None:
         promise.result()
 
 
+@pytest.mark.rows("SUQ-S3", "SUQ-R7", "SUQ-R4", "SUQ-I2", "SUQ-I5")
 def test_a_full_queue_refuses_and_loses_nothing() -> None:
     stalled = _Stalled()
     handled: list[int] = []
@@ -110,6 +113,7 @@ def test_a_full_queue_refuses_and_loses_nothing() -> None:
     assert len(stalled.runs) == 0
 
 
+@pytest.mark.rows("SUQ-S3", "SUQ-R7")
 def test_whoever_waits_for_room_gets_it_in_the_order_of_waiting() -> None:
     stalled = _Stalled()
     handled: list[int] = []
@@ -127,6 +131,7 @@ def test_there_is_no_waiting_when_there_is_room() -> None:
     assert called == ["now"]
 
 
+@pytest.mark.rows("SUQ-S4", "SUQ-R6")
 def test_shutdown_fails_everything_that_waits_and_accepts_nothing_more() -> None:
     stalled = _Stalled()
     handled: list[int] = []
@@ -172,6 +177,7 @@ def test_shutdown_before_the_first_request_wins() -> None:
         queue.submit(1)
 
 
+@pytest.mark.rows("SUQ-R8")
 def test_the_consumer_is_scheduled_once_for_all_that_waits_and_again_for_what_comes_later() -> None:
     stalled = _Stalled()
     queue = SingularUpdateQueue(_double, schedule=stalled)
@@ -184,6 +190,7 @@ def test_the_consumer_is_scheduled_once_for_all_that_waits_and_again_for_what_co
     assert promise.result() == 6
 
 
+@pytest.mark.rows("SUQ-S6", "SUQ-R12")
 def test_the_answer_of_an_external_call_comes_back_as_a_request_of_its_own() -> None:
     answers: list[Callable[[], Promise[None]]] = []
     state: list[str] = []
@@ -200,6 +207,7 @@ def test_the_answer_of_an_external_call_comes_back_as_a_request_of_its_own() -> 
     assert state == ["ask", "other work", "answer"]
 
 
+@pytest.mark.rows("SUQ-S7", "SUQ-R14")
 def test_queues_that_feed_each_other_in_a_circle_refuse_instead_of_waiting_for_ever() -> None:
     refusals: list[Exception] = []
 

@@ -1,0 +1,65 @@
+"""The consumer that owns a write-ahead log: requests are written one at a time, and answered after the write.
+
+*Problem.* Many connections hand in requests that must all go to one file, each once, in one order, and nobody may be
+told "done" before the entry is on disk.
+
+*Idea.* One singular update queue stands in front of the log; its handler appends the request and makes it durable. The
+answer is sent when the promise of that request completes, outside the handler, so that a slow client holds up nothing:
+chained work belongs to another queue. An error becomes an answer too, an error answer.
+
+*Invariants.* SUQ-I2 the order of the log is the order of acceptance. SUQ-I4 an answer leaves after the write.
+
+*Tolerates.* A failing disk: the client is told so, and so is every later one, since the log refuses to go on.
+
+*Does not tolerate.* A crash between write and answer: the client must ask again, and the receiver be idempotent.
+
+*Workloads.* The unit tests; `consistent-core` does the same with a replicated log in the place of this one.
+
+*Checkers.* Linearizability there. *Planted bugs.* `ack-before-fsync` there.
+
+Sources: Patterns of Distributed Systems ch. 13 (`WalRequestConsumer`, which answers an error with a null response).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from faultline.systems_under_test.patterns.data_replication.promise import Promise
+from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue
+from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry, WriteAheadLog
+
+__all__ = ["WalRequestConsumer"]
+
+Schedule = Callable[[Callable[[], None]], object]
+
+
+class WalRequestConsumer:
+    """Writes what it accepts to `log`, each as one entry of `generation`."""
+
+    def __init__(
+        self, log: WriteAheadLog, *, generation: int = 0, capacity: int = 100, schedule: Schedule | None = None
+    ) -> None:
+        self._log = log
+        self._generation = generation
+        self._wal_writer: SingularUpdateQueue[bytes, int] = SingularUpdateQueue(
+            self._write_entry, capacity, schedule=schedule
+        )
+
+    def accept(
+        self, message: bytes, respond: Callable[[int], None], respond_error: Callable[[Exception], None]
+    ) -> Promise[int]:
+        """Queue `message`; later either `respond` is called with the index of its entry, or `respond_error`.
+
+        Raises `QueueFull` or `QueueShutDown`, and then calls neither.
+        """
+        return self._wal_writer.submit(message).then(respond, respond_error)
+
+    def shutdown(self) -> None:
+        """Accept nothing more; what waits is answered with an error."""
+        self._wal_writer.shutdown()
+
+    def _write_entry(self, message: bytes) -> int:
+        index = self._log.last_index + 1
+        self._log.append(LogEntry(index, self._generation, DATA, message))
+        self._log.flush()
+        return index
