@@ -6,8 +6,8 @@ dead one is missed for long. The right length depends on how heartbeats really a
 *Idea.* Keep the last intervals between heartbeats and take them for a sample of a normal distribution. The suspicion
 after a silence of *t* is phi(t) = -log10(the probability that a heartbeat still comes after *t*): 1 means one mistake
 in ten such silences, 8 one in a hundred million. The caller chooses the threshold, not the time; the time follows from
-what was observed. It is mean + z * deviation, where z belongs to the threshold, so that nothing needs to be computed
-when a heartbeat comes, and a check is one comparison.
+what was observed. It is mean + z * deviation, where z belongs to the threshold: reckoned anew with each heartbeat, so
+that a check is one comparison.
 
 Three provisions, all Akka's. The deviation has a floor: heartbeats that came like clockwork would otherwise make the
 first late one look impossible. A pause is always acceptable on top of the mean. And the first interval is assumed, not
@@ -127,7 +127,16 @@ class PhiAccrualFailureDetector:
     added to the silence that is acceptable, so that followers do not all suspect in the same instant.
     """
 
-    __slots__ = ("_arrivals", "_clock", "_heard_us", "_parameters", "_spread_us", "_timeout_us_min", "_z")
+    __slots__ = (
+        "_acceptable_us",
+        "_arrivals",
+        "_clock",
+        "_heard_us",
+        "_parameters",
+        "_spread_us",
+        "_timeout_us_min",
+        "_z",
+    )
 
     def __init__(self, clock: Clock, timeout_us: int, parameters: PhiParameters) -> None:
         self._clock = clock
@@ -137,6 +146,7 @@ class PhiAccrualFailureDetector:
         self._heard_us: int = clock.monotonic_us()
         self._spread_us = 0
         self._z = round(-NormalDist().inv_cdf(10**-parameters.threshold), 6)
+        self._acceptable_us = self._solved_us()
 
     def heartbeat_received(self) -> None:
         """Note the sign of life, and what the silence before it says about how regular they are."""
@@ -144,6 +154,7 @@ class PhiAccrualFailureDetector:
         silence_us = now_us - self._heard_us
         if silence_us < self.acceptable_us():
             self._arrivals.add(silence_us)
+            self._acceptable_us = self._solved_us()
         self._heard_us = now_us
 
     def restart(self, timeout_us: int) -> int:
@@ -165,8 +176,12 @@ class PhiAccrualFailureDetector:
         return phi(self.silence_us() - self._spread_us, self._mean_us(), self._deviation_us())
 
     def acceptable_us(self) -> int:
-        """The silence after which phi reaches the threshold: phi, solved for the time."""
-        return self._mean_us() + int(self._z * self._deviation_us()) + self._spread_us
+        """The silence after which phi reaches the threshold."""
+        return self._acceptable_us + self._spread_us
+
+    def _solved_us(self) -> int:
+        """Phi, solved for the time; the spread of election timeouts comes on top."""
+        return self._mean_us() + int(self._z * self._deviation_us())
 
     def _mean_us(self) -> int:
         return self._arrivals.mean_us + self._parameters.acceptable_pause_us
