@@ -27,6 +27,7 @@ _SYSTEMS = {
     "paxos-kv": "faultline.systems_under_test.patterns.clusters.paxos_kv:PaxosKv",
     "quorum-register": "faultline.systems_under_test.patterns.clusters.quorum_register:QuorumRegister",
     "quorum-kv": "faultline.systems_under_test.patterns.clusters.quorum_kv:QuorumKeyValueStore",
+    "gossip": "faultline.systems_under_test.patterns.clusters.gossip.system:Gossip",
     "timestamped-kv": "faultline.systems_under_test.patterns.clusters.timestamped_kv:TimestampedKv",
 }
 _WORKLOADS = {
@@ -39,6 +40,7 @@ _WORKLOADS = {
     "counter": "faultline.workloads.counters:Counters",
     "sessions": "faultline.workloads.counters:Sessions",
     "unique-ids": "faultline.workloads.counters:UniqueIds",
+    "metadata": "faultline.workloads.metadata:Metadata",
     "causal-pairs": "faultline.workloads.causal_pairs:CausalPairs",
     "follower-reads": "faultline.workloads.follower_reads:FollowerReads",
     "read-your-writes": "faultline.workloads.follower_reads:ReadYourWrites",

@@ -83,6 +83,12 @@ CHECKERS: Mapping[str, CheckerDescription] = {
             "SiblingsChecker",
         ),
         CheckerDescription(
+            "convergence",
+            "after the faults everybody knows the same, and knows who is up",
+            "faultline.checkers.convergence",
+            "ConvergenceChecker",
+        ),
+        CheckerDescription(
             "causal-pairs",
             "who reads an effect finds its cause at the effect's stamp",
             "faultline.checkers.causal_pairs",

@@ -65,7 +65,7 @@ PATTERNS = (
     Pattern("Consistent Core", _CLUSTER, 25, "clusters.consistent_core", in_part=True),
     Pattern("Lease", _CLUSTER, 26),
     Pattern("State Watch", _CLUSTER, 27),
-    Pattern("Gossip Dissemination", _CLUSTER, 28),
+    Pattern("Gossip Dissemination", _CLUSTER, 28, "cluster_management.gossip_dissemination"),
     Pattern("Emergent Leader", _CLUSTER, 29),
     Pattern("Single Socket Channel", _COMMUNICATION, 30, "node_communication.single_socket_channel"),
     Pattern("Request Batch", _COMMUNICATION, 31, "node_communication.request_batch"),

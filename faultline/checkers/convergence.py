@@ -1,0 +1,108 @@
+"""Convergence: after the faults are over and some time has passed, everybody knows the same, and knows everybody.
+
+Shape: `write` with a value that no other write of the key has; `read`, what the client's node knows; `view`, the list
+of nodes that the client's node takes for up. The workload asks every worker twice after the heal, with a pause between:
+what was known at the first time is not judged, what is known at the second must agree.
+
+| anomaly          | a read or view                                                                     |
+|------------------|------------------------------------------------------------------------------------|
+| not-converged    | the second read after the heal differs from another process's second read            |
+| missing-from-view| the second view after the heal lacks a node, and all nodes are up by then             |
+| unexpected-value | has a value that nobody had begun to write                                            |
+
+Values may be missing altogether: a node that restarts says only what it knows then. Sources: Patterns of Distributed
+Systems ch. 28; eventual consistency is Terry et al., "Managing Update Conflicts in Bayou" (SOSP 1995).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from faultline.checkers.classic.conclusion import Case, Conclusion
+from faultline.checkers.classic.words import client, listed, token, told
+from faultline.harness.history import History
+from faultline.harness.run_record import RunRecord
+from faultline.harness.verdict import CheckResult
+
+__all__ = ["ConvergenceChecker"]
+
+
+class ConvergenceChecker:
+    """The second reads after the heal agree, and the second views have everybody."""
+
+    name = "convergence"
+
+    def check(self, history: History, run: RunRecord) -> CheckResult:
+        """The verdict on `history`; of `run` the time of the heal and the names of the nodes are needed."""
+        conclusion = Conclusion(self.name, history)
+        for key, rows in history.rows_by_key().items():
+            second = _second(history, rows, "read", run.plan.heal_us)
+            conclusion.counts["compared"] += len(second)
+            _judge_agreement(conclusion, key, second)
+            _judge_values(conclusion, key, rows)
+        views = _second(history, range(len(history)), "view", run.plan.heal_us)
+        _judge_views(conclusion, views, run.plan.nodes)
+        if len(history) and not conclusion.counts["compared"]:
+            conclusion.doubt("Nothing was read twice after the heal, so it is unknown whether the nodes agree.")
+        return conclusion.result(
+            f"{conclusion.counts['compared']} reads after the heal agree, and {len(views)} views have every node."
+        )
+
+
+def _second(history: History, rows: Sequence[int], f: str, heal_us: int) -> list[int]:
+    """The last row of `f` of each process (on that key) that asked at least twice after the heal."""
+    asked: dict[int, list[int]] = {}
+    for row in rows:
+        if history.f[row] == f and history.outcome[row] == "ok" and history.invoke_us[row] >= heal_us:
+            asked.setdefault(history.process[row], []).append(row)
+    return [rows_of_process[-1] for rows_of_process in asked.values() if len(rows_of_process) > 1]
+
+
+def _judge_agreement(conclusion: Conclusion, key: str | None, second: Sequence[int]) -> None:
+    history = conclusion.history
+    different = [row for row in second[1:] if token(history.result[row]) != token(history.result[second[0]])]
+    cases = [Case(token(history.result[row]), (second[0], row)) for row in different]
+
+    def sentence(case: Case) -> str:
+        one, other = case.rows
+        return (
+            f"long after the heal {client(history, one)} read {told(history.result[one])} through {history.node[one]}, "
+            f"and {client(history, other)} {told(history.result[other])} through {history.node[other]}"
+        )
+
+    conclusion.accuse("not-converged", cases, sentence, noun="read", key=key)
+
+
+def _judge_values(conclusion: Conclusion, key: str | None, rows: Sequence[int]) -> None:
+    history = conclusion.history
+    written = {token(history.value[row]): row for row in rows if history.f[row] == "write"}
+
+    def is_unexpected(row: int) -> bool:
+        value: Any = history.result[row]
+        if history.f[row] != "read" or history.outcome[row] != "ok" or value is None:
+            return False
+        write = written.get(token(value))
+        return write is None or history.invoke_index[write] > history.complete_index[row]
+
+    cases = [Case(token(history.result[row]), (row,)) for row in rows if is_unexpected(row)]
+    conclusion.accuse(
+        "unexpected-value",
+        cases,
+        lambda case: f"{client(history, case.rows[0])} read {told(case.what)}, which nobody had begun to write",
+        noun="read",
+        key=key,
+    )
+
+
+def _judge_views(conclusion: Conclusion, views: Sequence[int], nodes: Sequence[str]) -> None:
+    history = conclusion.history
+    conclusion.counts["views"] += len(views)
+    missing = {row: sorted(set(nodes) - set(history.result[row] or ())) for row in views}
+
+    def sentence(case: Case) -> str:
+        (row,) = case.rows
+        return f"long after the heal {history.node[row]} did not take {listed(missing[row])} for up"
+
+    cases = [Case(listed(missing[row]), (row,)) for row in views if missing[row]]
+    conclusion.accuse("missing-from-view", cases, sentence, noun="view")

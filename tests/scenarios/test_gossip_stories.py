@@ -1,0 +1,175 @@
+"""Stories of nodes that gossip: GO-S* of the requirements, with real nodes of the system `gossip`."""
+
+from __future__ import annotations
+
+from typing import Any
+from zlib import crc32
+
+import pytest
+from cluster_driver import Cluster, ManualPorts
+
+from faultline.systems_under_test.patterns.clusters.gossip.messages import GossipDigest, GossipStates, RoundBegun
+from faultline.systems_under_test.patterns.clusters.gossip.system import Gossip
+
+ROUND_US = 100_000
+
+
+class ChancePorts(ManualPorts):
+    """Chance that depends on who asks, what for, and when."""
+
+    def uniform_us(self, stream: str, low_us: int, high_us: int) -> int:
+        return low_us + crc32(f"{self.node_id} {stream} {self.now_us}".encode()) % (high_us - low_us)
+
+
+class GossipCluster(Cluster):
+    """Nodes of gossip, who choose their peers by chance."""
+
+    system_type = Gossip
+    ports_type = ChancePorts
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self.sent: list[Any] = []
+        super().__init__(*arguments, **options)
+
+    def post(self, source: str, target: str, message: Any) -> None:
+        self.sent.append(message)
+        super().post(source, target, message)
+
+    def rounds(self, count: int) -> None:
+        self.pass_time(count * ROUND_US)
+
+    def known(self, node: str, owner: str, key: str = "address") -> Any:
+        return self.nodes[node].metadata.get(owner, key)
+
+    def agree(self) -> bool:
+        digests = [node.metadata.digest() for node in self.nodes.values()]
+        return all(digest == digests[0] for digest in digests)
+
+
+@pytest.mark.rows("GO-R1", "GO-R6", "GO-R7", "GO-R8", "GO-S2")
+def test_nodes_that_know_only_the_seed_come_to_know_each_other() -> None:
+    cluster = GossipCluster(5, detector="none")
+    assert list(cluster.nodes["delphi"].metadata.nodes()) == ["delphi"]
+    cluster.rounds(4)
+    assert all(list(node.metadata.nodes()) == sorted(cluster.members) for node in cluster.nodes.values())
+    assert cluster.agree()
+    assert cluster.broken() == []
+
+
+@pytest.mark.rows("GO-R8")
+def test_a_node_without_seeds_and_without_acquaintances_waits_to_be_asked() -> None:
+    cluster = GossipCluster(1, detector="none")
+    cluster.rounds(3)
+    assert {event.peers for _, event in cluster.events_of(RoundBegun)} == {()}
+
+
+@pytest.mark.rows("GO-S5", "GO-R11")
+def test_two_halves_that_heard_different_things_agree_after_the_heal() -> None:
+    cluster = GossipCluster(5, detector="none")
+    cluster.rounds(4)
+    cluster.split("athens", "byzantium")
+    cluster.nodes["athens"].say("load", 7)
+    cluster.nodes["delphi"].say("load", 9)
+    cluster.rounds(4)
+    assert cluster.known("byzantium", "athens", "load") == 7
+    assert cluster.known("byzantium", "delphi", "load") is None
+    cluster.heal()
+    cluster.rounds(6)
+    assert cluster.agree()
+    assert cluster.known("ephesus", "athens", "load") == 7
+
+
+@pytest.mark.rows("GO-S6", "GO-I5")
+def test_when_nothing_changes_rounds_carry_no_values() -> None:
+    cluster = GossipCluster(3, detector="none")
+    cluster.rounds(5)
+    cluster.sent.clear()
+    cluster.rounds(3)
+    assert {type(message) for message in cluster.sent} == {GossipDigest}
+    cluster.nodes["athens"].say("load", 1)
+    cluster.sent.clear()
+    cluster.rounds(3)
+    values = [delta.entries for m in cluster.sent if isinstance(m, GossipStates) for delta in m.states.values()]
+    assert values and all(list(entries) == ["load"] for entries in values)
+
+
+@pytest.mark.rows("GO-S8", "GO-S9")
+def test_a_node_that_restarts_is_found_under_its_new_address_by_everybody() -> None:
+    cluster = GossipCluster(3, detector="none")
+    cluster.rounds(4)
+    cluster.nodes["cyrene"].say("tokens", 256)
+    cluster.rounds(3)
+    assert cluster.known("athens", "cyrene", "tokens") == 256
+    cluster.restart("cyrene")
+    cluster.rounds(5)
+    assert {cluster.known(node, "cyrene") for node in cluster.members} == {"cyrene:2"}
+    assert cluster.known("athens", "cyrene", "tokens") is None
+    assert cluster.known("cyrene", "cyrene", "tokens") is None
+
+
+@pytest.mark.rows("GO-S11", "GO-R23", "GO-I6")
+@pytest.mark.parametrize("detector", ["fixed", "phi-accrual", "swim"])
+def test_a_node_that_was_away_is_taken_for_down_and_for_up_again(detector: str) -> None:
+    cluster = GossipCluster(3, detector=detector)
+    cluster.rounds(6)
+    assert cluster.nodes["athens"].up() == sorted(cluster.members)
+    cluster.cut("cyrene")
+    cluster.rounds(25)
+    assert cluster.nodes["athens"].up() == ["athens", "byzantium"]
+    assert cluster.nodes["cyrene"].up() == ["cyrene"]
+    cluster.heal()
+    cluster.rounds(12)
+    assert all(node.up() == sorted(cluster.members) for node in cluster.nodes.values())
+
+
+@pytest.mark.rows("GO-R24")
+def test_whoever_has_a_link_to_the_node_answers_for_it_under_swim() -> None:
+    cluster = GossipCluster(3, detector="swim")
+    cluster.rounds(4)
+    cluster.cut("athens", "cyrene")
+    cluster.rounds(20)
+    assert cluster.nodes["athens"].up() == sorted(cluster.members)
+
+
+@pytest.mark.rows("GO-S12")
+def test_islands_meet_because_a_seed_is_asked_now_and_then() -> None:
+    for every, meet in (("0", False), ("5", True)):
+        cluster = GossipCluster(4, detector="none", seeds="2", seed_every=every)
+        islands = [("athens", "cyrene"), ("byzantium", "delphi")]
+        cluster.split(*islands[0])
+        cluster.rounds(6)
+        cluster.heal()
+        cluster.rounds(12)
+        everybody = list(cluster.nodes["cyrene"].metadata.nodes()) == sorted(cluster.members)
+        assert everybody == meet
+
+
+@pytest.mark.rows("GO-S13", "GO-M9")
+def test_a_mute_peer_does_not_stop_the_rounds() -> None:
+    cluster = GossipCluster(3, detector="none")
+    cluster.rounds(3)
+    cluster.cut("byzantium")
+    cluster.nodes["athens"].say("load", 3)
+    begun = len(cluster.events_of(RoundBegun))
+    cluster.rounds(5)
+    assert len(cluster.events_of(RoundBegun)) - begun == 3 * 5
+    assert cluster.known("cyrene", "athens", "load") == 3
+
+
+@pytest.mark.rows("GO-R16", "GO-R18", "GO-M8")
+@pytest.mark.parametrize("exchange", ["three-way", "digest", "full", "checksum"])
+def test_every_form_of_exchange_spreads_what_is_said(exchange: str) -> None:
+    cluster = GossipCluster(4, detector="none", exchange=exchange)
+    cluster.nodes["delphi"].say("load", 5)
+    cluster.rounds(8)
+    assert {cluster.known(node, "delphi", "load") for node in cluster.members} == {5}
+
+
+@pytest.mark.rows("GO-R21", "GO-M13")
+def test_two_nodes_may_know_different_things_so_gossip_decides_nothing() -> None:
+    cluster = GossipCluster(3, detector="none")
+    cluster.rounds(4)
+    cluster.nodes["athens"].say("owner-of-partition-1", "athens")
+    cluster.nodes["byzantium"].say("owner-of-partition-1", "byzantium")
+    assert cluster.known("athens", "byzantium", "owner-of-partition-1") is None
+    assert cluster.known("byzantium", "athens", "owner-of-partition-1") is None

@@ -1,0 +1,111 @@
+"""The checkers of convergence and of causal pairs: what they accept, what they accuse, and when they do not know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from faultline.checkers.causal_pairs import CausalPairsChecker
+from faultline.checkers.convergence import ConvergenceChecker
+from faultline.harness.history import History
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import ok
+from faultline.harness.plan import Plan
+from faultline.harness.run_record import RunRecord
+from faultline.harness.verdict import CheckResult, Verdict
+from faultline.harness.workload import Checker
+
+HEAL = 100
+NODES = ("athens", "byzantium")
+
+Step = tuple[int, str, Any, Any]
+
+
+def judged(checker: Checker, *steps: Step, after_heal: int = 1_000) -> CheckResult:
+    """One operation after another by (process, f, value, result); from number `after_heal` on after the heal."""
+    history = History()
+    for number, (process, f, value, result) in enumerate(steps):
+        time_us = number + (HEAL if number >= after_heal else 0)
+        key = None if f == "view" else "k"
+        row = history.invoke(Operation(process, f, key, value), time_us, 0, NODES[process % 2])
+        history.complete(row, ok(result), time_us)
+    plan = Plan(
+        system="gossip", workload="metadata", seed=0, nodes=NODES, workers=2, operations=(), heal_us=HEAL, end_us=999
+    )
+    return checker.check(history, RunRecord(plan=plan, world="simulated", history=history))
+
+
+def anomalies(result: CheckResult) -> list[str]:
+    return [finding.anomaly for finding in result.findings]
+
+
+def write(value: int) -> Step:
+    return 0, "write", value, None
+
+
+def read(process: int, value: int | None) -> Step:
+    return process, "read", None, value
+
+
+def view(process: int, *nodes: str) -> Step:
+    return process, "view", None, list(nodes)
+
+
+def converged(*steps: Step, after_heal: int = 1) -> CheckResult:
+    return judged(ConvergenceChecker(), *steps, after_heal=after_heal)
+
+
+def test_who_agrees_the_second_time_has_converged_whatever_was_known_the_first() -> None:
+    result = converged(write(1), read(0, 1), read(1, None), read(0, 1), read(1, 1))
+    assert result.verdict is Verdict.PASS
+
+
+def test_who_still_disagrees_the_second_time_has_not() -> None:
+    result = converged(write(1), read(0, 1), read(1, None), read(0, 1), read(1, None))
+    assert anomalies(result) == ["not-converged"]
+    assert "nothing through byzantium" in result.sentence
+
+
+def test_without_second_reads_nothing_is_known() -> None:
+    assert converged(write(1), read(0, 1), read(1, None)).verdict is Verdict.UNKNOWN
+
+
+def test_a_view_without_a_node_that_is_up_is_told() -> None:
+    agreed = (write(1), read(0, 1), read(0, 1))
+    wrong = converged(*agreed, view(1, "byzantium"), view(1, "byzantium"))
+    assert anomalies(wrong) == ["missing-from-view"]
+    right = converged(*agreed, view(1, "byzantium"), view(1, *NODES))
+    assert right.verdict is Verdict.PASS
+
+
+def test_a_value_nobody_wrote_is_no_news_but_an_invention() -> None:
+    assert "unexpected-value" in anomalies(converged(write(1), read(0, 7), read(0, 1)))
+
+
+def pair(value: int) -> Step:
+    return 0, "write-pair", value, None
+
+
+def read_pair(left: int | None, right: int | None) -> Step:
+    return 1, "read-pair", None, [left, right]
+
+
+@pytest.mark.rows("LMC-M1")
+def test_an_effect_without_its_cause_is_found() -> None:
+    result = judged(CausalPairsChecker(), pair(1), pair(2), read_pair(1, 2))
+    assert anomalies(result) == ["cause-not-seen"]
+    assert "saw 2 on the right and 1 on the left" in result.sentence
+
+
+@pytest.mark.parametrize("left", [2, 3])
+def test_an_effect_with_its_cause_or_a_later_one_is_in_order(left: int) -> None:
+    assert judged(CausalPairsChecker(), pair(2), pair(3), read_pair(left, 2)).verdict is Verdict.PASS
+
+
+def test_a_half_nobody_wrote_is_found() -> None:
+    assert anomalies(judged(CausalPairsChecker(), pair(1), read_pair(9, 1))) == ["unexpected-value"]
+
+
+def test_reads_before_every_write_say_nothing_about_causes() -> None:
+    assert judged(CausalPairsChecker(), read_pair(None, None)).verdict is Verdict.UNKNOWN
