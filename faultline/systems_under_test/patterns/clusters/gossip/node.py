@@ -148,7 +148,7 @@ class GossipNode:
 
     def _peers(self) -> list[str]:
         """Known nodes, or the seeds while none is known; and now and then a seed, so that islands meet."""
-        known = sorted({*self.metadata.nodes(), *self._heard_of} - {self.ports.node_id})
+        known = sorted(node for node in self._heard_of.union(self.metadata.states) if node != self.ports.node_id)
         peers = self._peers_by_chance(known or self._seeds, self._settings.fanout)
         if self._seeds and self._settings.seed_every and self._rounds % self._settings.seed_every == 0:
             peers += [seed for seed in self._peers_by_chance(self._seeds, 1, "seed") if seed not in peers]
