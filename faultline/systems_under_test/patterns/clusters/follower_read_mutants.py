@@ -1,8 +1,8 @@
 """The planted bugs of versions and of reads from followers in `consistent-core`.
 
 Each is a record and a change to the `ReadParts` a node is built from. They break the store for good: never use them
-outside the harness. Two bugs of these patterns are not here, because no answer shows them: an average latency that is
-kept in the wrong place, and an index that is updated before its data (tests/mutants/test_version_bugs.py).
+outside the harness. Two bugs of these patterns are not here, because no answer shows them: latencies that are kept
+where nobody looks, and an index that is updated before its data (tests/mutants/test_version_bugs.py).
 """
 
 from __future__ import annotations

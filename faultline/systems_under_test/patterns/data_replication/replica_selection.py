@@ -20,7 +20,7 @@ more than the reader accepts is left out. After the last follower there is the l
 
 *Checkers.* None: the choice of a replica can make reads slow, never wrong.
 
-*Planted bugs.* FR-M7, as a component: the average that is updated is not the one that is kept.
+*Planted bugs.* FR-M7, as a component: averages are kept under one key and looked up under another.
 
 Deviations from the printed code, which loses the first sample, mixes nano- with milliseconds, looks latencies up under
 another key than it stores them, and compares by no consistent order.
