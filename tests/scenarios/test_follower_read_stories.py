@@ -351,3 +351,23 @@ def test_versions_are_the_same_on_all_servers_and_after_a_restart() -> None:
     cluster.restart("cyrene")
     cluster.pass_time(100 * MS)
     assert list(cluster.nodes["cyrene"].store.current.versions.entries()) == stores["cyrene"]
+
+
+@pytest.mark.rows("FR-R15", "FR-S9")
+def test_a_snapshot_that_is_installed_wakes_everybody_who_waited_for_what_it_holds() -> None:
+    small = {"snapshot_every_entries": "4", "segment_size_bytes": "1", "log_cleaning_interval_ms": "10"}
+    cluster, alice = library("session", follower_wait_timeout_ms="1000", **small)
+    bob = Reader(cluster, "bob")
+    cluster.split("byzantium")
+    stamps = []
+    for number in range(1, 21):
+        asked = alice.set("athens", "title", f"edition {number}")
+        cluster.deliver()
+        stamps.append(alice.stamp_of(asked))
+    cluster.pass_time(100 * MS)
+    waiting = [bob.read("byzantium", "title", stamps[place]) for place in (1, 5)]
+    cluster.heal()
+    cluster.pass_time(900 * MS)
+    assert "snapshot-installed" in cluster.marks
+    assert [bob.told(number) for number in waiting] == [[("edition 17", None)]] * 2
+    assert cluster.broken() == []

@@ -30,6 +30,15 @@ class _Ports:
     def send(self, to: NodeId, message: Any) -> None:
         self.sent.append((to, message))
 
+    send_ahead = send
+
+    def every(self, interval_us: int, callback: Callable[[], None]) -> Any:
+        def ring() -> None:
+            self.after(interval_us, ring)
+            callback()
+
+        return self.after(interval_us, ring)
+
     def after(self, delay_us: int, callback: Callable[[], None]) -> Any:
         entry = [self.now_us + delay_us, callback]
         self.set.append(entry)

@@ -1,0 +1,41 @@
+"""Reads from followers as three processes: a session keeps its promise while leaders are cut off, paused and killed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from faultline.harness.plan import PlannedFault
+from faultline.harness.planning import RunRequest, make_plan
+from faultline.harness.world.real.local import run_local
+from faultline.registry import resolve
+
+FAULTS = (
+    PlannedFault("partition", 500_000, 700_000, "follower"),
+    PlannedFault("kill", 1_500_000, 600_000, "leader"),
+)
+
+
+@pytest.mark.real
+@pytest.mark.slow
+@pytest.mark.rows("FR-I1", "FR-I2")
+def test_sessions_keep_their_promise_in_a_short_real_run_with_reads_from_the_nearest_followers(tmp_path: Path) -> None:
+    request = RunRequest(
+        system="consistent-core",
+        workload="follower-reads",
+        seed=3,
+        world="local",
+        duration_s=3.0,
+        faults=("kill", "partition"),
+        options={"read_from": "nearest", "follower_reads": "session", "store": "versioned"},
+    )
+    parts = resolve(request)
+    plan = msgspec.structs.replace(make_plan(request, parts), faults=FAULTS)
+    record = run_local(plan, parts, folder=tmp_path)
+    assert record.errors == []
+    assert record.breaches == []
+    assert record.marks["follower-read-served"] > 0
+    follower_reads, *_ = parts.checkers
+    assert follower_reads.check(record.history, record).verdict == "pass"
