@@ -1,7 +1,8 @@
 """Bugs of single socket channels, each a subclass or a setting that breaks a claim its correct twin keeps.
 
-No campaign shows these: connections belong to the transport, which no system replaces, and consistent-core's log
-refuses what does not follow, whatever a channel does to its messages.
+A client that takes late answers (SC-M4) is planted in consistent-core, too. No campaign shows the others: connections
+belong to the transport, which no system replaces, and consistent-core's log refuses what does not follow, whatever a
+channel does to its messages.
 """
 
 from __future__ import annotations

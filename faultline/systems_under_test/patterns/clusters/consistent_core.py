@@ -30,7 +30,7 @@ the order of updates per server; its stale reads are expected.
 *Planted bugs.* See `consistent_core_mutants`: `stale-read`, `ack-before-quorum`, `ack-before-fsync`, `vote-twice`,
 `commit-old-generation`, `no-duplicate-detection`, `wall-clock-lease`, `no-truncate-on-conflict`; of communication
 `no-in-flight-limit`, `places-not-released`, `batch-without-linger-timer`, `oversize-blocks-batch`,
-`ack-batch-before-flush`; those of the log, the mark and the reads in `replicated_log_mutant_records`.
+`ack-batch-before-flush`, `late-answer-taken`; those of the log, the mark and the reads in `replicated_log_mutant_records`.
 
 Sources: Patterns of Distributed Systems ch. 25 and the chapters of the patterns; Raft; etcd and ZooKeeper as the
 stores of this kind. Leases, watches, prefix reads and session expiry are not in this first cut.
@@ -56,6 +56,7 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_mutants impo
     MUTANTS,
     forced_options,
     mutated_parts,
+    with_client_bug,
 )
 from faultline.systems_under_test.patterns.clusters.consistent_core_node import ConsistentCoreNode
 from faultline.systems_under_test.patterns.clusters.consistent_core_options import OPTIONS, CoreSettings
@@ -123,7 +124,8 @@ class ConsistentCore:
         """A client that talks to `node` first."""
         settings = _settings(options, mutants)
         replicas = replicas_of(members, settings)
-        client = ConsistentCoreClient if settings.follower.is_off else FollowerReadingClient
+        usual = ConsistentCoreClient if settings.follower.is_off else FollowerReadingClient
+        client = with_client_bug(usual, mutants)
         return client(ports, replicas, node if node in replicas else replicas[0], settings)
 
     def invariants(self) -> list[Invariant]:

@@ -134,12 +134,16 @@ class ConsistentCoreClient:
     def receive(self, source: NodeId, message: Any) -> None:
         """Take an answer; what does not belong to the request at hand is late, and ignored."""
         if type(message) is ClientResponse:
-            if self._done is not None and message.request_number == self._request_number:
+            if self._done is not None and self._awaits(message):
                 self._complete(source, message)
         elif type(message) is RedirectToLeader:
             self._handle_redirect(source, message)
         elif type(message) is RegisterClientResponse and self._client_id is None:
             self._handle_registered(source, message)
+
+    def _awaits(self, response: ClientResponse) -> bool:
+        """Is this the answer to the request at hand, and not a late one to a request before it (SC-R10)?"""
+        return response.request_number == self._request_number
 
     # -- attempts -----------------------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from faultline.systems_under_test.patterns.clusters import (
     replicated_log_mutants,
 )
 from faultline.systems_under_test.patterns.clusters.append_batches import Proposal
+from faultline.systems_under_test.patterns.clusters.consistent_core_client import ConsistentCoreClient
 from faultline.systems_under_test.patterns.clusters.consistent_core_election_mutants import (
     ELECTION_CHANGES,
     ELECTION_MUTANTS,
@@ -37,7 +38,7 @@ from faultline.systems_under_test.patterns.data_replication.replicated_log impor
 from faultline.systems_under_test.patterns.node_communication.batch_queue import BatchQueue
 from faultline.systems_under_test.patterns.node_communication.request_pipeline import RequestPipeline
 
-__all__ = ["MUTANTS", "forced_options", "mutated_parts"]
+__all__ = ["MUTANTS", "forced_options", "mutated_parts", "with_client_bug"]
 
 
 _RECORDS = (
@@ -115,6 +116,15 @@ _RECORDS = (
         shows_as="servers execute different entries at one index; reads after a leader change disagree",
         campaign="leadership",
         caught_by=("LOG-I2", "LOG-I1", "LDR-I3", "linearizability"),
+    ),
+    Mutant(
+        name="late-answer-taken",
+        pattern="single-socket-channel",
+        id="SC-M4",
+        summary="a client goes on using a connection after a timeout and takes whatever answer comes next for its own",
+        shows_as="a read or a write is answered with the late answer to the request before it",
+        campaign="retries",
+        caught_by=("linearizability",),
     ),
     Mutant(
         name="no-in-flight-limit",
@@ -204,6 +214,11 @@ class _NoTruncateOnConflict(ReplicatedLog):
         return False
 
 
+class _LateAnswerTaken(ConsistentCoreClient):
+    def _awaits(self, response: ClientResponse) -> bool:
+        return True
+
+
 class _NoInFlightLimit(ReplicatedLog):
     def _new_pipeline(self) -> RequestPipeline:
         return _Unlimited(self._timing.in_flight_max, self._note_depth)
@@ -272,6 +287,7 @@ _CHANGES: dict[str, Callable[[Parts], Parts]] = {
     "no-duplicate-detection": lambda parts: replace(parts, sessions=_NoDuplicateDetection),
     "wall-clock-lease": in_the_log(_WallClockLease),
     "no-truncate-on-conflict": in_the_log(_NoTruncateOnConflict),
+    "late-answer-taken": lambda parts: replace(parts, client=_LateAnswerTaken),
     "no-in-flight-limit": layered("replicated_log", _NoInFlightLimit),
     "places-not-released": layered("replicated_log", _PlacesNotReleased),
     "batch-without-linger-timer": lambda parts: replace(parts, batch_queue=_WithoutLingerTimer),
@@ -292,3 +308,9 @@ def mutated_parts(names: Iterable[str]) -> Parts:
 def forced_options(names: Iterable[str]) -> dict[str, str]:
     """The options that the planted bugs `names` need to show."""
     return planted_bugs.forced_options(names, MUTANTS)
+
+
+def with_client_bug(client: type[ConsistentCoreClient], names: Iterable[str]) -> type[ConsistentCoreClient]:
+    """`client` with the planted bugs `names` that are bugs of clients; itself when there are none."""
+    change = mutated_parts(names).client
+    return client if change is None else type(change.__name__, (change, client), {})

@@ -103,7 +103,7 @@ class _BatchDue(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The classes a node is built from; `node` is its own, when it is not the usual one.
+    """The classes a node is built from; `node` is its own, when it is not the usual one; `client` changes the client.
 
     `confirms_leadership` is off only for a planted bug.
     """
@@ -120,6 +120,7 @@ class Parts:
     waiting_list: type[RequestWaitingList[int, ClientResponse]] = RequestWaitingList
     confirms_leadership: bool = True
     node: type[ConsistentCoreNode] | None = None
+    client: type[Any] | None = None
 
 
 class ConsistentCoreNode:
