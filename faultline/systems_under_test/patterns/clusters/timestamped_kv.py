@@ -44,7 +44,6 @@ from faultline.systems_under_test.patterns.clusters.timestamped_kv_messages impo
 from faultline.systems_under_test.patterns.clusters.timestamped_kv_mutants import (
     MUTANTS,
     client_class,
-    forced_options,
     mutated_parts,
 )
 from faultline.systems_under_test.patterns.clusters.timestamped_kv_node import TimestampedKvNode
@@ -70,7 +69,7 @@ class TimestampedKv:
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
     ) -> TimestampedKvNode:
         """A node with empty memory over `ports`. Raises UsageError for options or mutants it cannot use."""
-        return TimestampedKvNode(ports, _settings(options, mutants), mutated_parts(mutants))
+        return TimestampedKvNode(ports, TimestampSettings.read(options), mutated_parts(mutants))
 
     def client(
         self,
@@ -81,12 +80,8 @@ class TimestampedKv:
         mutants: frozenset[str],
     ) -> TimestampedKvClient:
         """A client that reads by the clock of `node`."""
-        return client_class(mutants)(ports, members, node, _settings(options, mutants))
+        return client_class(mutants)(ports, members, node, TimestampSettings.read(options))
 
     def invariants(self) -> list[Invariant]:
         """Fresh instances of the system's invariants."""
         return timestamped_kv_invariants()
-
-
-def _settings(options: Mapping[str, str], mutants: frozenset[str]) -> TimestampSettings:
-    return TimestampSettings.read({**options, **forced_options(mutants)})

@@ -16,7 +16,8 @@ from zlib import crc32
 
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome, OutcomeRegistry, fail, ok
-from faultline.harness.world.ports import NodeId, Ports, Timer
+from faultline.harness.world.ports import NodeId, Ports
+from faultline.systems_under_test.patterns.clusters.open_operation import OpenOperation
 from faultline.systems_under_test.patterns.clusters.timestamped_kv_messages import (
     ReadAt,
     ReadResponse,
@@ -67,18 +68,15 @@ class TimestampedKvClient:
         self._seen = BEFORE_ALL
         self._number = 0
         self._step: Step | None = None
-        self._done: Callable[[Outcome], None] | None = None
         self._request: tuple[NodeId, Callable[[int], Any]] | None = None
-        self._deadline_us = 0
-        self._timer: Timer | None = None
+        self._open = OpenOperation(ports)
 
     def start(self) -> None:
         """Nothing to prepare: a new client knows of nothing."""
 
     def invoke(self, operation: Operation, done: Callable[[Outcome], None]) -> None:
         """Perform `operation`: read, write (a value), or the same of a pair."""
-        self._done = done
-        self._deadline_us = self._ports.clock.monotonic_us() + self._settings.client_timeout_us
+        self._open.begin(done, self._settings.client_timeout_us)
         key = operation.key if operation.key is not None else ""
         steps: dict[str, Callable[[], Step]] = {
             "read": lambda: self._read(key),
@@ -174,14 +172,13 @@ class TimestampedKvClient:
     def _go_on(self, answer: Any) -> None:
         """Give the operation its answer, and do what it asks for next."""
         assert self._step is not None
-        self._disarm()
         try:
             wanted = self._step.send(answer)
         except StopIteration as stop:
             self._finish(stop.value)
             return
         if isinstance(wanted, int):
-            self._timer = self._ports.timers.after(wanted, lambda: self._go_on(None))
+            self._open.expect(wanted, lambda: self._go_on(None))
         else:
             self._request = wanted
             self._transmit()
@@ -191,20 +188,12 @@ class TimestampedKvClient:
         self._number += 1
         target, message = self._request
         self._ports.network.send(target, message(self._number))
-        self._arm(isinstance(message(self._number), WriteRequest))
-
-    def _arm(self, is_write: bool) -> None:
-        left_us = max(0, self._deadline_us - self._ports.clock.monotonic_us())
-        wait_us = left_us if is_write else min(left_us, self._settings.request_timeout_us)
-        self._timer = self._ports.timers.after(wait_us, self._handle_silence)
-
-    def _disarm(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        is_write = isinstance(message(self._number), WriteRequest)
+        wait_us = self._settings.client_timeout_us if is_write else self._settings.request_timeout_us
+        self._open.expect(wait_us, self._handle_silence)
 
     def _handle_silence(self) -> None:
-        if self._ports.clock.monotonic_us() >= self._deadline_us:
+        if self._open.is_overdue:
             self._finish(self._registry.outcome(TIMEOUT))
             return
         self._ports.trace.sometimes("client-retried")
@@ -220,8 +209,5 @@ class TimestampedKvClient:
             self._request = (self._node, message)
 
     def _finish(self, outcome: Outcome) -> None:
-        self._disarm()
-        done = self._done
-        self._done = self._step = self._request = None
-        if done is not None:
-            done(outcome)
+        self._step = self._request = None
+        self._open.end(outcome)

@@ -11,7 +11,6 @@ from typing import Any
 
 from faultline.harness.system import Mutant
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.clusters import planted_bugs
 from faultline.systems_under_test.patterns.clusters.planted_bugs import layered, with_bugs
 from faultline.systems_under_test.patterns.clusters.timestamped_kv_client import TimestampedKvClient
 from faultline.systems_under_test.patterns.clusters.timestamped_kv_clocks import HybridStamps, LamportStamps
@@ -32,7 +31,7 @@ from faultline.systems_under_test.patterns.clusters.timestamped_kv_waits import 
 from faultline.systems_under_test.patterns.distributed_time.clock_bound_wait import PendingWrites
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import BEFORE_ALL, HybridTimestamp
 
-__all__ = ["MUTANTS", "client_class", "forced_options", "mutated_parts"]
+__all__ = ["MUTANTS", "client_class", "mutated_parts"]
 
 _CAUSES = ("causal-pairs", "LMC-I3", "HYC-I1", "LMC-I4")
 
@@ -284,8 +283,3 @@ def client_class(names: Iterable[str]) -> type[TimestampedKvClient]:
     """The client with those of the planted bugs `names` that sit in it."""
     changes = [_CLIENTS[name] for name in sorted(names) if name in _CLIENTS]
     return type("Client", (*changes,), {}) if changes else TimestampedKvClient
-
-
-def forced_options(names: Iterable[str]) -> dict[str, str]:
-    """The options that the planted bugs `names` need to show."""
-    return planted_bugs.forced_options(names, MUTANTS)

@@ -12,7 +12,7 @@ from zlib import crc32
 
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome, OutcomeRegistry, ok
-from faultline.harness.world.ports import NodeId, Ports, Timer
+from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.gossip.messages import (
     ReadMetadata,
     ReadView,
@@ -20,6 +20,7 @@ from faultline.systems_under_test.patterns.clusters.gossip.messages import (
     WriteMetadata,
 )
 from faultline.systems_under_test.patterns.clusters.gossip.options import GossipSettings
+from faultline.systems_under_test.patterns.clusters.open_operation import OpenOperation
 
 __all__ = ["TIMEOUT", "UNSUPPORTED", "GossipClient", "owner_of"]
 
@@ -46,9 +47,7 @@ class GossipClient:
         self._registry = OutcomeRegistry((UNSUPPORTED,))
         self._number = 0
         self._operation: Operation | None = None
-        self._done: Callable[[Outcome], None] | None = None
-        self._deadline_us = 0
-        self._timer: Timer | None = None
+        self._open = OpenOperation(ports)
 
     def start(self) -> None:
         """Nothing to prepare."""
@@ -58,14 +57,14 @@ class GossipClient:
         if operation.f not in ("read", "write", "view"):
             done(self._registry.outcome(UNSUPPORTED))
             return
-        self._operation, self._done = operation, done
-        self._deadline_us = self._ports.clock.monotonic_us() + self._settings.client_timeout_us
+        self._operation = operation
+        self._open.begin(done, self._settings.client_timeout_us)
         self._transmit()
 
     def receive(self, source: NodeId, message: Any) -> None:
         """Take an answer; one to an earlier request is late, and ignored."""
-        if isinstance(message, ViewResponse) and message.request_number == self._number and self._done is not None:
-            self._finish(ok(message.value, source))
+        if isinstance(message, ViewResponse) and message.request_number == self._number:
+            self._open.end(ok(message.value, source))
 
     def _transmit(self) -> None:
         operation = self._operation
@@ -80,22 +79,12 @@ class GossipClient:
                 self._ports.network.send(self._node, ReadMetadata(self._number, owner, key))
             case _:
                 self._ports.network.send(self._node, ReadView(self._number))
-        self._arm(is_write=operation.f == "write")
-
-    def _arm(self, *, is_write: bool) -> None:
-        left_us = max(0, self._deadline_us - self._ports.clock.monotonic_us())
-        wait_us = left_us if is_write else min(left_us, self._settings.request_timeout_us)
-        self._timer = self._ports.timers.after(wait_us, self._handle_silence)
+        is_write = operation.f == "write"
+        wait_us = self._settings.client_timeout_us if is_write else self._settings.request_timeout_us
+        self._open.expect(wait_us, self._handle_silence)
 
     def _handle_silence(self) -> None:
-        if self._ports.clock.monotonic_us() >= self._deadline_us:
-            self._finish(self._registry.outcome(TIMEOUT))
+        if self._open.is_overdue:
+            self._open.end(self._registry.outcome(TIMEOUT))
         else:
             self._transmit()
-
-    def _finish(self, outcome: Outcome) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        done, self._done, self._operation, self._timer = self._done, None, None, None
-        if done is not None:
-            done(outcome)

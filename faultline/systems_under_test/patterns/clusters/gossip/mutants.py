@@ -18,12 +18,11 @@ from faultline.systems_under_test.patterns.cluster_management.gossip_disseminati
     NodeState,
     chosen_peers,
 )
-from faultline.systems_under_test.patterns.clusters import planted_bugs
 from faultline.systems_under_test.patterns.clusters.gossip.messages import GossipStates
 from faultline.systems_under_test.patterns.clusters.gossip.node import GossipNode, Parts
 from faultline.systems_under_test.patterns.clusters.planted_bugs import layered, with_bugs
 
-__all__ = ["MUTANTS", "forced_options", "mutated_parts", "node_class"]
+__all__ = ["MUTANTS", "mutated_parts", "node_class"]
 
 _PATTERN = "gossip-dissemination"
 
@@ -259,8 +258,3 @@ def node_class(names: Iterable[str]) -> type[GossipNode]:
 def mutated_parts(names: Iterable[str]) -> Parts:
     """The parts of a node with the planted bugs `names`, the correct ones with none. Raises UsageError."""
     return with_bugs("gossip", names, Parts(), _CHANGES)
-
-
-def forced_options(names: Iterable[str]) -> dict[str, str]:
-    """The options that the planted bugs `names` need to show."""
-    return planted_bugs.forced_options(names, MUTANTS)

@@ -19,7 +19,6 @@ from faultline.systems_under_test.patterns.clusters.gossip.invariants import gos
 from faultline.systems_under_test.patterns.clusters.gossip.messages import MESSAGES
 from faultline.systems_under_test.patterns.clusters.gossip.mutants import (
     MUTANTS,
-    forced_options,
     mutated_parts,
     node_class,
 )
@@ -47,7 +46,7 @@ class Gossip:
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
     ) -> GossipNode:
         """A node with empty memory over `ports`. Raises UsageError for options or mutants it cannot use."""
-        return node_class(mutants)(ports, members, _settings(options, mutants), mutated_parts(mutants))
+        return node_class(mutants)(ports, members, GossipSettings.read(options), mutated_parts(mutants))
 
     def client(
         self,
@@ -58,12 +57,8 @@ class Gossip:
         mutants: frozenset[str],
     ) -> GossipClient:
         """A client that reads what `node` has heard."""
-        return GossipClient(ports, members, node, _settings(options, mutants))
+        return GossipClient(ports, members, node, GossipSettings.read(options))
 
     def invariants(self) -> list[Invariant]:
         """Fresh instances of the system's invariants."""
         return gossip_invariants()
-
-
-def _settings(options: Mapping[str, str], mutants: frozenset[str]) -> GossipSettings:
-    return GossipSettings.read({**options, **forced_options(mutants)})
