@@ -34,6 +34,7 @@ _WORKLOADS = {
     "register": "faultline.workloads.register:Register",
     "read-write": "faultline.workloads.read_write:ReadWrite",
     "siblings": "faultline.workloads.siblings:SiblingWrites",
+    "cart": "faultline.workloads.carts:Carts",
     "transfer": "faultline.workloads.transfer:Transfers",
     "set": "faultline.workloads.sets:Sets",
     "sequential": "faultline.workloads.sets:Sequential",

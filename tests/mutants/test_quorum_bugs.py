@@ -55,6 +55,30 @@ def test_where_the_last_writer_wins_acknowledged_writes_are_lost(versions: str, 
     assert ("lost-write" in anomalies) == (expected is Verdict.VIOLATION)
 
 
+@pytest.mark.rows("VVC-R16", "VVC-R17")
+@pytest.mark.parametrize("versions", ["dotted", "server-id", "client-id"])
+def test_an_application_that_unites_carts_loses_nothing(versions: str) -> None:
+    assert sentences_of_failures(requests("carts", 4, versions=versions)) == []
+
+
+@pytest.mark.rows("VVC-R16")
+def test_an_application_that_keeps_one_cart_loses_what_was_added_to_the_other() -> None:
+    judgements = [judged(request) for request in requests("carts-keeping-one", 3)]
+    assert "lost-element" in {finding.anomaly for judgement in judgements for finding in judgement.findings}
+
+
+@pytest.mark.rows("VVC-I4", "VVC-R19")
+def test_without_read_repair_replicas_stay_apart_in_some_run_which_its_twin_does_not() -> None:
+    alone, twins = requests("siblings", 12, read_repair="off"), requests("siblings", 12)
+    for off, on in zip(alone, twins, strict=True):
+        judgement = judged(off)
+        if judgement.verdict is Verdict.VIOLATION:
+            assert {finding.anomaly for finding in judgement.findings} == {"not-converged"}
+            assert judged(on).verdict is Verdict.PASS
+            return
+    pytest.fail("all replicas agreed in 12 seeds")
+
+
 @pytest.mark.parametrize("versions", ["server-id", "client-id"])
 def test_counters_per_node_and_per_client_lose_nothing_either(versions: str) -> None:
     assert sentences_of_failures(requests("siblings", 5, versions=versions)) == []

@@ -127,6 +127,55 @@ def test_with_a_primary_everybody_turns_to_the_same_replica_first() -> None:
     assert other.ports.sent[0][0] == first
 
 
+@pytest.mark.rows("VVC-R16", "VVC-R17")
+@pytest.mark.parametrize(("conflicts", "written"), [("union", [1, 2, 3, 9]), ("largest", [1, 3, 9])])
+def test_an_add_reads_resolves_and_writes_with_the_context_of_all_it_has_read(
+    conflicts: str, written: list[int]
+) -> None:
+    story = ClientStory(QuorumKeyValueStore(), conflicts=conflicts)
+    assert story.invoke("add", 9) == GetSiblings(1, "x")
+    story.hear("athens", SiblingsResponse(1, None, ([1, 2], [1, 3]), CONTEXT))
+    assert story.ports.sent[-1] == ("athens", PutValue(2, "x", written, CONTEXT, 1))
+    story.hear("athens", SiblingsResponse(2))
+    assert story.ended == [("ok", None, None)]
+
+
+def test_a_reader_that_resolves_gets_one_set_and_an_empty_one_for_nothing() -> None:
+    story = ClientStory(QuorumKeyValueStore(), conflicts="union")
+    for number, (values, answer) in enumerate(((([2], [1, 3]), [1, 2, 3]), ((), [])), start=1):
+        story.invoke("read")
+        story.hear("athens", SiblingsResponse(number, None, values, CONTEXT))
+        assert story.ended[-1] == ("ok", answer, None)
+
+
+@pytest.mark.rows("VVC-R21")
+def test_an_add_that_was_refused_as_obsolete_reads_again_and_adds_to_what_is_there_now() -> None:
+    story = ClientStory(QuorumKeyValueStore(), conflicts="union", versions="server-id")
+    story.invoke("add", 9)
+    story.hear("athens", SiblingsResponse(1, None, ([1],), CONTEXT))
+    story.hear("athens", SiblingsResponse(2, OBSOLETE_VERSION))
+    assert story.ports.sent[-1] == ("athens", GetSiblings(3, "x"))
+    newer = VersionVector({"athens": 3})
+    story.hear("athens", SiblingsResponse(3, None, ([1, 2],), newer))
+    assert story.ports.sent[-1] == ("athens", PutValue(4, "x", [1, 2, 9], newer, 2))
+
+
+def test_an_add_that_was_never_written_has_certainly_failed_and_one_that_was_is_unknown() -> None:
+    story = ClientStory(QuorumKeyValueStore(), conflicts="union")
+    story.invoke("add", 9)
+    story.pass_time(1_000_000)
+    story.invoke("add", 9)
+    story.hear(story.ports.sent[-1][0], SiblingsResponse(story.client._number, None, (), EMPTY_VECTOR))
+    story.pass_time(1_000_000)
+    assert story.ended == [("fail", None, NOT_ENOUGH_NODES), ("info", None, TIMEOUT)]
+
+
+def test_without_a_resolver_nothing_can_be_added() -> None:
+    story = ClientStory(QuorumKeyValueStore())
+    story.invoke("add", 9)
+    assert story.ended == [("fail", None, UNSUPPORTED)]
+
+
 def test_the_store_has_no_compare_and_set() -> None:
     story = ClientStory(QuorumKeyValueStore())
     story.invoke("cas", [1, 2])

@@ -17,13 +17,14 @@ converge) are judged from the history.
 any kind, except with `versions=last-write-wins`.
 
 *Does not tolerate.* To be taken for a register: reads may go back and forth between siblings, nothing is linearizable.
-`versions=last-write-wins` loses acknowledged updates, with honest clocks too: an expected anomaly.
+`versions=last-write-wins` loses acknowledged updates, with honest clocks too, and so does an application that keeps one
+of several values (`conflicts=largest`): expected anomalies. Without `read_repair` replicas may stay apart for ever.
 `versions=client-id` grows a vector entry for every client. Deletion, hinted handoff and growing clusters are not here;
 the log is not compacted.
 
-*Workloads.* `siblings`.
+*Workloads.* `siblings`; with `conflicts=union` also `cart`.
 
-*Checkers.* `siblings`; the invariants.
+*Checkers.* `siblings`, `set`; the invariants.
 
 *Planted bugs.* See `quorum_kv_mutants`.
 
@@ -43,7 +44,7 @@ import msgspec
 from faultline.harness.invariant import Invariant
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.patterns.clusters.quorum_kv_client import QuorumKeyValueClient
+from faultline.systems_under_test.patterns.clusters.quorum_kv_client import FUNCTIONS, QuorumKeyValueClient
 from faultline.systems_under_test.patterns.clusters.quorum_kv_invariants import quorum_kv_invariants
 from faultline.systems_under_test.patterns.clusters.quorum_kv_messages import MESSAGES
 from faultline.systems_under_test.patterns.clusters.quorum_kv_mutants import (
@@ -64,7 +65,7 @@ class QuorumKeyValueStore:
     promise = "no acknowledged write is lost without a concurrent sibling, and replicas converge"
     summary = "leaderless key-value store with siblings, contexts, read repair and dotted version vectors"
     patterns = ("version-vector", "quorum", "write-ahead-log", "request-waiting-list", "singular-update-queue")
-    functions = ("read", "write")
+    functions = FUNCTIONS
     options: Mapping[str, OptionDescription] = OPTIONS
     mutants: Mapping[str, Mutant] = MUTANTS
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES

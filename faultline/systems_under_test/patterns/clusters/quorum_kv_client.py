@@ -4,6 +4,9 @@ A read returns all concurrent values, and their context is kept; the next write 
 and so replaces those values and no others. A write leaves the context as it is: the version that the write got may
 stand beside siblings the client has never seen, and would claim to know them.
 
+With the option `conflicts` the application resolves what it reads (VVC-R16): values are then sets, a read returns one,
+and an `add` reads, resolves, adds its element and writes with the context of all it has read. The union loses nothing.
+
 A read is repeated at the next replica when one is silent. A write is not, because it may have been taken; so the client
 first finds a replica that answers (as opening a connection would), in the order of the key's replicas, and sends the
 write there once. A refusal as obsolete goes to the caller, and never to the next replica, where the same write would
@@ -30,7 +33,10 @@ from faultline.systems_under_test.patterns.clusters.quorum_kv_node import OBSOLE
 from faultline.systems_under_test.patterns.clusters.quorum_kv_options import KeyValueSettings, replicas_of
 from faultline.systems_under_test.patterns.data_replication.version_vector import EMPTY_VECTOR, VersionVector
 
-__all__ = ["DEFINITE_ERRORS", "NOT_ENOUGH_NODES", "TIMEOUT", "UNSUPPORTED", "QuorumKeyValueClient"]
+__all__ = ["DEFINITE_ERRORS", "FUNCTIONS", "NOT_ENOUGH_NODES", "TIMEOUT", "UNSUPPORTED", "QuorumKeyValueClient"]
+
+FUNCTIONS = ("read", "write", "add")
+"""What clients can be asked for."""
 
 UNSUPPORTED = "unsupported-operation"
 """The store has no such operation; nothing was sent."""
@@ -67,8 +73,8 @@ class QuorumKeyValueClient:
         """Nothing to prepare."""
 
     def invoke(self, operation: Operation, done: Callable[[Outcome], None]) -> None:
-        """Perform `operation`: read (all concurrent values, as a list) or write (a value)."""
-        if operation.f not in ("read", "write"):
+        """Perform `operation`: read, write (a value), or add (an element to a set, for clients that resolve)."""
+        if operation.f not in FUNCTIONS or (operation.f == "add" and not self._settings.resolves):
             done(DEFINITE_ERRORS.outcome(UNSUPPORTED))
             return
         self._operation, self._written, self._attempt = operation, False, 0
@@ -82,7 +88,7 @@ class QuorumKeyValueClient:
         if not self._open or message.request_number != self._number:
             return
         if type(message) is LocateResponse:
-            self._put(source)
+            self._put(source, self._operation.value if self._operation is not None else None)
         elif type(message) is SiblingsResponse:
             self._handle_response(source, message)
 
@@ -104,12 +110,12 @@ class QuorumKeyValueClient:
         assert self._operation is not None
         self._number += 1
         self._open.expect(self._settings.request_timeout_us, self._handle_silence)
-        if self._operation.f == "read":
-            self._ports.network.send(self._target, GetSiblings(self._number, self._key))
-        else:
+        if self._operation.f == "write":
             self._ports.network.send(self._target, LocateRequest(self._number))
+        else:
+            self._ports.network.send(self._target, GetSiblings(self._number, self._key))
 
-    def _put(self, target: NodeId) -> None:
+    def _put(self, target: NodeId, value: Any) -> None:
         """Send the write, once, to a replica that has just answered."""
         assert self._operation is not None
         self._written = True
@@ -117,7 +123,7 @@ class QuorumKeyValueClient:
         self._updates[self._key] = update = self._updates.get(self._key, 0) + 1
         self._open.expect(self._settings.client_timeout_us, self._handle_silence)
         context = self._contexts.get(self._key, EMPTY_VECTOR)
-        message = PutValue(self._number, self._key, self._operation.value, context, update)
+        message = PutValue(self._number, self._key, value, context, update)
         self._ports.network.send(target, message)
 
     def _handle_silence(self) -> None:
@@ -133,24 +139,38 @@ class QuorumKeyValueClient:
 
     def _give_up(self) -> None:
         assert self._operation is not None
-        never_sent = self._operation.f == "write" and not self._written
+        never_sent = self._operation.f != "read" and not self._written
         self._open.end(DEFINITE_ERRORS.outcome(NOT_ENOUGH_NODES if never_sent else TIMEOUT))
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
     def _handle_response(self, source: NodeId, response: SiblingsResponse) -> None:
-        assert self._operation is not None
-        is_read = self._operation.f == "read"
-        if response.error is not None and is_read:
-            self._turn_to_next_replica()
-        elif response.error is not None:
+        if self._written and response.error is not None:
             self._handle_refusal(source, response.error)
-        elif is_read:
-            self._contexts[self._key] = response.context
-            self._open.end(ok(list(response.values), source))
-        else:
+        elif self._written:
             self._open.end(ok(None, source))
+        elif response.error is not None:
+            self._turn_to_next_replica()
+        else:
+            self._contexts[self._key] = response.context
+            self._handle_siblings(source, response.values)
+
+    def _handle_siblings(self, source: NodeId, values: tuple[Any, ...]) -> None:
+        """A read ends with them; an add writes what the application makes of them, with its element."""
+        assert self._operation is not None
+        seen = self._settings.resolver(values)
+        if self._operation.f == "add":
+            self._put(source, [*seen, self._operation.value])
+        else:
+            self._open.end(ok(seen, source))
 
     def _handle_refusal(self, source: NodeId, error: str) -> None:
-        """A write that was answered with an error ends here: at another replica it would become a sibling."""
+        """A write that was answered with an error ends here: at another replica it would become a sibling.
+
+        An add that was refused as obsolete has read too early, and reads again (VVC-R21).
+        """
+        if error == OBSOLETE_VERSION and self._operation is not None and self._operation.f == "add":
+            self._written = False
+            self._transmit()
+            return
         self._open.end(DEFINITE_ERRORS.outcome(error, source))

@@ -13,7 +13,7 @@ from faultline.harness.system import Mutant
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.clusters.planted_bugs import with_bugs
 from faultline.systems_under_test.patterns.clusters.quorum_kv_client import QuorumKeyValueClient
-from faultline.systems_under_test.patterns.clusters.quorum_kv_node import OBSOLETE_VERSION, Parts, ReadRepair
+from faultline.systems_under_test.patterns.clusters.quorum_kv_node import OBSOLETE_VERSION, NoRepair, Parts
 from faultline.systems_under_test.patterns.clusters.sibling_store import (
     Dotted,
     LastWriteWins,
@@ -128,7 +128,9 @@ MUTANTS: dict[str, Mutant] = {record.name: record for record in _RECORDS}
 class _FailsOverWhenObsolete(QuorumKeyValueClient):
     def _handle_refusal(self, source: NodeId, error: str) -> None:
         if error == OBSOLETE_VERSION:
+            # The same write, under the same number.
             self._updates[self._key] -= 1
+            self._written = False
             self._turn_to_next_replica()
         else:
             super()._handle_refusal(source, error)
@@ -188,11 +190,6 @@ class _CounterLostAtRestart(SiblingStore):
         self._counters.clear()
 
 
-class _NoReadRepair(ReadRepair):
-    def repair(self) -> None:
-        """Leave them as they are."""
-
-
 def _context_of_one(siblings: Siblings) -> VersionVector:
     return context_of(siblings[:1])
 
@@ -205,7 +202,7 @@ _CHANGES: dict[str, Callable[[Parts], Parts]] = {
     "overwrite-siblings": _versioning(_OverwriteSiblings),
     "unequal-nodes-are-older": _versioning(_UnequalNodesAreOlder),
     "every-replica-counts": lambda parts: replace(parts, store=_EveryReplicaCounts),
-    "no-read-repair": lambda parts: replace(parts, repair=_NoReadRepair),
+    "no-read-repair": lambda parts: replace(parts, repair=NoRepair),
     "one-sibling-context": lambda parts: replace(parts, context=_context_of_one),
     "obsolete-write-accepted": _versioning(_ObsoleteWriteAccepted),
     "prune-while-walking": _versioning(_PruneWhileWalking),

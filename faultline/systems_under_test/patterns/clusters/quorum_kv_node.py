@@ -53,7 +53,15 @@ from faultline.systems_under_test.patterns.data_replication.version_vector impor
     context_of,
 )
 
-__all__ = ["NOT_ENOUGH_COPIES", "NO_QUORUM", "OBSOLETE_VERSION", "Parts", "QuorumKeyValueNode", "ReadRepair"]
+__all__ = [
+    "NOT_ENOUGH_COPIES",
+    "NO_QUORUM",
+    "OBSOLETE_VERSION",
+    "NoRepair",
+    "Parts",
+    "QuorumKeyValueNode",
+    "ReadRepair",
+]
 
 OBSOLETE_VERSION = "obsolete-version"
 """The client did not know the node's latest update; nothing was written."""
@@ -97,6 +105,13 @@ class ReadRepair:
                 self._send(replica, self.merged)
 
 
+class NoRepair(ReadRepair):
+    """Only gathers what replicas have; they stay as they are until the next write (option `read_repair`)."""
+
+    def repair(self) -> None:
+        """Leave them as they are."""
+
+
 @dataclass(frozen=True, slots=True)
 class Parts:
     """The classes a node is built from; a planted bug replaces one of them."""
@@ -124,6 +139,7 @@ class QuorumKeyValueNode(LeaderlessNode):
         super().__init__(ports, members, waiting, settings.expiration_us, handlers)
         self._versioning = parts.versioning(settings.versions)
         self.store = parts.store(ports, self._versioning)
+        self._repair_class = parts.repair if settings.read_repair else NoRepair
         self._settings = settings
         self._parts = parts
 
@@ -146,7 +162,7 @@ class QuorumKeyValueNode(LeaderlessNode):
         key, number = request.key, request.request_number
         if not self._is_new(source, number):
             return
-        repair = self._parts.repair(self._versioning, lambda replica, siblings: self._repair(replica, key, siblings))
+        repair = self._repair_class(self._versioning, lambda replica, siblings: self._repair(replica, key, siblings))
 
         def enough(answers: list[FetchResponse]) -> None:
             for answer in answers:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 from zlib import crc32
 
 import msgspec
@@ -26,6 +27,15 @@ OPTIONS: dict[str, OptionDescription] = {
         choices=("any", "primary"),
         summary="which replica takes a write first: the client's own (any), or the first of the key (primary)",
     ),
+    "read_repair": OptionDescription(
+        default="on", choices=("on", "off"), summary="a read sends what it found to replicas that lack it (on), or not"
+    ),
+    "conflicts": OptionDescription(
+        default="show",
+        choices=("show", "union", "largest"),
+        summary="what clients make of siblings: a list of them (show); of sets, the union, or only the largest, which"
+        " loses updates",
+    ),
     "replicas": OptionDescription(default="3", summary="on how many nodes each key is (N)"),
     "write_quorum": OptionDescription(default="2", summary="replicas that must have a write before it counts (W)"),
     "read_quorum": OptionDescription(default="2", summary="replicas that must answer a read (R)"),
@@ -41,12 +51,24 @@ class KeyValueSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     versions: str
     coordinator: str
+    read_repair: bool
+    conflicts: str
     replicas: int
     write_quorum: int
     read_quorum: int
     expiration_us: int
     request_timeout_us: int
     client_timeout_us: int
+
+    @property
+    def resolves(self) -> bool:
+        """Does the application make one value of several?"""
+        return self.conflicts != "show"
+
+    @property
+    def resolver(self) -> Callable[[Sequence[Any]], list[Any]]:
+        """What clients make of the siblings they read."""
+        return _RESOLVERS[self.conflicts]
 
     @classmethod
     def read(cls, options: Mapping[str, str], nodes: int) -> KeyValueSettings:
@@ -55,6 +77,8 @@ class KeyValueSettings(msgspec.Struct, frozen=True, kw_only=True):
         settings = cls(
             versions=values.choice("versions"),
             coordinator=values.choice("coordinator"),
+            read_repair=values.choice("read_repair") == "on",
+            conflicts=values.choice("conflicts"),
             replicas=values.number("replicas"),
             write_quorum=values.number("write_quorum"),
             read_quorum=values.number("read_quorum"),
@@ -66,6 +90,24 @@ class KeyValueSettings(msgspec.Struct, frozen=True, kw_only=True):
         _refuse_more("write_quorum", settings.write_quorum, settings.replicas, "replicas")
         _refuse_more("read_quorum", settings.read_quorum, settings.replicas, "replicas")
         return settings
+
+
+def _shown(siblings: Sequence[Any]) -> list[Any]:
+    """All of them, as a list."""
+    return list(siblings)
+
+
+def _union(siblings: Sequence[Sequence[Any]]) -> list[Any]:
+    """The elements of all sets: what a shopping cart wants, since nothing is ever removed from it."""
+    return sorted({element for sibling in siblings for element in sibling})
+
+
+def _largest(siblings: Sequence[Sequence[Any]]) -> list[Any]:
+    """The set with the most elements; what only the others have is lost."""
+    return max(map(list, siblings), key=lambda sibling: (len(sibling), sibling), default=[])
+
+
+_RESOLVERS: dict[str, Callable[[Sequence[Any]], list[Any]]] = {"show": _shown, "union": _union, "largest": _largest}
 
 
 def _refuse_more(name: str, value: int, limit: int, of: str) -> None:
