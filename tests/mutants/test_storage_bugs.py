@@ -294,10 +294,25 @@ BUGS: list[tuple[str, type, type, Claim]] = [
     ("LWM-M4", SegmentedLog, DeletesTheOpenSegment, the_newest_entries_survive_a_cleaning),
     ("LWM-M8", LogCleaner, CleansEachSegmentByItself, a_cleaned_log_has_no_hole),
 ]
-MARKED = [pytest.param(*bug, id=bug[0], marks=pytest.mark.rows(bug[0])) for bug in BUGS]
 
 
-@pytest.mark.parametrize(("row", "correct", "planted", "claim"), MARKED)
+@pytest.mark.rows(
+    "SEG-M1",
+    "SEG-M2",
+    "SEG-M3",
+    "SEG-M4",
+    "SEG-M5",
+    "SEG-M6",
+    "WAL-M1",
+    "WAL-M2",
+    "WAL-M3",
+    "WAL-M5",
+    "WAL-M6",
+    "WAL-M7",
+    "LWM-M4",
+    "LWM-M8",
+)
+@pytest.mark.parametrize(("row", "correct", "planted", "claim"), BUGS, ids=[bug[0] for bug in BUGS])
 def test_the_planted_bug_breaks_the_claim_that_the_correct_component_keeps(
     row: str, correct: type, planted: type, claim: Claim
 ) -> None:

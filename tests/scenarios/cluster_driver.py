@@ -319,9 +319,9 @@ class Cluster:
         return self.nodes[name].log.high_water_mark.value
 
     def log(self, name: str) -> list[int]:
-        """The generations of the node's log entries, in order."""
+        """The generations of the entries that the node's log still holds, in order."""
         wal = self.nodes[name]._log
-        return [wal.generation_at(index) for index in range(1, wal.last_index + 1)]
+        return [entry.generation for entry in wal.entries(wal.compacted_index + 1, wal.last_index)]
 
     def values(self, name: str) -> dict[str, Any]:
         return dict(self.nodes[name].store.values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from cluster_driver import ELECTION_TIMEOUT_US, Client, Cluster
 
 from faultline.harness.outcome import CAS_MISMATCH
@@ -84,6 +85,7 @@ def test_a_request_the_dead_leader_kept_to_itself_is_executed_by_the_retry() -> 
     assert cluster.values("byzantium") == {"boston": 10}
 
 
+@pytest.mark.rows("WAL-S7")
 def test_a_late_retry_of_a_plain_write_does_not_undo_another_clients_write() -> None:
     """IDR-S5."""
     cluster, first = led_by_athens()
@@ -115,6 +117,7 @@ def test_five_requests_in_flight_are_all_answered_again_and_a_sixth_discards_the
     assert value_of(cluster, alice, "athens", "x") is None
 
 
+@pytest.mark.rows("WAL-R11", "WAL-S6")
 def test_original_and_retry_both_in_the_log_are_one_execution() -> None:
     """IDR-S9."""
     cluster, alice = led_by_athens()

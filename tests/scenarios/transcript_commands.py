@@ -243,8 +243,9 @@ def _log(script: Script, name: str) -> str:
     if name not in script.cluster.nodes:
         return f"{name}: down"
     wal = script.cluster.nodes[name]._log
-    entries = [wal.entry(index) for index in range(1, wal.last_index + 1)]
-    return f"{name}: {', '.join(map(entry_words, entries)) or 'empty'}"
+    entries = wal.entries(wal.compacted_index + 1, wal.last_index)
+    discarded = [f"… {wal.compacted_index}"] if wal.compacted_index else []
+    return f"{name}: {', '.join([*discarded, *map(entry_words, entries)]) or 'empty'}"
 
 
 def _state(script: Script, name: str) -> str:

@@ -8,12 +8,18 @@ from typing import Any
 import msgspec
 
 from faultline.systems_under_test.patterns.clusters import consistent_core_messages as client_side
-from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import EntryApplied
+from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import (
+    EntryApplied,
+    SnapshotTaken,
+    StateRestored,
+)
 from faultline.systems_under_test.patterns.data_replication import leader_and_followers as election
 from faultline.systems_under_test.patterns.data_replication import pulled_log as pulled
 from faultline.systems_under_test.patterns.data_replication import raft_election as raft
 from faultline.systems_under_test.patterns.data_replication import replicated_log as replication
+from faultline.systems_under_test.patterns.data_replication import snapshot_installation as installing
 from faultline.systems_under_test.patterns.data_replication.leader_reads import LeaseReadServed
+from faultline.systems_under_test.patterns.data_replication.low_water_mark import LogCleaned
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import NO_OP, LogEntry
 
 _COMMANDS: msgspec.msgpack.Decoder[client_side.LoggedCommand] = msgspec.msgpack.Decoder(client_side.LoggedCommand)
@@ -86,6 +92,17 @@ def _diverged_words(answer: pulled.FetchDiverged) -> str:
     return f"has no {answer.after_index}/{answer.after_generation}; try {here}"
 
 
+def _install_words(request: installing.InstallSnapshotRequest) -> str:
+    last = request.offset + len(request.data)
+    return f"snapshot of entry {request.snapshot_index}, bytes {request.offset} to {last} of {request.size}"
+
+
+def _installed_words(answer: installing.InstallSnapshotResponse) -> str:
+    if answer.installed:
+        return f"has the snapshot of entry {answer.snapshot_index}"
+    return f"wants byte {answer.next_offset} of the snapshot of entry {answer.snapshot_index}"
+
+
 def _vote_request_words(request: raft.VoteRequest | raft.PreVoteRequest) -> str:
     ask = "vote for me" if isinstance(request, raft.VoteRequest) else "would you vote for me"
     last = f"{request.last_log_entry_index}/{request.last_log_entry_generation}"
@@ -112,6 +129,8 @@ _MESSAGES: dict[type, Callable[[Any], str]] = {
     pulled.FetchRequest: _fetch_words,
     pulled.FetchResponse: _fetched_words,
     pulled.FetchDiverged: _diverged_words,
+    installing.InstallSnapshotRequest: _install_words,
+    installing.InstallSnapshotResponse: _installed_words,
     raft.VoteRequest: _vote_request_words,
     raft.PreVoteRequest: _vote_request_words,
     raft.VoteResponse: _vote_words,
@@ -134,14 +153,26 @@ def _cut_words(node: str, event: replication.EntriesTruncated) -> str:
     return f"{node} cuts off {event.from_index} to {event.last_index}"
 
 
-_CHANGES: dict[type, Callable[[str, Any], str]] = {
+def _restored_words(node: str, event: StateRestored) -> str:
+    how = "installs" if event.installed else "starts from"
+    return f"{node} {how} the snapshot of entry {event.index}"
+
+
+def _cleaned_words(node: str, event: LogCleaned) -> str | None:
+    return f"{node} discards its log up to {event.compacted_index}" if event.deleted else None
+
+
+_CHANGES: dict[type, Callable[[str, Any], str | None]] = {
     election.BecameLeader: lambda node, event: f"{node} leads generation {event.generation}",
     election.SteppedDown: lambda node, event: f"{node} leads no longer",
     replication.EntriesTruncated: _cut_words,
+    SnapshotTaken: lambda node, event: f"{node} takes a snapshot of entry {event.index}",
+    StateRestored: _restored_words,
+    LogCleaned: _cleaned_words,
     LeaseReadServed: lambda node, event: f"{node} answers under its lease of generation {event.generation}",
 }
 
-_STEPS: dict[type, Callable[[str, Any], str]] = {
+_STEPS: dict[type, Callable[[str, Any], str | None]] = {
     election.GenerationAdopted: lambda node, event: f"{node} moves to generation {event.generation}",
     replication.HighWaterMarkAdvanced: _mark_words,
     EntryApplied: lambda node, event: f"{node} applies {event.index}/{event.generation}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,6 +49,7 @@ def _log(disk: SimulatedDisk, size_max: int) -> tuple[_LaggingDisk, SegmentedLog
     return storage, log
 
 
+@pytest.mark.rows("WAL-I5", "SEG-R9")
 @given(STEPS, st.integers(1, 80), st.integers(0, 2**60))
 def test_a_log_is_never_found_corrupt_and_always_a_prefix_of_what_it_was(
     steps: list[tuple[str, int]], size_max: int, salt: int

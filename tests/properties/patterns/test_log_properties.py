@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from memory_storage import MemoryStorage
@@ -71,6 +72,7 @@ def _common_prefix(contents: list[list[bytes]]) -> list[bytes]:
     raise AssertionError("the empty list is a prefix of all")
 
 
+@pytest.mark.rows("SEG-I5", "SEG-I1")
 @given(STEPS, st.integers(1, 120), st.integers(1, 120))
 def test_what_is_read_does_not_depend_on_the_segment_size(steps: list[Step], size: int, other_size: int) -> None:
     one, other = _History(size), _History(other_size)
@@ -80,6 +82,7 @@ def test_what_is_read_does_not_depend_on_the_segment_size(steps: list[Step], siz
         assert one.log.read_from(start) == other.log.read_from(start) == one.content[max(0, start - 1) :]
 
 
+@pytest.mark.rows("WAL-I5", "SEG-I1")
 @given(STEPS, st.integers(1, 120), st.booleans(), st.data())
 def test_after_a_crash_the_log_is_a_prefix_that_holds_what_was_flushed(
     steps: list[Step], size_max: int, lagging: bool, data: st.DataObject

@@ -255,6 +255,13 @@ def test_generations_below_the_mark_are_compacted_and_the_last_one_is_remembered
     assert opened(cleaning.storage, 6).generation_at(4) == COMPACTED
 
 
+def test_what_follows_an_entry_can_be_told_as_long_as_its_generation_is_known() -> None:
+    cleaning = cleaned_log()
+    assert [cleaning.log.was_discarded_after(index) for index in (0, 3, 4, 5, 9)] == [True, True, False, False, False]
+    assert opened(cleaning.storage, 6).was_discarded_after(4)
+    assert not opened(MemoryStorage()).was_discarded_after(0)
+
+
 @pytest.mark.rows("LWM-R8", "WAL-R8")
 def test_a_cleaned_log_goes_on_after_a_restart() -> None:
     cleaning = cleaned_log()

@@ -11,8 +11,10 @@ from memory_storage import MemoryStorage, keep_all, keep_names_only, keep_nothin
 from faultline.systems_under_test.patterns.data_replication.checksummed_record import HEADER_BYTES, CorruptLog
 from faultline.systems_under_test.patterns.data_replication.file_header import FILE_HEADER_BYTES
 from faultline.systems_under_test.patterns.data_replication.segmented_log import (
+    EntryCompacted,
     ForeignLog,
     FutureLogVersion,
+    LogPosition,
     LogUnusable,
     SegmentedLog,
     base_of,
@@ -45,12 +47,14 @@ def _bases(log: SegmentedLog) -> list[int]:
     return [segment.base for segment in log.segments]
 
 
+@pytest.mark.rows("SEG-R1", "SEG-S1", "SEG-I4")
 @pytest.mark.parametrize(("size_max", "first_segment"), [(THREE - 1, 3), (THREE, 3), (THREE + 1, 4)])
 def test_a_segment_is_left_once_it_has_reached_the_limit_before_an_append(size_max: int, first_segment: int) -> None:
     log = _filled(MemoryStorage(), 5, size_max)
     assert _bases(log) == [1, first_segment + 1]
 
 
+@pytest.mark.rows("SEG-R1", "SEG-S1")
 def test_an_entry_larger_than_the_limit_gets_into_one_segment_whole() -> None:
     storage = MemoryStorage()
     log = _log(storage, 1)
@@ -61,6 +65,7 @@ def test_an_entry_larger_than_the_limit_gets_into_one_segment_whole() -> None:
     assert _bases(log) == [1, 2, 3]
 
 
+@pytest.mark.rows("SEG-R5", "SEG-R6", "SEG-S2")
 def test_reading_from_any_index_returns_everything_from_there_on_the_open_segment_included() -> None:
     storage = MemoryStorage()
     log = _filled(storage, 25)
@@ -70,6 +75,7 @@ def test_reading_from_any_index_returns_everything_from_there_on_the_open_segmen
             assert reader.read_from(start) == [_payload(index) for index in range(max(1, start), 26)]
 
 
+@pytest.mark.rows("SEG-R8", "SEG-S2", "SEG-I3")
 def test_segments_are_put_in_order_by_number_not_by_name() -> None:
     storage = MemoryStorage()
     _filled(storage, 120, RECORD)
@@ -77,6 +83,7 @@ def test_segments_are_put_in_order_by_number_not_by_name() -> None:
     assert _log(storage, RECORD).read_from(1) == [_payload(index) for index in range(1, 121)]
 
 
+@pytest.mark.rows("SEG-R3", "SEG-R8", "SEG-S6")
 @pytest.mark.parametrize(
     "file", ["wal_1.log.new", "wal_.log", "wal_x.log", "wal_01.log", "wal_-1.log", "wal_²", "other_1.log", "xwal_1.log"]
 )
@@ -89,10 +96,12 @@ def test_files_that_are_no_segments_are_left_alone(file: str) -> None:
     assert storage.read(file) == b"something else"
 
 
+@pytest.mark.rows("SEG-R3")
 def test_the_base_of_a_segment_can_be_read_from_its_name() -> None:
     assert [base_of("wal", file_name("wal", base)) for base in (1, 9, 10, 100)] == [1, 9, 10, 100]
 
 
+@pytest.mark.rows("SEG-R2", "SEG-R9", "SEG-S3")
 @pytest.mark.parametrize("keep", [keep_nothing, keep_all])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_crash_at_each_step_of_a_roll_leaves_a_log_that_can_be_read_and_continued(keep, seed: int) -> None:
@@ -114,6 +123,7 @@ def test_a_crash_at_each_step_of_a_roll_leaves_a_log_that_can_be_read_and_contin
         assert _log(storage).read_from(1) == [_payload(index) for index in range(1, recovered.last_index + 1)]
 
 
+@pytest.mark.rows("SEG-R9", "SEG-S3")
 def test_a_new_segment_that_is_empty_does_not_make_the_log_empty() -> None:
     storage = MemoryStorage()
     _filled(storage, 2)
@@ -124,6 +134,7 @@ def test_a_new_segment_that_is_empty_does_not_make_the_log_empty() -> None:
     assert _bases(log) == [1, 3]
 
 
+@pytest.mark.rows("SEG-R9")
 def test_a_new_segment_with_a_torn_first_record_is_used_again() -> None:
     storage = MemoryStorage()
     _filled(storage, 2)
@@ -141,6 +152,7 @@ def test_an_empty_segment_left_over_beyond_a_torn_one_is_removed() -> None:
     assert storage.files() == ["wal_1.log"]
 
 
+@pytest.mark.rows("SEG-R10", "SEG-S4")
 @pytest.mark.parametrize("index", range(1, 9))
 def test_truncation_over_segment_boundaries_is_followed_by_new_entries(index: int) -> None:
     storage = MemoryStorage()
@@ -199,6 +211,7 @@ def test_a_crash_at_each_step_of_a_truncation_leaves_a_prefix_of_the_old_log(ste
     assert lagging or len(payloads) >= 3
 
 
+@pytest.mark.rows("SEG-R8", "SEG-I1")
 @pytest.mark.parametrize("missing", ["wal_1.log", "wal_3.log", "wal_5.log"])
 def test_a_missing_segment_is_noticed(missing: str) -> None:
     storage = MemoryStorage()
@@ -335,3 +348,41 @@ def test_an_incomplete_header_is_what_a_crash_left_and_is_written_again(size: in
     _filled(storage, 2)
     storage.crash(keep_nothing)
     assert _log(storage).read_from(1) == [_payload(index) for index in range(1, 5)]
+
+
+@pytest.mark.rows("SEG-R4")
+def test_an_entry_can_be_named_by_its_file_and_its_place_there() -> None:
+    storage = MemoryStorage()
+    log = _filled(storage, 5)
+    positions = [log.position_of(index) for index in range(1, 6)]
+    assert positions[:3] == [
+        LogPosition(1, FILE_HEADER_BYTES),
+        LogPosition(1, FILE_HEADER_BYTES + RECORD),
+        positions[2],
+    ]
+    assert positions[2] == LogPosition(3, FILE_HEADER_BYTES)
+    assert sorted(positions) == positions
+    for reader in (log, _log(storage)):
+        assert [reader.read_at(position) for position in positions] == [_payload(index) for index in range(1, 6)]
+
+
+@pytest.mark.rows("SEG-R4")
+def test_a_position_that_holds_no_entry_is_no_entry() -> None:
+    log = _filled(MemoryStorage(), 5)
+    with pytest.raises(LookupError, match="ends at 5"):
+        log.position_of(6)
+    with pytest.raises(CorruptLog, match="no record at byte 9"):
+        log.read_at(LogPosition(1, 9))
+    log.delete_first(1)
+    for ask in (lambda: log.position_of(2), lambda: log.read_at(LogPosition(1, FILE_HEADER_BYTES))):
+        with pytest.raises(EntryCompacted, match="begins at 3"):
+            ask()
+
+
+@pytest.mark.rows("SEG-S5", "SEG-R7")
+def test_a_reader_that_begins_anew_while_the_writer_rolls_sees_a_prefix_without_gaps() -> None:
+    log = _log(MemoryStorage())
+    for index in range(1, 30):
+        log.append(_payload(index))
+        assert log.read_from(0) == [_payload(earlier) for earlier in range(1, index + 1)]
+    assert len(log.segments) > 12

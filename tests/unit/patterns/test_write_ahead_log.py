@@ -47,6 +47,7 @@ def test_an_empty_log_ends_before_index_one() -> None:
     assert (log.last_index, log.last_generation, _all(log)) == (0, 0, [])
 
 
+@pytest.mark.rows("WAL-R5", "WAL-I5")
 def test_what_was_flushed_is_there_after_a_crash_with_every_field() -> None:
     storage = MemoryStorage()
     log = _log(storage)
@@ -59,6 +60,7 @@ def test_what_was_flushed_is_there_after_a_crash_with_every_field() -> None:
     assert (recovered.last_index, recovered.last_generation) == (2, 6)
 
 
+@pytest.mark.rows("WAL-I5")
 def test_a_crash_without_flush_loses_only_a_suffix() -> None:
     storage = MemoryStorage()
     log = _filled(storage, 3)
@@ -68,6 +70,7 @@ def test_a_crash_without_flush_loses_only_a_suffix() -> None:
     assert _all(_log(storage)) == [_entry(1), _entry(2), _entry(3)]
 
 
+@pytest.mark.rows("WAL-R10", "WAL-S4")
 def test_a_torn_tail_is_dropped_at_every_byte_and_the_next_append_works() -> None:
     whole = MemoryStorage()
     _filled(whole, 3)
@@ -89,6 +92,7 @@ def test_a_torn_tail_is_dropped_at_every_byte_and_the_next_append_works() -> Non
         assert _all(_log(storage)) == [_entry(1), _entry(2), _entry(3, generation=2)]
 
 
+@pytest.mark.rows("WAL-R10", "WAL-S5")
 def test_a_single_flipped_bit_before_the_last_record_is_detected_wherever_it_is() -> None:
     whole = MemoryStorage()
     _filled(whole, 3)
@@ -102,6 +106,7 @@ def test_a_single_flipped_bit_before_the_last_record_is_detected_wherever_it_is(
             _log(storage)
 
 
+@pytest.mark.rows("WAL-R15", "WAL-S9")
 def test_recovery_can_be_interrupted_at_any_step_and_tried_again() -> None:
     for steps in range(3):
         storage = MemoryStorage()
@@ -114,6 +119,7 @@ def test_recovery_can_be_interrupted_at_any_step_and_tried_again() -> None:
         assert _all(_log(storage)) == [_entry(1), _entry(2)]
 
 
+@pytest.mark.rows("WAL-I6")
 def test_restarts_do_not_change_the_log() -> None:
     storage = MemoryStorage()
     _filled(storage, 5, segment_size_bytes_max=40)
@@ -123,6 +129,7 @@ def test_restarts_do_not_change_the_log() -> None:
     assert {file: storage.read(file) for file in storage.files()} == before
 
 
+@pytest.mark.rows("WAL-R16", "WAL-S10")
 @pytest.mark.parametrize("operation", ["append", "fsync"])
 def test_a_disk_error_reaches_the_caller_and_changes_nothing_in_memory(operation: str) -> None:
     storage = MemoryStorage()
@@ -144,6 +151,7 @@ def _append_and_flush(log: WriteAheadLog) -> None:
     log.flush()
 
 
+@pytest.mark.rows("WAL-R4", "WAL-I2")
 @pytest.mark.parametrize("index", [1, 2, 4, 5])
 def test_an_entry_that_is_not_the_next_one_is_refused(index: int) -> None:
     log = _filled(MemoryStorage(), 2)

@@ -131,11 +131,10 @@ class PulledLog(ReplicatedLog):
         follower = self.followers.get(source)
         if follower is None:
             return
-        present = self._log.generation_at(request.after_index)
-        if present == COMPACTED:
+        if self._log.was_discarded_after(request.after_index):
             self.send_snapshot(follower)
             return
-        if present != request.after_generation:
+        if self._log.generation_at(request.after_index) != request.after_generation:
             self._tell_divergence(follower, request)
             return
         if request.after_index > follower.match_index:

@@ -236,7 +236,7 @@ class ReplicatedLog:
     def _replicate(self, follower: FollowerHandler) -> None:
         """Send everything that is outstanding, in batches, while the pipeline has room."""
         log, pipeline = self._log, self._pipeline
-        if follower.sent_index <= log.compacted_index and log.generation_at(follower.sent_index) == COMPACTED:
+        if follower.sent_index <= log.compacted_index and log.was_discarded_after(follower.sent_index):
             self.send_snapshot(follower)
             return
         last_index = log.last_index

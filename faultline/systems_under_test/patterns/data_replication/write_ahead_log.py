@@ -180,6 +180,10 @@ class WriteAheadLog:
             return 0
         return COMPACTED if 0 < index < self.compacted_index else -1
 
+    def was_discarded_after(self, index: int) -> bool:
+        """Can nobody be told any more what follows the entry at `index`, or of which generation that one was?"""
+        return index < self.compacted_index or self.generation_at(index) == COMPACTED
+
     def entries(self, start: int, count_max: int) -> list[LogEntry]:
         """Up to `count_max` entries from index `start` on, in order; empty beyond the end of the log.
 
