@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from faultline.harness.world.simulated.scheduler import Scheduler
-from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions
+from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions, LastResponses
 from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.node_communication.batch_queue import BatchLimits
 from faultline.systems_under_test.patterns.node_communication.pipelined_sender import (
@@ -83,7 +83,7 @@ class CountingServer:
     def __init__(self, receiver_type: type[BatchReceiver] = BatchReceiver, saved_responses_max: int = 500) -> None:
         self.executed: list[bytes] = []
         self.crash_after: int | None = None
-        sessions: Any = ClientSessions(saved_responses_max)
+        sessions: Any = ClientSessions(LastResponses(saved_responses_max))
         sessions.register(ALICE)
         self.receiver = receiver_type(sessions, self.execute)
 

@@ -1,7 +1,8 @@
 """The workload `transfer`: 183 widgets in four warehouses, moved about and never made or lost.
 
 Boston holds 50, Philadelphia 38, London 20 and Pune 75, the example of "Patterns of Distributed Systems" ch. 2. Every
-worker begins by opening the books, a compare-and-set that only the first one wins. Then some transfer and others count.
+worker begins by opening the books, a compare-and-set that only the first one wins (and that is tried again now and
+then, should none of the first have got through). Then some transfer and others count.
 
 Two checkers, because neither sees what the other does: `bank` wants the total and no balance below zero, `transfers`
 wants each acknowledged transfer in the balances exactly once. A transfer that is executed twice keeps the total.
@@ -39,6 +40,7 @@ _SOURCE_SALT = 0xEB44_ACCA_B455_D165
 _TARGET_SALT = 0xC2B2_AE3D_27D4_EB4F
 _AMOUNT_SALT = 0x9E37_79B9_7F4A_7C15
 _TRANSFERS_OF_100 = 55
+_OPENINGS_OF_100 = 3
 _AMOUNT_MAX = 10
 _OPENED = {"from": "boston", "to": "boston", "amount": 0}
 
@@ -77,7 +79,10 @@ class Transfers:
 
 
 def _some_operation(context: Context) -> Draft:
-    if context.below(100, _KIND_SALT) >= _TRANSFERS_OF_100:
+    drawn = context.below(100, _KIND_SALT)
+    if drawn >= 100 - _OPENINGS_OF_100:
+        return Draft("cas", _BOOKS, [None, OPENING])
+    if drawn >= _TRANSFERS_OF_100:
         return Draft("read", _BOOKS)
     places = list(OPENING)
     source = places[context.below(len(places), _SOURCE_SALT)]

@@ -28,8 +28,11 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_node import 
 from faultline.systems_under_test.patterns.clusters.consistent_core_options import OPTIONS, CoreSettings
 from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import (
     AnsweredWithoutLeading,
+    DuplicateAnswered,
     EntryApplied,
     NodeStarted,
+    SessionsEnded,
+    SessionsSeen,
 )
 from faultline.systems_under_test.patterns.clusters.follower_read_mutants import read_parts
 from faultline.systems_under_test.patterns.clusters.follower_reading_node import ReadParts
@@ -212,6 +215,12 @@ BREACHES: list[tuple[str, list[tuple[str, Any]]]] = [
         "GEN-I5",
         [("athens", BecameLeader(3, 0, 0)), ("cyrene", BecameLeader(4, 0, 0)), ("athens", BecameLeader(3, 1, 3))],
     ),
+    ("IDR-I1", [("athens", DuplicateAnswered(7, 1, 5)), ("cyrene", DuplicateAnswered(7, 1, 6))]),
+    ("IDR-I2", [("athens", applied(1, 1, 1, 7, 0)), ("athens", applied(2, 1, 1, 7, 0))]),
+    ("IDR-I3", [("athens", SessionsSeen(32, 2, 5, 1, 5)), ("cyrene", SessionsSeen(32, 2, 6, 1, 5))]),
+    ("IDR-I4", [("athens", SessionsSeen(32, 2, 5, 6, 5))]),
+    ("IDR-R14", [("athens", applied(1, 1, 1, 7, 1)), ("athens", SessionsEnded(2, (7,), 100))]),
+    ("IDR-R16", [("athens", SessionsEnded(2, (7,), 1)), ("athens", applied(3, 1, 1, 7, 1))]),
     ("RP-I1", [("athens", PipelineDeepened("cyrene", 6, 5))]),
     ("RB-I3", [("athens", BatchAppended(3, 101, 100))]),
     ("RB-I3", [("athens", BatchAppended(0, 0, 100))]),
@@ -263,6 +272,23 @@ def test_every_invariant_has_a_breach_above() -> None:
             id="both apply it",
         ),
         pytest.param([("athens", EntriesTruncated(5, 6, 4))], id="cut above the mark"),
+        pytest.param([("athens", SessionsSeen(32, 2, 5, 9, None))], id="a policy without a bound"),
+        pytest.param(
+            [
+                ("athens", HighWaterMarkAdvanced(1, 1, 1, False)),
+                ("athens", applied(1, 1, 1, 7, 1)),
+                ("athens", SessionsEnded(2, (7,), 1)),
+            ],
+            id="idle long enough",
+        ),
+        pytest.param(
+            [
+                ("athens", SessionsEnded(2, (7,), 1)),
+                ("cyrene", HighWaterMarkAdvanced(1, 1, 1, False)),
+                ("cyrene", applied(1, 1, 1, 7, 1)),
+            ],
+            id="a slower server",
+        ),
         pytest.param(
             [("athens", HighWaterMarkAdvanced(1, 5, 1, True)), ("cyrene", BecameLeader(2, 5, 1))], id="complete leader"
         ),

@@ -12,8 +12,8 @@ followers, heartbeat, quorum, replicated log, high-water mark, singular update q
 receiver, single socket channel, request batch, request pipeline. `consistent_core_node` shows how.
 
 *Invariants.* See `consistent_core_invariants`: LDR-I1 to LDR-I3, GEN-I1, GEN-I2, LOG-I1, LOG-I2, LOG-I7, LOG-R14,
-HWM-I1, HWM-I5, IDR-I1; `storage_invariants`: WAL-I1, WAL-I3, SEG-I2, LWM-I1 to LWM-I5; and
-`replicated_log_invariants`: LOG-I3, LOG-I5, LOG-I8, LOG-R15, HWM-I2, HWM-I3.
+HWM-I1, HWM-I5; `session_invariants`: IDR-I1 to IDR-I4; `storage_invariants`: WAL-I1, WAL-I3, SEG-I2, LWM-I1 to LWM-I5;
+and `replicated_log_invariants`: LOG-I3, LOG-I5, LOG-I8, LOG-R15, HWM-I2, HWM-I3.
 
 *Tolerates.* Any minority of servers crashed, paused or cut off, and everything a network does to messages; clocks of
 any kind in the read modes `read-index` and `log`.

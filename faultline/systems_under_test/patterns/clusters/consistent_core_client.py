@@ -27,6 +27,7 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_messages imp
     RedirectToLeader,
     RegisterClientRequest,
     RegisterClientResponse,
+    SessionHeartbeat,
 )
 from faultline.systems_under_test.patterns.clusters.consistent_core_options import CoreSettings
 from faultline.systems_under_test.patterns.clusters.key_commands import (
@@ -40,6 +41,7 @@ from faultline.systems_under_test.patterns.clusters.key_commands import (
     SetValue,
     Transfer,
 )
+from faultline.systems_under_test.patterns.clusters.key_value_store import UNKNOWN_SESSION
 
 __all__ = [
     "DEFINITE_ERRORS",
@@ -104,6 +106,8 @@ class ConsistentCoreClient:
         self._settings = settings
         self._client_id: int | None = None
         self._request_number = 0
+        self._acknowledged = 0
+        self._beats = False
         self._command: Command | None = None
         self._done: Callable[[Outcome], None] | None = None
         self._deadline_us = 0
@@ -153,8 +157,12 @@ class ConsistentCoreClient:
         if self._client_id is None:
             self._ports.network.send(self._target, RegisterClientRequest(_REGISTRATION))
         elif self._command is not None:
-            request = ClientRequest(self._client_id, self._request_number, self._command)
-            self._ports.network.send(self._target, request)
+            self._ports.network.send(self._target, self._request(self._client_id, self._command))
+
+    def _request(self, client_id: int, command: Command) -> ClientRequest:
+        """The request at hand, under the number that it keeps for all its attempts."""
+        acknowledged = self._acknowledged if self._settings.discard_policy == "acknowledged" else 0
+        return ClientRequest(client_id, self._request_number, command, acknowledged)
 
     def _arm(self, delay_us: int, callback: Callable[[], None]) -> None:
         self._disarm()
@@ -205,15 +213,36 @@ class ConsistentCoreClient:
         self._client_id = response.client_id
         self._target = source
         self._disarm()
+        if not self._beats:
+            self._beats = True
+            self._ports.timers.after(self._settings.session_heartbeat_us, self._send_heartbeat)
         if self._done is not None:
             self._request_number += 1
             self._transmit()
 
+    def _send_heartbeat(self) -> None:
+        if self._client_id is not None:
+            self._ports.network.send(self._target, SessionHeartbeat(self._client_id))
+        self._ports.timers.after(self._settings.session_heartbeat_us, self._send_heartbeat)
+
     def _complete(self, source: NodeId, response: ClientResponse) -> None:
-        if response.error is not None:
+        self._acknowledged = self._request_number
+        if response.error == UNKNOWN_SESSION:
+            self._register_anew(source)
+        elif response.error is not None:
             self._finish(DEFINITE_ERRORS.outcome(response.error, source))
         else:
             self._finish(ok(response.value, source))
+
+    def _register_anew(self, source: NodeId) -> None:
+        """The session has expired. An attempt may have been executed before: the outcome is unknown (IDR-R16).
+
+        Numbers go on where they were, so that a late answer to the old session is not taken for one of the new.
+        """
+        self._ports.trace.sometimes("client-registered-anew")
+        self._client_id = None
+        self._finish(DEFINITE_ERRORS.outcome(UNKNOWN_SESSION, source))
+        self._transmit()
 
     def _give_up(self) -> None:
         if self._client_id is None:

@@ -31,6 +31,7 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events
 )
 from faultline.systems_under_test.patterns.clusters.leadership_invariants import LEADERSHIP_INVARIANTS
 from faultline.systems_under_test.patterns.clusters.replicated_log_invariants import REPLICATED_LOG_INVARIANTS
+from faultline.systems_under_test.patterns.clusters.session_invariants import SESSION_INVARIANTS
 from faultline.systems_under_test.patterns.clusters.storage_invariants import STORAGE_INVARIANTS
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import (
     BecameLeader,
@@ -46,7 +47,6 @@ from faultline.systems_under_test.patterns.data_replication.replicated_log impor
 
 __all__ = [
     "AppliedEntriesAgree",
-    "CommandsTakeEffectOnce",
     "EntriesMatch",
     "GenerationsAlongTheLogAscend",
     "GenerationsAscend",
@@ -301,29 +301,6 @@ class TruncationSparesTheMark(_CoreInvariant):
             self._breach(report, time_us, node, sentence)
 
 
-class CommandsTakeEffectOnce(_CoreInvariant):
-    """IDR-I1: all servers execute a request at one and the same entry."""
-
-    id = "IDR-I1"
-    statement = "A client's request takes effect at most once."
-    events: Events = (EntryApplied,)
-
-    def __init__(self) -> None:
-        self._executed: dict[tuple[int, int], int] = {}
-
-    def observe(self, time_us: int, node: str, event: EntryApplied, report: Report) -> None:
-        """Remember at which entry the request was executed."""
-        if not event.executed:
-            return
-        first = self._executed.setdefault((event.client_id, event.request_number), event.index)
-        if first != event.index:
-            sentence = (
-                f"Request {event.request_number} of client {event.client_id} was executed at entry {first}"
-                f" and again at entry {event.index}."
-            )
-            self._breach(report, time_us, node, sentence)
-
-
 class LeaseReadsEndBeforeTheNextLeader(_CoreInvariant):
     """LOG-I7 in observable form: once a later leader has committed, an earlier one answers no read under its lease."""
 
@@ -359,11 +336,11 @@ _ALL: tuple[Any, ...] = (
     MarkRestsOnTheOwnGeneration,
     MarkMovesForward,
     TruncationSparesTheMark,
-    CommandsTakeEffectOnce,
     LeaseReadsEndBeforeTheNextLeader,
     *LEADERSHIP_INVARIANTS,
     InFlightRequestsAreLimited,
     BatchesRespectTheirSize,
+    *SESSION_INVARIANTS,
     *STORAGE_INVARIANTS,
     *REPLICATED_LOG_INVARIANTS,
 )

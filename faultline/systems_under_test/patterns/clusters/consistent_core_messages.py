@@ -63,12 +63,14 @@ __all__ = [
     "ClientResponse",
     "Command",
     "CompareAndSet",
+    "ExpireSessions",
     "GetValue",
     "LoggedCommand",
     "RedirectToLeader",
     "RegisterClient",
     "RegisterClientRequest",
     "RegisterClientResponse",
+    "SessionHeartbeat",
     "SetValue",
 ]
 
@@ -77,15 +79,28 @@ class RegisterClient(msgspec.Struct, frozen=True, tag="register-client"):
     """Log entry: open a session whose id is the index of this entry."""
 
 
-class ClientCommand(msgspec.Struct, frozen=True, tag="client-command"):
-    """Log entry: request `request_number` of client `client_id`."""
+class ClientCommand(msgspec.Struct, frozen=True, tag="client-command", omit_defaults=True):
+    """Log entry: request `request_number` of client `client_id`, which has an answer to `acknowledged`."""
 
     client_id: int
     request_number: int
     command: Command
+    acknowledged: int = 0
 
 
-LoggedCommand = RegisterClient | ClientCommand
+class ExpireSessions(msgspec.Struct, frozen=True, tag="expire-sessions"):
+    """Log entry: the leader has heard nothing of these clients for too long; their sessions end here."""
+
+    client_ids: tuple[int, ...]
+
+
+LoggedCommand = RegisterClient | ClientCommand | ExpireSessions
+
+
+class SessionHeartbeat(msgspec.Struct, frozen=True, tag="session-heartbeat"):
+    """A client that has nothing to ask is alive; servers that do not lead pass it on."""
+
+    client_id: int
 
 
 class RegisterClientRequest(msgspec.Struct, frozen=True, tag="register-client-request"):
@@ -101,12 +116,16 @@ class RegisterClientResponse(msgspec.Struct, frozen=True, tag="register-client-r
     client_id: int
 
 
-class ClientRequest(msgspec.Struct, frozen=True, tag="client-request"):
-    """One request of a registered client; a retry carries the same number."""
+class ClientRequest(msgspec.Struct, frozen=True, tag="client-request", omit_defaults=True):
+    """One request of a registered client; a retry carries the same number.
+
+    `acknowledged` is the last request it has an answer to (discard policy `acknowledged`), else 0.
+    """
 
     client_id: int
     request_number: int
     command: Command
+    acknowledged: int = 0
 
 
 class ClientResponse(msgspec.Struct, frozen=True, tag="client-response"):
@@ -161,6 +180,7 @@ MESSAGES: tuple[type[msgspec.Struct], ...] = (
     ClientRequest,
     ClientResponse,
     RedirectToLeader,
+    SessionHeartbeat,
     InstallSnapshotRequest,
     InstallSnapshotResponse,
     StoredByAll,

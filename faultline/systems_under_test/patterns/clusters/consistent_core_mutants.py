@@ -30,10 +30,10 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_node import 
 from faultline.systems_under_test.patterns.clusters.follower_read_mutants import FOLLOWER_READ_MUTANTS
 from faultline.systems_under_test.patterns.clusters.planted_bugs import LazyFlush, layered, with_bugs
 from faultline.systems_under_test.patterns.clusters.replicated_log_mutants import in_the_log
+from faultline.systems_under_test.patterns.clusters.session_mutants import SESSION_CHANGES, SESSION_MUTANTS
 from faultline.systems_under_test.patterns.clusters.storage_mutants import STORAGE_BUGS, STORAGE_CHANGES
 from faultline.systems_under_test.patterns.data_replication.follower_handler import FollowerHandler
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
-from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions, Session
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicatedLog
 from faultline.systems_under_test.patterns.node_communication.batch_queue import BatchQueue
 from faultline.systems_under_test.patterns.node_communication.request_pipeline import RequestPipeline
@@ -88,15 +88,6 @@ _RECORDS = (
         campaign="leadership",
         caught_by=("LOG-R14", "LOG-I2", "linearizability"),
         options={"batch_entries_max": "1"},
-    ),
-    Mutant(
-        name="no-duplicate-detection",
-        pattern="idempotent-receiver",
-        id="IDR-M1",
-        summary="a retried request is executed again",
-        shows_as="a compare-and-set fails that took effect; an old value comes back after a newer one",
-        campaign="retries",
-        caught_by=("IDR-I1", "linearizability"),
     ),
     Mutant(
         name="wall-clock-lease",
@@ -183,6 +174,7 @@ MUTANTS: dict[str, Mutant] = {
         *_RECORDS,
         *replicated_log_mutant_records.RECORDS,
         *ELECTION_MUTANTS,
+        *SESSION_MUTANTS,
         *STORAGE_BUGS,
         *FOLLOWER_READ_MUTANTS,
     )
@@ -273,18 +265,12 @@ class _VoteTwice(GenerationClock):
         return generation >= self.generation
 
 
-class _NoDuplicateDetection(ClientSessions[ClientResponse]):
-    def saved_response(self, session: Session[ClientResponse], request_number: int) -> ClientResponse | None:
-        return None
-
-
 _CHANGES: dict[str, Callable[[Parts], Parts]] = {
     "stale-read": lambda parts: replace(parts, confirms_leadership=False),
     "ack-before-quorum": in_the_log(_AckBeforeQuorum),
     "ack-before-fsync": in_the_log(_AckBeforeFsync),
     "vote-twice": lambda parts: replace(parts, generation_clock=_VoteTwice),
     "commit-old-generation": in_the_log(_CommitOldGeneration),
-    "no-duplicate-detection": lambda parts: replace(parts, sessions=_NoDuplicateDetection),
     "wall-clock-lease": in_the_log(_WallClockLease),
     "no-truncate-on-conflict": in_the_log(_NoTruncateOnConflict),
     "late-answer-taken": lambda parts: replace(parts, client=_LateAnswerTaken),
@@ -295,6 +281,7 @@ _CHANGES: dict[str, Callable[[Parts], Parts]] = {
     "ack-batch-before-flush": in_the_log(_AckBatchBeforeFlush),
     **replicated_log_mutants.CHANGES,
     **ELECTION_CHANGES,
+    **SESSION_CHANGES,
     **STORAGE_CHANGES,
 }
 

@@ -15,18 +15,15 @@ list, under the index of their entry.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
-from zlib import crc32
 
 import msgspec
 
 from faultline.harness.errors import UsageError
 from faultline.harness.world.ports import NodeId, NodeStatus, Ports, Storage
 from faultline.systems_under_test.patterns.clusters.append_batches import AppendBatches, Proposal
-from faultline.systems_under_test.patterns.clusters.consistent_core_compaction import Compaction, compaction_handlers
+from faultline.systems_under_test.patterns.clusters.consistent_core_compaction import compaction_handlers
 from faultline.systems_under_test.patterns.clusters.consistent_core_elections import (
-    Elections,
     new_election,
     replicas_of,
 )
@@ -39,34 +36,31 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_messages imp
     RedirectToLeader,
     RegisterClient,
     RegisterClientRequest,
+    SessionHeartbeat,
 )
 from faultline.systems_under_test.patterns.clusters.consistent_core_options import CoreSettings
+from faultline.systems_under_test.patterns.clusters.consistent_core_parts import Parts
 from faultline.systems_under_test.patterns.clusters.consistent_core_replies import RegistrationReply, Reply
+from faultline.systems_under_test.patterns.clusters.consistent_core_sessions import SessionKeeping, discard_policy
 from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import (
     AnsweredWithoutLeading,
     EntryApplied,
     NodeStarted,
 )
 from faultline.systems_under_test.patterns.clusters.key_value_store import Applied, KeyValueStore, encode_command
-from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.heartbeat import HeartBeatScheduler
-from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
 from faultline.systems_under_test.patterns.data_replication.leader_reads import (
-    LeaderLeaseReads,
     LeaderReads,
     LocalReads,
     Read,
-    ReadIndexReads,
 )
 from faultline.systems_under_test.patterns.data_replication.pulled_log import PulledLog
 from faultline.systems_under_test.patterns.data_replication.replicated_log import (
-    ReplicatedLog,
     ReplicationRequest,
     ReplicationResponse,
     ReplicationTiming,
 )
-from faultline.systems_under_test.patterns.data_replication.request_waiting_list import RequestWaitingList
 from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import (
     DATA,
@@ -74,7 +68,6 @@ from faultline.systems_under_test.patterns.data_replication.write_ahead_log impo
     LogEntry,
     WriteAheadLog,
 )
-from faultline.systems_under_test.patterns.node_communication.batch_queue import BatchQueue
 
 __all__ = ["ConsistentCoreNode", "Parts"]
 
@@ -101,28 +94,6 @@ class _BatchDue(msgspec.Struct, frozen=True):
     """The server's own event: commands have lingered long enough."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """The classes a node is built from; `node` is its own, when it is not the usual one; `client` changes the client.
-
-    `confirms_leadership` is off only for a planted bug.
-    """
-
-    generation_clock: Callable[[Storage], GenerationClock] = GenerationClock
-    replicated_log: type[ReplicatedLog] = ReplicatedLog
-    pulled_log: type[PulledLog] = PulledLog
-    sessions: Callable[[], ClientSessions[ClientResponse]] = ClientSessions
-    elections: Elections = field(default_factory=Elections)
-    batch_queue: type[BatchQueue[Proposal]] = BatchQueue
-    compaction: type[Compaction] = Compaction
-    read_index_reads: type[ReadIndexReads] = ReadIndexReads
-    lease_reads: type[LeaderLeaseReads] = LeaderLeaseReads
-    waiting_list: type[RequestWaitingList[int, ClientResponse]] = RequestWaitingList
-    confirms_leadership: bool = True
-    node: type[ConsistentCoreNode] | None = None
-    client: type[Any] | None = None
-
-
 class ConsistentCoreNode:
     """One server: implements `Node` over its ports."""
 
@@ -133,7 +104,9 @@ class ConsistentCoreNode:
             )
         self.ports = ports
         self.settings = settings
+        self._members = members
         self.store = self._new_store(parts)
+        self.sessions = SessionKeeping(ports, self.store.sessions, settings, parts.session_expiry)
         self._parts = parts
         self._log = WriteAheadLog(ports.storage, segment_size_bytes_max=settings.segment_size_bytes)
         self._clock = parts.generation_clock(ports.storage)
@@ -163,6 +136,7 @@ class ConsistentCoreNode:
             **compaction_handlers(self.compaction, self.election, self._clock),
             ClientRequest: self._handle_client_request,
             RegisterClientRequest: self._handle_register_client,
+            SessionHeartbeat: self._handle_session_heartbeat,
             **self.election.handlers(),
             _ElectionTimeout: self._handle_election_timeout,
             _HeartbeatTick: self._handle_heartbeat_tick,
@@ -230,6 +204,7 @@ class ConsistentCoreNode:
         self.log.send_heartbeats()
         self._heartbeats.start()
         self.reads.start_leading(self._log.last_index + 1)
+        self.sessions.start_leading()
         self.log.append_and_replicate(NO_OP, b"")
 
     def stepped_down(self) -> None:
@@ -254,6 +229,14 @@ class ConsistentCoreNode:
         self.log.resend_what_was_lost()
         self.compaction.resend_what_was_lost()
         self.waiting.expire()
+        if self.sessions.is_due() and self.log.last_applied == self._log.last_index:
+            self._end_idle_sessions()
+
+    def _end_idle_sessions(self) -> None:
+        """Propose it: only the log ends a session, at the same entry on every server."""
+        proposal = self.sessions.proposal()
+        if proposal is not None:
+            self.log.append_and_replicate(DATA, proposal)
 
     def _reaches_a_quorum(self) -> bool:
         now_us = self.log.stamp_us()
@@ -308,11 +291,18 @@ class ConsistentCoreNode:
             self._serve(Read(source, request.request_number, command.key))
         elif self.election.role is not ServerRole.LEADING:
             self._redirect(source, request.request_number)
-        elif bypasses_log:
-            self.reads.read(Read(source, request.request_number, command.key))
         else:
-            data = encode_command(ClientCommand(request.client_id, request.request_number, command))
-            self._propose(Reply(self.ports, source, request.request_number), data)
+            self.sessions.refresh(request.client_id)
+            if bypasses_log:
+                self.reads.read(Read(source, request.request_number, command.key))
+            else:
+                self._propose(Reply(self.ports, source, request.request_number), _logged(request))
+
+    def _handle_session_heartbeat(self, source: NodeId, heartbeat: SessionHeartbeat) -> None:
+        if self.election.role is ServerRole.LEADING:
+            self.sessions.refresh(heartbeat.client_id)
+        elif self.election.leader_id is not None and source not in self._members:
+            self.ports.network.send_ahead(NodeId(self.election.leader_id), heartbeat)
 
     def _propose(self, reply: Reply, data: bytes) -> None:
         """Let `reply` wait for the next entry, then append that entry: never the other way round."""
@@ -357,7 +347,7 @@ class ConsistentCoreNode:
     # -- the state machine --------------------------------------------------------------------------------------------
 
     def _new_store(self, parts: Parts) -> KeyValueStore:
-        return KeyValueStore(parts.sessions())
+        return KeyValueStore(parts.sessions(discard_policy(self.settings)))
 
     def apply(self, entry: LogEntry) -> None:
         """Execute a committed entry, and answer whoever waits for it."""
@@ -367,22 +357,26 @@ class ConsistentCoreNode:
             self.ports.trace.emit(EntryApplied(entry.index, entry.generation, 0, 0, 0, False))
             return
         applied = self.store.apply(entry.index, entry.data)
-        self._report(entry, applied)
-        if self.election.role is not ServerRole.LEADING and len(self.waiting):
+        self.sessions.report(entry, applied)
+        if self.election.role is ServerRole.LEADING:
+            self.sessions.refresh(applied.client_id)
+        elif len(self.waiting):
             self.ports.trace.emit(AnsweredWithoutLeading(entry.index))
-        self.waiting.handle_response(entry.index, applied.response)
+        self._answer(entry, applied)
 
-    def _report(self, entry: LogEntry, applied: Applied) -> None:
-        trace = self.ports.trace
-        client_id, number, _, executed = applied
-        trace.emit(EntryApplied(entry.index, entry.generation, crc32(entry.data), client_id, number, executed))
-        if not executed:
-            trace.sometimes("duplicate-answered")
+    def _answer(self, entry: LogEntry, applied: Applied) -> None:
+        self.waiting.handle_response(entry.index, applied.response)
 
 
 _ELECTION_TIMEOUT = _ElectionTimeout()
 _HEARTBEAT_TICK = _HeartbeatTick()
 _BATCH_DUE = _BatchDue()
+
+
+def _logged(request: ClientRequest) -> bytes:
+    return encode_command(
+        ClientCommand(request.client_id, request.request_number, request.command, request.acknowledged)
+    )
 
 
 def _stored_bytes(storage: Storage) -> int:

@@ -13,10 +13,13 @@ from faultline.systems_under_test.patterns.clusters.follower_read_options import
     FollowerReadSettings,
 )
 from faultline.systems_under_test.patterns.data_replication.heartbeat import check_heartbeat_timing
+from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import SAVED_RESPONSES_MAX
+from faultline.systems_under_test.patterns.data_replication.session_expiry import CHECK_INTERVAL_US, SESSION_TIMEOUT_US
 from faultline.systems_under_test.patterns.node_communication.batch_queue import BATCH_SIZE_BYTES
 
 __all__ = [
     "BATCH_SIZE_BYTES_MIN",
+    "DISCARD_POLICIES",
     "ELECTIONS",
     "FAILURE_DETECTORS",
     "LOW_WATER_MARKS",
@@ -39,6 +42,9 @@ READ_MODES = ("read-index", "leader-lease", "log", "stale")
 
 LOW_WATER_MARKS = ("snapshot", "time", "acknowledged", "off")
 """What snapshots make superfluous; of that, what is old enough; of that, what all servers have stored; nothing."""
+
+DISCARD_POLICIES = ("last-responses", "one-at-a-time", "acknowledged")
+"""Which saved answers are kept: so many, the newest alone, or what the client has not acknowledged."""
 
 OPTIONS: dict[str, OptionDescription] = {
     "read_mode": OptionDescription(
@@ -96,6 +102,23 @@ OPTIONS: dict[str, OptionDescription] = {
     "log_retention_ms": OptionDescription(
         default="4233600000", summary="how old log entries must be to go (low_water_mark time); seven weeks"
     ),
+    "discard_policy": OptionDescription(
+        default="last-responses",
+        choices=DISCARD_POLICIES,
+        summary="which saved answers of a client are kept: the last few, the newest, or all it has not acknowledged",
+    ),
+    "saved_responses_max": OptionDescription(
+        default=str(SAVED_RESPONSES_MAX), summary="how many answers are kept (discard_policy last-responses)"
+    ),
+    "session_timeout_ms": OptionDescription(
+        default=str(SESSION_TIMEOUT_US // 1_000), summary="after how long without a sign of life a session ends"
+    ),
+    "session_check_ms": OptionDescription(
+        default=str(CHECK_INTERVAL_US // 1_000), summary="how often a leader looks for idle sessions"
+    ),
+    "session_heartbeat_ms": OptionDescription(
+        default=str(CHECK_INTERVAL_US // 1_000), summary="how often a client without requests shows that it lives"
+    ),
     "request_timeout_ms": OptionDescription(default="300", summary="after how long a client asks another server"),
     "client_timeout_ms": OptionDescription(default="1000", summary="after how long a client gives up: outcome unknown"),
     **FOLLOWER_READ_OPTIONS,
@@ -126,6 +149,11 @@ class CoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     snapshot_chunk_bytes: int
     log_cleaning_interval_us: int
     log_retention_us: int
+    discard_policy: str
+    saved_responses_max: int
+    session_timeout_us: int
+    session_check_us: int
+    session_heartbeat_us: int
     request_timeout_us: int
     client_timeout_us: int
     follower: FollowerReadSettings
@@ -156,6 +184,11 @@ class CoreSettings(msgspec.Struct, frozen=True, kw_only=True):
             snapshot_chunk_bytes=_number("snapshot_chunk_bytes", values),
             log_cleaning_interval_us=1_000 * _number("log_cleaning_interval_ms", values),
             log_retention_us=1_000 * _number("log_retention_ms", values),
+            discard_policy=_choice("discard_policy", values["discard_policy"]),
+            saved_responses_max=_number("saved_responses_max", values),
+            session_timeout_us=1_000 * _number("session_timeout_ms", values),
+            session_check_us=1_000 * _number("session_check_ms", values),
+            session_heartbeat_us=1_000 * _number("session_heartbeat_ms", values),
             request_timeout_us=1_000 * _number("request_timeout_ms", values),
             client_timeout_us=1_000 * _number("client_timeout_ms", values),
             follower=FollowerReadSettings.read(values),

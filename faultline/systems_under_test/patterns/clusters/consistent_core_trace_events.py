@@ -26,7 +26,10 @@ Marks (`sometimes`), each a situation a campaign should have reached:
 | leader-key-given-back | external store | the owner of the key found no majority for its generation |
 | own-leader-key-of-before-given-back | external store | a restarted server found that it still owns the key |
 | lease-expired-read-refused | leader reads | a read found the lease expired |
-| duplicate-answered | node | a retry was answered without executing it again |
+| sessions-expired | sessions | the leader's proposal to end idle sessions was applied |
+| expired-session-refused | sessions | a request without a session was refused |
+| discarded-request-refused | sessions | a retry came when its answer had been discarded |
+| duplicate-answered | sessions | a retry was answered without executing it again |
 | torn-tail-dropped | node | a restart found a half-written record |
 | snapshot-taken | compaction | the state was stored under the index of the last applied entry |
 | log-cleaned | compaction | log files below the low-water mark were deleted |
@@ -39,7 +42,16 @@ from __future__ import annotations
 
 import msgspec
 
-__all__ = ["AnsweredWithoutLeading", "EntryApplied", "NodeStarted", "SnapshotTaken", "StateRestored"]
+__all__ = [
+    "AnsweredWithoutLeading",
+    "DuplicateAnswered",
+    "EntryApplied",
+    "NodeStarted",
+    "SessionsEnded",
+    "SessionsSeen",
+    "SnapshotTaken",
+    "StateRestored",
+]
 
 
 class NodeStarted(msgspec.Struct, frozen=True):
@@ -47,6 +59,35 @@ class NodeStarted(msgspec.Struct, frozen=True):
 
     generation: int
     last_index: int
+
+
+class SessionsEnded(msgspec.Struct, frozen=True):
+    """Trace: the entry at `index` ended the sessions of these clients, idle for `timeout_us` or longer."""
+
+    index: int
+    client_ids: tuple[int, ...]
+    timeout_us: int
+
+
+class SessionsSeen(msgspec.Struct, frozen=True):
+    """Trace: the sessions after the entry at `index`: how many, a checksum of all, and the most answers of one client.
+
+    Only at every 32nd entry: a checksum over all sessions costs more than applying an entry.
+    """
+
+    index: int
+    sessions: int
+    checksum: int
+    responses_most: int
+    responses_max: int | None
+
+
+class DuplicateAnswered(msgspec.Struct, frozen=True):
+    """Trace: an entry repeated a request that had been executed; `checksum` is that of the answer it got."""
+
+    client_id: int
+    request_number: int
+    checksum: int
 
 
 class EntryApplied(msgspec.Struct, frozen=True):

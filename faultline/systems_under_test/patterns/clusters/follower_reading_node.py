@@ -14,6 +14,7 @@ from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.consistent_core_messages import ClientResponse
 from faultline.systems_under_test.patterns.clusters.consistent_core_node import ConsistentCoreNode, Parts
 from faultline.systems_under_test.patterns.clusters.consistent_core_options import CoreSettings
+from faultline.systems_under_test.patterns.clusters.consistent_core_sessions import discard_policy
 from faultline.systems_under_test.patterns.clusters.follower_read_messages import (
     FollowerRead,
     ReadIndexRequest,
@@ -133,7 +134,7 @@ class FollowerReadingNode(ConsistentCoreNode):
     def _new_store(self, parts: Parts) -> StampedStore:
         follower, read_parts = self.settings.follower, self._read_parts
         return StampedStore(
-            parts.sessions(),
+            parts.sessions(discard_policy(self.settings)),
             self.ports.trace,
             read_parts.versions if follower.versioned else None,
             follower.versions_kept,

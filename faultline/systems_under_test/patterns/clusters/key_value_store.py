@@ -14,11 +14,13 @@ import msgspec
 from faultline.systems_under_test.patterns.clusters.consistent_core_messages import (
     ClientCommand,
     ClientResponse,
+    ExpireSessions,
     LoggedCommand,
     RegisterClient,
 )
 from faultline.systems_under_test.patterns.clusters.key_commands import Command, executed
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import (
+    NO_CLIENT,
     ClientSessions,
     RequestDiscarded,
     UnknownSession,
@@ -27,7 +29,7 @@ from faultline.systems_under_test.patterns.data_replication.idempotent_receiver 
 __all__ = ["REQUEST_DISCARDED", "UNKNOWN_SESSION", "Applied", "KeyValueStore", "StoreState", "encode_command"]
 
 UNKNOWN_SESSION = "unknown-session"
-"""The error code of a request from a client that has no session."""
+"""The error code of a request from a client that has no session: it never registered, or the session expired."""
 
 REQUEST_DISCARDED = "request-discarded"
 """The error code of a retry so late that its answer is no longer kept."""
@@ -58,6 +60,8 @@ class Applied(NamedTuple):
     request_number: int
     response: ClientResponse
     executed: bool
+    expired: tuple[int, ...] = ()
+    """The clients whose sessions this entry has ended."""
 
 
 class KeyValueStore:
@@ -73,11 +77,13 @@ class KeyValueStore:
         if type(command) is RegisterClient:
             self.sessions.register(index)
             return Applied(index, 0, ClientResponse(0, None, index), True)
+        if type(command) is ExpireSessions:
+            return Applied(NO_CLIENT, 0, ClientResponse(0), False, tuple(self.sessions.expire(command.client_ids)))
         assert type(command) is ClientCommand
         number = command.request_number
         try:
             response, executed = self.sessions.execute(
-                command.client_id, number, lambda: self.execute(number, command.command)
+                command.client_id, number, lambda: self.execute(number, command.command), command.acknowledged
             )
         except UnknownSession:
             response, executed = ClientResponse(number, UNKNOWN_SESSION), False

@@ -8,23 +8,35 @@ client's id, unique for ever. The client numbers its requests 1, 2, 3 … and re
 Every server keeps, per client, the answers it gave, and looks there when it *applies* an entry, not only when it
 receives it: so two entries for one request are executed once on every server, whoever leads.
 
-Answers cannot be kept for ever. The last five are kept, because a client has at most five requests in flight. A number
-that was discarded is refused by name and never executed again: nobody can tell any more whether it was.
+Answers cannot be kept for ever. Three policies say which may go, and none looks at a clock:
+
+- `LastResponses`: the last five, because a client has at most five requests in flight;
+- `OneAtATime`: all but the newest; a client that sends a request has the answers to all earlier ones;
+- `Acknowledged`: those below the number that the client names in each request as the last one it has an answer to.
+
+A number that was discarded is refused by name and never executed again: nobody can tell any more whether it was.
+Sessions go too, in the end: see `session_expiry`.
 
 *Invariants.* IDR-I1 each (client, number) takes effect at most once. IDR-I2 client ids are unique. IDR-I3 sessions are
-equal on all servers at the same applied index. IDR-I4 at most five answers are kept per client.
+equal on all servers at the same applied index. IDR-I4 no more answers are kept than the policy allows. IDR-I5 in the
+end each acknowledged increment counts once, each without an answer once or not at all.
 
 *Tolerates.* Lost answers, repeated and late requests, leader changes and restarts between execution and retry (sessions
-are rebuilt by replaying the log). A repeated registration only leaves an unused session behind.
+are rebuilt by replaying the log, or restored from a snapshot). A repeated registration only leaves an unused session
+behind, which expires.
 
-*Does not tolerate.* A client that restarts and asks again under a new id, or one with more than five requests in
-flight. Sessions never expire in this first cut; their number grows with the number of clients.
+*Does not tolerate.* A client that restarts and asks again under a new id: its request is executed again. More requests
+in flight than answers are kept, and `OneAtATime` with a pipeline: retries are then refused although they were executed.
 
-*Workloads.* `register` with lost and duplicated packets and partitions (campaign `retries`).
+*Workloads.* `counter`, `transfer` and `register` with lost and duplicated packets and partitions (campaigns `retries`
+and `objects`), the same with sessions that end within a run (campaign `session-expiry`).
 
-*Checkers.* Linearizability; IDR-I1.
+*Checkers.* Bounds of counters and balances, linearizability; IDR-I1 to IDR-I4.
 
-*Planted bugs.* `no-duplicate-detection` (IDR-M1).
+*Planted bugs.* `no-duplicate-detection` (IDR-M1), `duplicates-known-to-the-leader` (IDR-M2), `new-number-per-retry`
+(IDR-M3), `local-session-expiry` (IDR-M5), `sessions-never-refreshed` (IDR-M6), `sessions-not-in-snapshot` (IDR-M7),
+`answers-by-number-only` (IDR-M8), `executes-without-session` (IDR-M9). Too few answers for a pipeline (IDR-M4) cannot
+show with clients that send one request at a time; a test breaks the sessions alone.
 
 Deviations from the printed code: errors are saved like any answer (IDR-R7), plain writes are not exempt (IDR-R8), and
 an unknown session is refused rather than crashing every server (IDR-R16).
@@ -34,19 +46,35 @@ Sources: Patterns of Distributed Systems ch. 15; Ongaro's thesis 6.3; the bound 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import Generic, Protocol, TypeVar
 
-__all__ = ["SAVED_RESPONSES_MAX", "ClientSessions", "RequestDiscarded", "Session", "UnknownSession"]
+from faultline.harness.errors import UsageError
+
+__all__ = [
+    "NO_CLIENT",
+    "SAVED_RESPONSES_MAX",
+    "Acknowledged",
+    "ClientSessions",
+    "DiscardPolicy",
+    "LastResponses",
+    "OneAtATime",
+    "RequestDiscarded",
+    "Session",
+    "UnknownSession",
+]
 
 SAVED_RESPONSES_MAX = 5
 """How many answers are kept per client: at least as many as a client may have in flight."""
+
+NO_CLIENT = 0
+"""The client id of a request whose sender does not want its repetitions recognised; no log entry has this index."""
 
 Response = TypeVar("Response")
 
 
 class UnknownSession(Exception):
-    """The request names a client that never registered (or whose session is gone); it was not executed."""
+    """The request names a client that never registered, or whose session expired; it was not executed."""
 
 
 class RequestDiscarded(Exception):
@@ -54,7 +82,7 @@ class RequestDiscarded(Exception):
 
 
 class Session(Generic[Response]):
-    """One client's last answers, oldest first, and the highest number that was discarded."""
+    """One client's last answers, and the number up to which whatever has no answer here was discarded."""
 
     __slots__ = ("discarded_number", "responses")
 
@@ -62,28 +90,94 @@ class Session(Generic[Response]):
         self.responses: dict[int, Response] = {}
         self.discarded_number = 0
 
-    def save(self, request_number: int, response: Response, saved_max: int) -> None:
-        """Keep `response`, and discard the oldest answer when there are more than `saved_max`."""
-        self.responses[request_number] = response
-        if len(self.responses) > saved_max:
-            oldest = min(self.responses)
-            del self.responses[oldest]
-            if oldest > self.discarded_number:
-                self.discarded_number = oldest
+    def discard_below(self, number: int) -> None:
+        """Forget the answers to requests below `number`, and refuse those requests from now on."""
+        for old in [old for old in self.responses if old < number]:
+            del self.responses[old]
+        self.discarded_number = max(self.discarded_number, number - 1)
+
+
+class DiscardPolicy(Protocol):
+    """Decides which answers of a client may be forgotten: by its requests alone, so that all servers agree."""
+
+    def discard(self, session: Session[Response], request_number: int, acknowledged: int) -> None:
+        """Request `request_number` was executed and its answer saved; the client has one to `acknowledged`."""
+
+    def refuse_in_flight(self, in_flight: int) -> None:
+        """Raise UsageError when clients with that many requests in flight could lose answers they still need."""
+
+
+class LastResponses:
+    """Keeps the last `count` answers."""
+
+    def __init__(self, count: int = SAVED_RESPONSES_MAX) -> None:
+        self.count = count
+
+    def discard(self, session: Session[Response], request_number: int, acknowledged: int) -> None:
+        """The oldest goes when there is one too many."""
+        while len(session.responses) > self.count:
+            session.discard_below(min(session.responses) + 1)
+
+    def refuse_in_flight(self, in_flight: int) -> None:
+        """As many answers must be kept as may be in flight."""
+        if in_flight > self.count:
+            raise UsageError(
+                f"With {in_flight} requests in flight and {self.count} saved answers, a retry may find its own gone.",
+                f"Set saved_responses_max to at least {in_flight}.",
+            )
+
+
+class OneAtATime:
+    """Keeps the newest answer alone: for clients that wait for each answer before they ask again."""
+
+    def discard(self, session: Session[Response], request_number: int, acknowledged: int) -> None:
+        """A new request shows that its client is done with all before it."""
+        session.discard_below(request_number)
+
+    def refuse_in_flight(self, in_flight: int) -> None:
+        """Never together with a request pipeline."""
+        if in_flight > 1:
+            raise UsageError(
+                f"The discard policy one-at-a-time cannot serve clients with {in_flight} requests in flight.",
+                "Choose discard_policy=last-responses or acknowledged.",
+            )
+
+
+class Acknowledged:
+    """Keeps what the client has not acknowledged: however many are in flight, nothing is forgotten too early."""
+
+    def discard(self, session: Session[Response], request_number: int, acknowledged: int) -> None:
+        """Everything *below* the acknowledged number goes; that one itself may stay."""
+        session.discard_below(acknowledged)
+
+    def refuse_in_flight(self, in_flight: int) -> None:
+        """Any number will do."""
 
 
 class ClientSessions(Generic[Response]):
     """The sessions of all clients: a part of the replicated state, changed only while entries are applied."""
 
-    __slots__ = ("_saved_max", "_sessions")
+    __slots__ = ("_policy", "_sessions")
 
-    def __init__(self, saved_responses_max: int = SAVED_RESPONSES_MAX) -> None:
-        self._saved_max = saved_responses_max
+    def __init__(self, policy: DiscardPolicy | None = None) -> None:
+        self._policy = policy or LastResponses()
         self._sessions: dict[int, Session[Response]] = {}
+
+    def __len__(self) -> int:
+        """The number of sessions."""
+        return len(self._sessions)
 
     def register(self, client_id: int) -> None:
         """Open a session; `client_id` is the index of the log entry that registers the client."""
         self._sessions[client_id] = Session()
+
+    def expire(self, client_ids: Iterable[int]) -> list[int]:
+        """End these sessions, as a log entry says; those that there were."""
+        return [client_id for client_id in client_ids if self._sessions.pop(client_id, None) is not None]
+
+    def client_ids(self) -> list[int]:
+        """All clients that have a session, in the order of their registration."""
+        return list(self._sessions)
 
     def session(self, client_id: int) -> Session[Response] | None:
         """The session of `client_id`, if there is one."""
@@ -104,22 +198,31 @@ class ClientSessions(Generic[Response]):
             session.discarded_number = discarded_number
             session.responses.update(responses)
 
-    def execute(self, client_id: int, request_number: int, action: Callable[[], Response]) -> tuple[Response, bool]:
+    def execute(
+        self, client_id: int, request_number: int, action: Callable[[], Response], acknowledged: int = 0
+    ) -> tuple[Response, bool]:
         """The answer to this request, and whether `action` was run for it now.
 
         Raises `UnknownSession` or `RequestDiscarded`, in which case it was not.
         """
+        if client_id == NO_CLIENT:
+            return action(), True
         session = self._sessions.get(client_id)
         if session is None:
-            raise UnknownSession(f"client {client_id} has no session")
+            session = self.session_for_unknown(client_id)
         saved = self.saved_response(session, request_number)
         if saved is not None:
             return saved, False
         if request_number <= session.discarded_number:
             raise RequestDiscarded(f"client {client_id}: the answer to request {request_number} was discarded")
         response = action()
-        session.save(request_number, response, self._saved_max)
+        session.responses[request_number] = response
+        self._policy.discard(session, request_number, acknowledged)
         return response, True
+
+    def session_for_unknown(self, client_id: int) -> Session[Response]:
+        """There is none: whoever is not known is not served, because nobody can tell what was done for it before."""
+        raise UnknownSession(f"client {client_id} has no session")
 
     def saved_response(self, session: Session[Response], request_number: int) -> Response | None:
         """The answer kept for `request_number`: the duplicate detection itself."""
