@@ -79,5 +79,35 @@ def test_an_answer_comes_back_over_the_callers_own_connection() -> None:
     assert asyncio.run(ask()) == (["client-1"], b"QUESTION")
 
 
+@pytest.mark.rows("SC-R12", "SC-R3")
+def test_a_server_that_answers_nonsense_is_hung_up_on_and_dialled_again(capsys: pytest.CaptureFixture[str]) -> None:
+    async def ask() -> int:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: pytest.fail(str(context)))
+        callers: list[InboundConnection] = []
+        again = asyncio.Event()
+
+        def hello(_name: str, connection: InboundConnection) -> None:
+            callers.append(connection)
+            if len(callers) == 2:
+                again.set()
+            else:
+                connection.send(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        server = await loop.create_server(lambda: InboundConnection(hello, lambda *_: None, lambda *_: None), HOST)
+        channel = OutgoingChannel("client-1", server.sockets[0].getsockname, lambda payload: None)
+        channel.send(encode_frame(b"question"))
+        await asyncio.wait_for(again.wait(), 10)
+        channel.close()
+        for connection in callers:
+            connection.close()
+        server.close()
+        await server.wait_closed()
+        return len(callers)
+
+    assert asyncio.run(ask()) == 2
+    assert "dropped: a frame announces" in capsys.readouterr().err
+
+
 def test_a_hello_is_an_ordinary_frame() -> None:
     assert encode_hello("athens") == encode_frame(b"athens")

@@ -40,12 +40,23 @@ class _ChannelProtocol(asyncio.Protocol):
     def __init__(self, on_payload: Callable[[bytes], None] | None) -> None:
         self._decoder = FrameDecoder()
         self._on_payload = on_payload
+        self._transport: asyncio.Transport | None = None
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
     def data_received(self, data: bytes) -> None:
-        if self._on_payload is not None:
+        if self._on_payload is None:
+            return
+        try:
             for payload in self._decoder.feed(data):
                 self._on_payload(payload)
+        except (FrameError, WireError) as error:
+            sys.stderr.write(f"connection to a node dropped: {error}\n")
+            if self._transport is not None:
+                self._transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self.closed.done():

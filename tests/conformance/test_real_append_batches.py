@@ -1,0 +1,41 @@
+"""Batching works among processes, too: leaders append several commands as one, and the history is linearizable."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from faultline.harness.plan import PlannedOperation
+from faultline.harness.planning import RunRequest, make_plan
+from faultline.harness.world.real.local import run_local
+from faultline.registry import resolve
+
+END_US = 1_000_000
+
+
+@pytest.mark.real
+@pytest.mark.slow
+def test_busy_clients_are_served_in_batches_and_see_one_register(tmp_path: Path) -> None:
+    request = RunRequest(
+        system="consistent-core",
+        world="local",
+        faults=(),
+        duration_s=1.0,
+        workers=8,
+        options={"batch_linger_ms": "3", "in_flight_max": "5"},
+    )
+    parts = resolve(request)
+    operations = tuple(
+        PlannedOperation(worker, 0, "write" if number % 3 else "read", f"k{number % 4}", 8 * number + worker)
+        for number in range(60)
+        for worker in range(8)
+    )
+    plan = msgspec.structs.replace(make_plan(request, parts), operations=operations, heal_us=END_US, end_us=END_US + 1)
+    record = run_local(plan, parts, folder=tmp_path)
+    assert record.errors == []
+    assert record.breaches == []
+    assert record.marks["commands-batched"] > 0
+    linearizability, *_ = parts.checkers
+    assert linearizability.check(record.history, record).verdict == "pass"
