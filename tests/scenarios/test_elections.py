@@ -17,6 +17,7 @@ from faultline.systems_under_test.patterns.data_replication.replicated_log impor
 )
 
 
+@pytest.mark.rows("LDR-S1", "LDR-R2")
 @pytest.mark.parametrize("size", [3, 5])
 def test_a_cold_start_refuses_clients_until_exactly_one_leader_emerges(size: int) -> None:
     """LDR-S1."""
@@ -30,6 +31,7 @@ def test_a_cold_start_refuses_clients_until_exactly_one_leader_emerges(size: int
     assert cluster.broken() == []
 
 
+@pytest.mark.rows("LDR-S2", "LDR-R10")
 def test_a_killed_leader_is_replaced_and_comes_back_as_a_follower() -> None:
     """LDR-S2."""
     cluster = Cluster()
@@ -43,6 +45,7 @@ def test_a_killed_leader_is_replaced_and_comes_back_as_a_follower() -> None:
     assert cluster.nodes["athens"].election.leader_id == "byzantium"
 
 
+@pytest.mark.rows("LDR-S3")
 @pytest.mark.parametrize("size", [3, 4])
 def test_a_split_vote_elects_nobody_and_the_next_round_resolves_it(size: int) -> None:
     """LDR-S3: two candidates ask at the same instant, and with a server down nobody else can decide between them."""
@@ -64,6 +67,7 @@ def test_a_split_vote_elects_nobody_and_the_next_round_resolves_it(size: int) ->
     assert cluster.broken() == []
 
 
+@pytest.mark.rows("LDR-S4")
 def test_a_candidate_with_a_shorter_log_is_refused_but_its_generation_is_adopted() -> None:
     """LDR-S4."""
     cluster = Cluster(pre_vote="off")
@@ -84,6 +88,7 @@ def test_a_candidate_with_a_shorter_log_is_refused_but_its_generation_is_adopted
     assert cluster.leads("byzantium")
 
 
+@pytest.mark.rows("LDR-S4", "LDR-R7")
 def test_an_older_last_generation_loses_against_a_shorter_log_of_a_newer_one() -> None:
     """LDR-R7: the generation of the last entry decides before the index does."""
     cluster = Cluster(pre_vote="off")
@@ -107,6 +112,7 @@ def vote_answers(cluster: Cluster, voter: str, candidate: str, generation: int) 
     return answer.granted
 
 
+@pytest.mark.rows("LDR-S5", "LDR-R8", "GEN-R2")
 def test_a_vote_survives_a_restart() -> None:
     """LDR-S5: the repeated answer is the same, and nobody else gets the vote of that generation."""
     cluster = Cluster()
@@ -122,6 +128,7 @@ def test_the_planted_bug_vote_twice_gives_the_vote_away_again() -> None:
     assert vote_answers(cluster, "cyrene", "byzantium", 3)
 
 
+@pytest.mark.rows("LDR-S6", "GEN-R2")
 def test_a_candidate_that_restarts_does_not_vote_for_another_in_the_same_generation() -> None:
     """LDR-S6."""
     cluster = Cluster(pre_vote="off")
@@ -131,6 +138,7 @@ def test_a_candidate_that_restarts_does_not_vote_for_another_in_the_same_generat
     assert not vote_answers(cluster, "athens", "byzantium", 1)
 
 
+@pytest.mark.rows("LDR-S10", "LDR-R9")
 def test_votes_of_an_old_generation_and_repeated_votes_do_not_count() -> None:
     """LDR-S10."""
     cluster = Cluster(5, pre_vote="off")
@@ -148,6 +156,7 @@ def test_votes_of_an_old_generation_and_repeated_votes_do_not_count() -> None:
     assert cluster.leads("athens")
 
 
+@pytest.mark.rows("LDR-S11")
 def test_a_leader_on_the_minority_side_acknowledges_nothing_and_its_suffix_is_discarded() -> None:
     """LDR-S11 and LOG-S14."""
     cluster = Cluster(5)
@@ -168,6 +177,7 @@ def test_a_leader_on_the_minority_side_acknowledges_nothing_and_its_suffix_is_di
     assert cluster.broken() == []
 
 
+@pytest.mark.rows("GEN-S1", "GEN-S2", "GEN-R5", "GEN-R6")
 def test_a_paused_leader_is_recognised_by_its_generation_and_steps_down() -> None:
     """GEN-S1: leader 1 sleeps for 5 s, generation 2 begins, and what leader 1 then sends is refused."""
     cluster = Cluster()
@@ -191,6 +201,7 @@ def test_a_paused_leader_is_recognised_by_its_generation_and_steps_down() -> Non
     assert "deposed-leader-stepped-down" in cluster.marks
 
 
+@pytest.mark.rows("GEN-S3", "LDR-I4")
 def test_a_generation_adopted_by_a_vote_survives_a_restart_without_any_entry() -> None:
     """GEN-S3."""
     cluster = Cluster()
@@ -204,6 +215,7 @@ def test_a_generation_adopted_by_a_vote_survives_a_restart_without_any_entry() -
     assert not vote_answers(cluster, "cyrene", "byzantium", 7)
 
 
+@pytest.mark.rows("GEN-S4")
 def test_a_success_of_an_earlier_leadership_is_not_counted() -> None:
     """GEN-S4."""
     cluster = Cluster()
@@ -218,6 +230,7 @@ def test_a_success_of_an_earlier_leadership_is_not_counted() -> None:
     assert number == 1
 
 
+@pytest.mark.rows("GEN-S2", "GEN-R8")
 def test_after_a_double_failure_the_entry_of_the_higher_generation_wins() -> None:
     """SYS-S5 in Raft's variant: Bob's entry (generation 1) and Alice's (generation 2) claim the same index."""
     cluster = Cluster()

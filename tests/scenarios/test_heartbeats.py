@@ -29,6 +29,7 @@ def followers_alone() -> Cluster:
     return cluster
 
 
+@pytest.mark.rows("HB-S1", "HB-R8")
 def test_a_dead_leader_is_suspected_after_the_timeout_and_not_before() -> None:
     """HB-S1: byzantium's timeout is 10 ms above the shortest."""
     cluster = followers_alone()
@@ -38,6 +39,7 @@ def test_a_dead_leader_is_suspected_after_the_timeout_and_not_before() -> None:
     assert set(candidates(cluster)) >= {"byzantium", "cyrene"}
 
 
+@pytest.mark.rows("HB-S2")
 def test_lost_heartbeats_within_the_timeout_are_forgiven() -> None:
     """HB-S2: four of five may be lost at 50 and 250 ms."""
     cluster = Cluster()
@@ -55,6 +57,7 @@ def test_lost_heartbeats_within_the_timeout_are_forgiven() -> None:
     assert candidates(cluster) == []
 
 
+@pytest.mark.rows("HB-S3", "HB-R12")
 def test_a_server_that_slept_accuses_nobody_when_it_wakes() -> None:
     """HB-S3: the check that runs 10 s late judges nothing; a leader that really died is suspected in the next one."""
     cluster = followers_alone()
@@ -68,6 +71,7 @@ def test_a_server_that_slept_accuses_nobody_when_it_wakes() -> None:
     assert candidates(cluster) == ["byzantium"]
 
 
+@pytest.mark.rows("HB-S3")
 def test_heartbeats_that_waited_with_the_sleeper_keep_its_leader_in_place() -> None:
     """HB-S3, second half."""
     cluster = Cluster()
@@ -83,6 +87,7 @@ def test_heartbeats_that_waited_with_the_sleeper_keep_its_leader_in_place() -> N
     assert cluster.leaders() == ["athens"]
 
 
+@pytest.mark.rows("HB-S8")
 def test_steps_of_the_wall_clock_suspect_nobody() -> None:
     """HB-S8."""
     cluster = Cluster()
@@ -94,6 +99,7 @@ def test_steps_of_the_wall_clock_suspect_nobody() -> None:
     assert cluster.marks.count("leader-changed") == 0
 
 
+@pytest.mark.rows("HB-S10", "HB-R6")
 def test_a_leader_that_is_never_heard_is_suspected_too() -> None:
     """HB-S10: silence counts from the start of the detector."""
     cluster = Cluster()
@@ -101,6 +107,7 @@ def test_a_leader_that_is_never_heard_is_suspected_too() -> None:
     assert candidates(cluster) == ["byzantium"]
 
 
+@pytest.mark.rows("HB-R1", "HB-R13")
 def test_an_interval_that_leaves_no_room_for_a_lost_heartbeat_is_refused() -> None:
     """HB-R1."""
     check_heartbeat_timing(100_000, 1_000_000)
@@ -110,6 +117,7 @@ def test_an_interval_that_leaves_no_room_for_a_lost_heartbeat_is_refused() -> No
         check_heartbeat_timing(999, 1_000_000)
 
 
+@pytest.mark.rows("HB-R2")
 def test_a_scheduler_acts_at_fixed_delay_until_it_is_stopped() -> None:
     """HB-R2."""
     ports = Cluster().ports["athens"]
@@ -127,6 +135,7 @@ def test_a_scheduler_acts_at_fixed_delay_until_it_is_stopped() -> None:
     assert ports.next_timer() is None
 
 
+@pytest.mark.rows("HB-R5")
 def test_a_detector_measures_silence_from_the_last_heartbeat() -> None:
     """HB-I3."""
     ports = Cluster().ports["athens"]

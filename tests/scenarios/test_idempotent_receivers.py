@@ -57,6 +57,7 @@ def test_without_duplicate_detection_the_owner_is_told_that_it_does_not_own() ->
     assert cluster.broken() == ["IDR-I1"]
 
 
+@pytest.mark.rows("LDR-S12")
 def test_a_new_leader_executes_the_pending_entry_and_answers_the_retry_from_its_session() -> None:
     """IDR-S2 and SYS-S11: Bob's transfer commits, the leader dies before it answers."""
     cluster, bob = led_by_athens()
@@ -72,6 +73,7 @@ def test_a_new_leader_executes_the_pending_entry_and_answers_the_retry_from_its_
     assert cluster.values("byzantium") == {"boston": 10}
 
 
+@pytest.mark.rows("LDR-S12")
 def test_a_request_the_dead_leader_kept_to_itself_is_executed_by_the_retry() -> None:
     """IDR-S3."""
     cluster, bob = led_by_athens()
@@ -167,6 +169,7 @@ def test_a_client_nobody_registered_is_refused_and_nothing_is_executed() -> None
     assert cluster.values("athens") == {}
 
 
+@pytest.mark.rows("LDR-R3")
 def test_a_leader_that_steps_down_sends_waiting_clients_away_and_never_answers_them_with_another_entry() -> None:
     """LOG-M16: another command takes the index; the client of the first must not hear of a success."""
     cluster, alice = led_by_athens()
@@ -183,6 +186,7 @@ def test_a_leader_that_steps_down_sends_waiting_clients_away_and_never_answers_t
     assert cluster.values("athens") == {"y": "kept"}
 
 
+@pytest.mark.rows("LDR-R3")
 def test_a_follower_names_the_leader_it_knows() -> None:
     """CC-R9."""
     _, alice = led_by_athens()

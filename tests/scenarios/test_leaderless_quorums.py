@@ -102,6 +102,7 @@ def half_a_write(**options: str) -> Register:
     return cluster
 
 
+@pytest.mark.rows("LDR-S7")
 @pytest.mark.rows("QRM-R6")
 @pytest.mark.parametrize("write_back", ["off", "on"])
 def test_quorum_reads_alone_let_time_run_backwards_and_the_write_back_does_not(write_back: str) -> None:
@@ -113,6 +114,7 @@ def test_quorum_reads_alone_let_time_run_backwards_and_the_write_back_does_not(w
     assert [finding.anomaly for finding in result.findings] == (["stale-read"] if write_back == "off" else [])
 
 
+@pytest.mark.rows("LDR-S7")
 def test_when_the_lost_replica_returns_the_new_value_is_read_again() -> None:
     cluster = half_a_write(write_back="off")
     assert cluster.perform("c2", "byzantium", "read") == 1

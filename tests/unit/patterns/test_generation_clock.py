@@ -27,6 +27,7 @@ def test_a_new_node_has_seen_no_generation_and_voted_for_nobody() -> None:
     assert _promise(_clock(MemoryStorage())) == (0, None)
 
 
+@pytest.mark.rows("LDR-R8", "GEN-R2", "LDR-S5")
 def test_a_vote_survives_a_crash_right_after_it_and_is_not_given_twice() -> None:
     storage = MemoryStorage()
     assert _clock(storage).vote(7, "athens")
@@ -39,6 +40,7 @@ def test_a_vote_survives_a_crash_right_after_it_and_is_not_given_twice() -> None
     assert _promise(clock) == (7, "athens")
 
 
+@pytest.mark.rows("GEN-R2", "LDR-I4")
 def test_an_adopted_generation_survives_a_crash_right_after_it() -> None:
     storage = MemoryStorage()
     assert _clock(storage).adopt(7)
@@ -74,6 +76,7 @@ def test_repeating_a_vote_for_the_same_candidate_writes_nothing() -> None:
     assert storage.effects == effects
 
 
+@pytest.mark.rows("GEN-R1")
 def test_an_election_takes_the_next_generation_and_the_own_vote() -> None:
     clock = _clock(MemoryStorage())
     clock.adopt(3)
@@ -81,6 +84,7 @@ def test_an_election_takes_the_next_generation_and_the_own_vote() -> None:
     assert _promise(clock) == (4, "athens")
 
 
+@pytest.mark.rows("GEN-R2")
 def test_the_clock_is_never_behind_the_newest_entry_of_the_log() -> None:
     storage = MemoryStorage()
     clock = GenerationClock(storage)
@@ -172,6 +176,7 @@ def test_a_promise_that_a_killed_process_left_unflushed_is_flushed_before_it_cou
     assert _promise(_clock(storage)) == (3, "athens")
 
 
+@pytest.mark.rows("GEN-R9")
 def test_clocks_of_other_names_are_independent() -> None:
     storage = MemoryStorage()
     _clock(storage).adopt(5)

@@ -25,7 +25,13 @@ leader from an unreachable one.
 
 *Checkers.* Availability after heal, linearizability (through elections).
 
-*Planted bugs.* None of its own in the first cut; `wall-clock-lease` breaks the same rule in the leader's lease.
+*Planted bugs.* `wall-clock-timeout` (HB-M1): silence is measured on the wall clock. Those that no campaign meets stand
+beside the tests of the detectors: a monitor that does not notice its own sleep (HB-M2), that watches only whom it has
+heard (HB-M5) or never takes a mark back (HB-M6), and heartbeats that wait for the disk (HB-M3).
+
+How silence is judged can be chosen: by a fixed timeout, by one that forgives one's own sleep (the default), or by a
+suspicion that follows how heartbeats arrive (`phi_accrual`). `HeartBeatMonitor` watches many servers with any of them,
+and `gossip_heartbeats` brings it news from a large cluster.
 
 Sources: Patterns of Distributed Systems ch. 7; the local-pause rule is Apache Cassandra's `FailureDetector`
 (`cassandra.max_local_pause_in_ms`, 5 s there because its timeouts are longer; here it is one heartbeat timeout).

@@ -23,7 +23,9 @@ leaders again and again: no safety is lost, but time.
 
 *Checkers.* The invariants above on every run; linearizability.
 
-*Planted bugs.* `vote-twice` (LDR-M6): the vote of a generation is given away again.
+*Planted bugs.* `vote-twice` (LDR-M6): the vote of a generation is given away again. `vote-for-any-log` (LDR-M3),
+`half-elects-leader` (LDR-M4). In the tests: the index alone counts (LDR-M2), any vote counts (LDR-M5), all wait equally
+long (LDR-M8).
 
 Order of the vote rules (LDR-R6), one deviation: a server under the leader-lease read mode refuses *before* adopting the
 higher generation while it knows a leader (LOG-R23), and for one election timeout after its own start (LOG-R25), because
