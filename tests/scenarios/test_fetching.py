@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from cluster_driver import Client, Cluster
 
 from faultline.systems_under_test.patterns.data_replication.pulled_log import FetchDiverged, FetchRequest
 
 
+@pytest.mark.rows("LOG-R19", "LOG-R13")
 def test_a_divergence_that_was_told_to_an_earlier_process_cuts_nothing_off() -> None:
     """The numbers of fetches begin anew at a restart, so an old answer may carry the number of the open fetch."""
     cluster = Cluster(replication="pull")
@@ -25,6 +27,7 @@ def test_a_divergence_that_was_told_to_an_earlier_process_cuts_nothing_off() -> 
     assert cluster.log("cyrene") == before
 
 
+@pytest.mark.rows("LOG-R19")
 def test_a_fetch_of_an_older_generation_acknowledges_nothing() -> None:
     """What the follower had under another leader says nothing about what it keeps under this one."""
     cluster = Cluster(replication="pull")

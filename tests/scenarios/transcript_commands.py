@@ -145,10 +145,11 @@ def time_out(script: Script, words: list[str]) -> None:
     script.cluster.time_out(script.running(name))
 
 
-@command("elect NODE")
+@command("elect NODE [LINK] [KIND …] [except KIND …]")
 def elect(script: Script, words: list[str]) -> None:
-    (name,) = exactly(1, words, "elect")
-    script.quietly(lambda: script.cluster.elect(script.running(name)))
+    name = script.running(exactly(1, words[:1], "elect")[0])
+    match = matcher(script, words[1:])
+    script.quietly(lambda: script.cluster.elect(name, match))
 
 
 @command("heartbeat NODE")

@@ -152,7 +152,7 @@ def test_an_empty_segment_left_over_beyond_a_torn_one_is_removed() -> None:
     assert storage.files() == ["wal_1.log"]
 
 
-@pytest.mark.rows("SEG-R10", "SEG-S4")
+@pytest.mark.rows("SEG-R10", "SEG-S4", "HWM-R10")
 @pytest.mark.parametrize("index", range(1, 9))
 def test_truncation_over_segment_boundaries_is_followed_by_new_entries(index: int) -> None:
     storage = MemoryStorage()
@@ -182,6 +182,7 @@ def test_truncation_before_the_beginning_is_refused() -> None:
         _filled(MemoryStorage(), 3).truncate_from(0)
 
 
+@pytest.mark.rows("HWM-R10", "HWM-S7")
 def test_an_append_after_a_truncation_waits_until_the_old_entries_are_gone_for_good() -> None:
     storage = MemoryStorage()
     log = _filled(storage, 5, 1000)
@@ -191,6 +192,7 @@ def test_an_append_after_a_truncation_waits_until_the_old_entries_are_gone_for_g
     assert _log(storage, 1000).read_from(1) == [_payload(1)]
 
 
+@pytest.mark.rows("HWM-R10", "HWM-S7")
 @pytest.mark.parametrize("steps", range(9))
 @pytest.mark.parametrize("seed", range(-1, 8))
 def test_a_crash_at_each_step_of_a_truncation_leaves_a_prefix_of_the_old_log(steps: int, seed: int) -> None:

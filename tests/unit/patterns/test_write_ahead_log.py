@@ -181,6 +181,7 @@ def test_entries_are_read_in_order_and_in_limited_number() -> None:
     assert log.entries(6, 10) == log.entries(2, 0) == log.entries(2, -1) == []
 
 
+@pytest.mark.rows("HWM-R10")
 def test_a_truncated_suffix_does_not_come_back() -> None:
     storage = MemoryStorage()
     log = _filled(storage, 6, segment_size_bytes_max=60)
@@ -200,6 +201,7 @@ def test_truncation_replaces_entries_by_others() -> None:
     assert _all(_log(storage)) == _all(log) == [_entry(1), _entry(2, generation=9)]
 
 
+@pytest.mark.rows("HWM-R10")
 def test_truncation_from_before_the_log_is_refused() -> None:
     with pytest.raises(ValueError, match="cannot truncate"):
         _filled(MemoryStorage(), 2).truncate_from(0)
