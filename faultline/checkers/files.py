@@ -123,6 +123,8 @@ class _Check:
         from faultline.checkers.merging import merged, renumbered
 
         source = self.description.events(path)
+        if source is None:
+            return None
         sample = recorded(source, model=self.model, with_tuples=True, events_max=_SAMPLE_EVENTS)
         if sample.model is None or not is_per_key(sample.model) or set(sample.history.key) <= {None}:
             return None

@@ -14,7 +14,7 @@ from faultline.checkers.importers.recording import imported
 from faultline.checkers.importers.text import EventSource, Lines
 from faultline.harness.errors import UsageError
 
-__all__ = ["events", "read", "read_all"]
+__all__ = ["events", "read", "read_all", "streamed"]
 
 
 def read_all(path: Path) -> Iterator[ImportedHistory]:
@@ -39,6 +39,11 @@ def read(path: Path) -> ImportedHistory:
 def events(path: Path) -> EventSource:
     """The events of `history.jsonl`."""
     return Lines(path, _event, may_be_torn=True)
+
+
+def streamed(path: Path) -> EventSource | None:
+    """The events of a file that can be split by key; None for Parquet, whose runs are read one at a time anyway."""
+    return None if _is_parquet(path) else events(path)
 
 
 def _event(line: str) -> Any:

@@ -43,9 +43,9 @@ class FormatDescription:
         found = _imported(self.reader)(path)
         return found if self.reader.endswith(":read_all") else iter((found,))
 
-    def events(self, path: Path) -> EventSource:
-        """The events of the file `path`, without keeping them."""
-        source: EventSource = _imported(self.event_source)(path)
+    def events(self, path: Path) -> EventSource | None:
+        """The events of the file `path`, without keeping them; None when it does not hold events one by one."""
+        source: EventSource | None = _imported(self.event_source)(path)
         return source
 
 
@@ -64,7 +64,7 @@ FORMATS: Mapping[str, FormatDescription] = {
             "history.jsonl, the folder of a run, the histories/part-*.parquet of a campaign",
             _BY_FUNCTIONS,
             "faultline_history:read_all",
-            "faultline_history:events",
+            "faultline_history:streamed",
         ),
         FormatDescription(
             "jepsen-edn", "history.edn of Jepsen and Knossos", _BY_FUNCTIONS, "jepsen:read_edn", "jepsen:edn_events"

@@ -375,3 +375,9 @@ def test_reads_of_lists_alone_are_of_lists():
     history = History()
     history.complete(history.invoke(Operation(0, "txn", None, [["r", "x", None]]), 0, 0, ""), ok([["r", "x", [1]]]), 1)
     assert judge("serializable", history).name == "list-append"
+
+
+def test_a_large_parquet_file_is_read_run_by_run_like_a_small_one(tmp_path):
+    write_parquet(tmp_path / "part-00000.parquet", history_table("bad", own_history(2)))
+    (checked,) = check_histories(tmp_path / "part-00000.parquet", large_bytes=1)
+    assert checked.result.verdict is Verdict.VIOLATION
