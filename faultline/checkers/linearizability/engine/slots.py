@@ -18,6 +18,8 @@ R5  Values that nobody will look for any more are one *dead* value. Observers ar
 R6  When the operation that returns next demands what nothing open or pending can supply, turn back.
 R7  A value is not left while somebody must still find it and nobody is left to bring it back.
 
+Choices are tried in order of return, but what puts the value that the operation returning next waits for comes first.
+
 With appends a text is alive while a get to come has it at its beginning; R4 becomes: a pending operation whose text
 would be dead stays away. The budget is counted in steps, one for each configuration looked at.
 """
@@ -225,7 +227,8 @@ class _Search:
                 self._linearize(i)
 
     def _choices(self, return_at: int) -> list[int]:
-        """What may be linearized next, to be tried from the end: pending operations last, then in order of return."""
+        """What may be linearized next, to be tried from the end: pending ones last, then in order of return,
+        what the next to return waits for first of all."""
         problem, state, next_one = self.problem, self.state, self.problem.by_return[self.rank]
         choices: list[int] = []
         demands: list[int] = []
@@ -251,6 +254,9 @@ class _Search:
         has_pending = self.first_pending < return_at
         if demands and demands[0] == next_one and not self._can_be_supplied(next_one, supply, has_pending):
             return []
+        if demands and demands[0] == next_one and not problem.has_appends and problem.kind[next_one] != AVOID:
+            sought = problem.demand[next_one]
+            choices.sort(key=lambda i: problem.produce[i] != sought)
         if has_pending and self._may_leave(0):
             choices += self._useful_pending(demands, return_at)
         choices.reverse()

@@ -408,6 +408,19 @@ static int can_be_supplied(const Search *s, int32_t next, int32_t suppliers, int
     return 0;
 }
 
+/* Sort operations by return; those that put `sought`, if it is a value, come first. */
+static void sort_candidates(const Problem *p, int32_t *found, int32_t count, int32_t sought) {
+    for (int32_t k = 1; k < count; k++) {
+        int32_t i = found[k], supplies = p->produce[i] == sought, j = k;
+        for (; j > 0; j--) {
+            int32_t before = found[j - 1], also = p->produce[before] == sought;
+            if (also == supplies ? p->return_at[before] < p->return_at[i] : also) break;
+            found[j] = before;
+        }
+        found[j] = i;
+    }
+}
+
 /* Add what may be linearized next to the candidates, the first to try last; answers how many. */
 static int32_t gather_candidates(Search *s) {
     const Problem *p = s->p;
@@ -437,14 +450,10 @@ static int32_t gather_candidates(Search *s) {
         s->candidates.count = (size_t)begin;
         return 0;
     }
-    /* In order of return, and each kind once. */
+    /* In order of return, what the next to return waits for first, and each kind once. */
     int32_t count = (int32_t)s->candidates.count - begin, kept = 0;
     int32_t *found = &CANDIDATE(s, begin);
-    for (int32_t k = 1; k < count; k++) {
-        int32_t i = found[k], j = k;
-        for (; j > 0 && p->return_at[found[j - 1]] > p->return_at[i]; j--) found[j] = found[j - 1];
-        found[j] = i;
-    }
+    sort_candidates(p, found, count, next_is_legal || p->kind[next] == AVOID || p->appends ? DEAD : sought);
     s->candidates.count = (size_t)begin;
     for (int32_t k = 0; k < count; k++) {
         int32_t i = found[k];
