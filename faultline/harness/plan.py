@@ -47,7 +47,10 @@ class PlannedFault(msgspec.Struct, frozen=True):
 
 
 class Weather(msgspec.Struct, frozen=True, kw_only=True):
-    """The ordinary conditions of a simulated run, before any fault. All zero is the calm universe."""
+    """The ordinary conditions of a simulated run, before any fault. All zero is the calm universe.
+
+    `client_distance_us_max` puts clients at distances of their own from each node, up to that much one way.
+    """
 
     latency_us_min: int = 300
     latency_us_max: int = 2_500
@@ -56,6 +59,7 @@ class Weather(msgspec.Struct, frozen=True, kw_only=True):
     loss: float = 0.0
     duplicate: float = 0.0
     drift_ppm_max: int = 100
+    client_distance_us_max: int = 0
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ from faultline.harness.plan import Weather
 from faultline.harness.run_record import MessageRecord
 from faultline.harness.world.faults import LinkQuality
 from faultline.harness.world.simulated.scheduler import Scheduler
-from faultline.harness.world.weather import DRAW_RANGE, FIRST_ODD, MASK, SECOND_ODD, draw, salt
+from faultline.harness.world.weather import DRAW_RANGE, FIRST_ODD, MASK, SECOND_ODD, draw, salt, uniform
 
 __all__ = ["Link", "Links", "SimulatedNetwork"]
 
@@ -145,7 +145,13 @@ class SimulatedNetwork:
         if source in self._nodes and target in self._nodes:
             low_us, high_us = self.weather.latency_us_min, self.weather.latency_us_max
             return Link(self, source, target, low_us, high_us - low_us, deliver)
-        return Link(self, source, target, _CLIENT_LATENCY_US_MIN, _CLIENT_LATENCY_US_SPAN, deliver)
+        latency_us = _CLIENT_LATENCY_US_MIN + self._distance_us(source, target)
+        return Link(self, source, target, latency_us, _CLIENT_LATENCY_US_SPAN, deliver)
+
+    def _distance_us(self, source: str, target: str) -> int:
+        """How far a client is from a node, the same in both directions."""
+        farthest_us = self.weather.client_distance_us_max
+        return farthest_us and uniform(salt(self.seed, "distance", *sorted((source, target))), 0, 0, farthest_us)
 
     def _require(self, source: str, target: str) -> Link:
         return self.links_from(source)[target]

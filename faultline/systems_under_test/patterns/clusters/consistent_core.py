@@ -9,21 +9,23 @@ repeated under the same number, so that a retry after a lost answer has no secon
 
 It is joined from these patterns: write-ahead log, segmented log, low-water mark, generation clock, leader and
 followers, heartbeat, quorum, replicated log, high-water mark, singular update queue, request waiting list, idempotent
-receiver, single socket channel, request batch, request pipeline. `consistent_core_node` shows how.
+receiver, single socket channel, request batch, request pipeline. `consistent_core_node` shows how. With the options
+`store=versioned` and `read_from` it also keeps versions and reads from followers: `follower_reading_node`.
 
 *Invariants.* See `consistent_core_invariants`: LDR-I1 to LDR-I3, GEN-I1, GEN-I2, LOG-I1, LOG-I2, LOG-I7, LOG-R14,
 HWM-I1, HWM-I5; `session_invariants`: IDR-I1 to IDR-I4; `storage_invariants`: WAL-I1, WAL-I3, SEG-I2, LWM-I1 to LWM-I5;
-and `replicated_log_invariants`: LOG-I3, LOG-I5, LOG-I8, LOG-R15, HWM-I2, HWM-I3.
+`replicated_log_invariants`: LOG-I3, LOG-I5, LOG-I8, LOG-R15, HWM-I2, HWM-I3; and `follower_read_invariants`: VVL-I1 to
+VVL-I4, FR-I3, FR-I4, FR-I6, FR-R9, FR-R14.
 
 *Tolerates.* Any minority of servers crashed, paused or cut off, and everything a network does to messages; clocks of
 any kind in the read modes `read-index` and `log`.
 
 *Does not tolerate.* A majority of servers without their disks. Read mode `leader-lease`: monotonic clocks that drift
 apart by more than the margin between lease and election timeout. Read mode `stale` promises no more than a prefix of
-the order of updates per server; its stale reads are expected.
+the order of updates per server; its stale reads are expected. Reads from followers promise what their mode says.
 
 *Workloads.* `register` (read, write, compare-and-set on independent keys); `transfer`, `counter`, `set`, `sequential`,
-`sessions`, `unique-ids` (see `key_commands`).
+`sessions`, `unique-ids` (see `key_commands`); `follower-reads`, `read-your-writes`, `bounded-staleness`.
 
 *Checkers.* Linearizability per key; the invariants.
 
@@ -31,7 +33,7 @@ the order of updates per server; its stale reads are expected.
 `commit-old-generation`, `no-duplicate-detection`, `wall-clock-lease`, `no-truncate-on-conflict`; of communication
 `no-in-flight-limit`, `places-not-released`, `batch-without-linger-timer`, `oversize-blocks-batch`,
 `ack-batch-before-flush`, `late-answer-taken`; those of the log, the mark and the reads in
-`replicated_log_mutant_records`.
+`replicated_log_mutant_records`, those of versions and follower reads in `follower_read_mutants`.
 
 Sources: Patterns of Distributed Systems ch. 25 and the chapters of the patterns; Raft; etcd and ZooKeeper as the
 stores of this kind. Leases, watches, prefix reads and session expiry are not in this first cut.

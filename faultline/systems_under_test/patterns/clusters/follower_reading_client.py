@@ -5,6 +5,9 @@ Each read starts a round: the followers in the order of choice, then the leader.
 is left for the next; after the leader the round begins again, until the client's own timeout. What the session passes
 on depends on the mode: the stamp of its last write (`stamped`), or the newest state it has written or seen.
 
+The leader, asked in its turn, answers with its newest state, in `at-stamp` mode too: the snapshot of the session moves
+on to that. A session in that mode is pinned to the first state it sees, and to each of its own writes.
+
 With `read_from=nearest` the client also sends heartbeats, from which `NearestReplicas` learns regions and latencies.
 """
 

@@ -27,7 +27,11 @@ the leader, once sure that it still leads, tells what is committed, and a follow
 when it *asked*, by its own clock (`LeaderContact`). That proof is also due after a start and after a silence, so that
 no server ever shows less than it has shown before.
 
-Which follower to ask is the client's choice, by region and latency: `replica_selection`.
+Which follower to ask is the client's choice, by region and latency: `replica_selection`. A store whose versions are
+times can also answer without waiting or asking, at a time that is closed: `closed_timestamp`.
+
+What it is worth, as the median of reads without faults in the simulated world: 3.1 ms at the leader, which asks a
+majority; 0.6 ms at a follower, with a bound or a stamp no more; 5.9 ms at a follower with a read index.
 
 *Invariants.* FR-I1 a session reads its writes. FR-I2 it never reads something older than before. FR-I3 nobody reads
 what was not committed. FR-I4 reads of one server follow one order, restarts included. FR-I5 leader and read-index
