@@ -27,6 +27,7 @@ from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.consistent_core_options import CoreSettings
 from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import SnapshotTaken, StateRestored
 from faultline.systems_under_test.patterns.clusters.key_value_store import KeyValueStore
+from faultline.systems_under_test.patterns.data_replication.flush_policy import LogFlushedLater
 from faultline.systems_under_test.patterns.data_replication.follower_handler import FollowerHandler
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import LeaderElection, ServerRole
@@ -55,7 +56,7 @@ from faultline.systems_under_test.patterns.data_replication.snapshot_store impor
 )
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import WriteAheadLog
 
-__all__ = ["Compaction", "compaction_handlers"]
+__all__ = ["Compaction", "compaction_handlers", "log_of"]
 
 _NEVER = sys.maxsize
 
@@ -263,6 +264,14 @@ class Compaction:
     def applied_in(self, snapshot: Snapshot) -> int:
         """The last entry that need not be applied any more."""
         return snapshot.index
+
+
+def log_of(ports: Ports, settings: CoreSettings) -> WriteAheadLog:
+    """The write-ahead log of a server, flushed as the settings have it."""
+    if settings.flush_policy == "each-append":
+        return WriteAheadLog(ports.storage, segment_size_bytes_max=settings.segment_size_bytes)
+    interval_us = settings.flush_interval_us if settings.flush_policy == "interval" else 0
+    return LogFlushedLater(ports, interval_us, segment_size_bytes_max=settings.segment_size_bytes)
 
 
 def compaction_handlers(

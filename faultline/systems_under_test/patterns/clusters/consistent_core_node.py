@@ -22,7 +22,7 @@ import msgspec
 from faultline.harness.errors import UsageError
 from faultline.harness.world.ports import NodeId, NodeStatus, Ports, Storage
 from faultline.systems_under_test.patterns.clusters.append_batches import AppendBatches, Proposal
-from faultline.systems_under_test.patterns.clusters.consistent_core_compaction import compaction_handlers
+from faultline.systems_under_test.patterns.clusters.consistent_core_compaction import compaction_handlers, log_of
 from faultline.systems_under_test.patterns.clusters.consistent_core_elections import (
     new_election,
     replicas_of,
@@ -66,7 +66,6 @@ from faultline.systems_under_test.patterns.data_replication.write_ahead_log impo
     DATA,
     NO_OP,
     LogEntry,
-    WriteAheadLog,
 )
 
 __all__ = ["ConsistentCoreNode", "Parts"]
@@ -108,7 +107,7 @@ class ConsistentCoreNode:
         self.store = self._new_store(parts)
         self.sessions = SessionKeeping(ports, self.store.sessions, settings, parts.session_expiry)
         self._parts = parts
-        self._log = WriteAheadLog(ports.storage, segment_size_bytes_max=settings.segment_size_bytes)
+        self._log = log_of(ports, settings)
         self._clock = parts.generation_clock(ports.storage)
         self.election = new_election(
             ports, members, self._log, self._clock, self, self._election_timer_rang, settings, parts.elections

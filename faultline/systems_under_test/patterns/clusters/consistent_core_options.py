@@ -22,6 +22,7 @@ __all__ = [
     "DISCARD_POLICIES",
     "ELECTIONS",
     "FAILURE_DETECTORS",
+    "FLUSH_POLICIES",
     "LOW_WATER_MARKS",
     "OPTIONS",
     "READ_MODES",
@@ -39,6 +40,9 @@ BATCH_SIZE_BYTES_MIN = 64
 
 READ_MODES = ("read-index", "leader-lease", "log", "stale")
 """Through a round of heartbeats, under a lease, through the log; or, unsafe by design, from any server's own state."""
+
+FLUSH_POLICIES = ("each-append", "interval", "never")
+"""Before anything is acknowledged; or, unsafe by design, from a timer, or when the operating system pleases."""
 
 LOW_WATER_MARKS = ("snapshot", "time", "acknowledged", "off")
 """What snapshots make superfluous; of that, what is old enough; of that, what all servers have stored; nothing."""
@@ -86,6 +90,14 @@ OPTIONS: dict[str, OptionDescription] = {
         default="5", summary="the most unanswered replication requests per follower; 1: no pipeline"
     ),
     "segment_size_bytes": OptionDescription(default="16384", summary="the size at which a log file is closed"),
+    "flush_policy": OptionDescription(
+        default="each-append",
+        choices=FLUSH_POLICIES,
+        summary="when the log is flushed; all but `each-append` can lose what was acknowledged",
+    ),
+    "flush_interval_ms": OptionDescription(
+        default="200", summary="how long after an append the flush comes (flush_policy interval)"
+    ),
     "low_water_mark": OptionDescription(
         default="snapshot",
         choices=LOW_WATER_MARKS,
@@ -143,6 +155,8 @@ class CoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     batch_linger_us: int
     in_flight_max: int
     segment_size_bytes: int
+    flush_policy: str
+    flush_interval_us: int
     low_water_mark: str
     snapshot_every_entries: int
     snapshots_retained: int
@@ -178,6 +192,8 @@ class CoreSettings(msgspec.Struct, frozen=True, kw_only=True):
             batch_linger_us=1_000 * _count("batch_linger_ms", values),
             in_flight_max=_number("in_flight_max", values),
             segment_size_bytes=_number("segment_size_bytes", values),
+            flush_policy=_choice("flush_policy", values["flush_policy"]),
+            flush_interval_us=1_000 * _number("flush_interval_ms", values),
             low_water_mark=_choice("low_water_mark", values["low_water_mark"]),
             snapshot_every_entries=_number("snapshot_every_entries", values),
             snapshots_retained=_number("snapshots_retained", values),

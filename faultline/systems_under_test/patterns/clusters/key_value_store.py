@@ -98,7 +98,8 @@ class KeyValueStore:
     def restore(self, state: bytes) -> None:
         """Put the state of a snapshot in the place of this one. Raises msgspec.MsgspecError when it is none."""
         content = _STATE_DECODER.decode(state)
-        self.values = content.values
+        self.values.clear()
+        self.values.update(content.values)
         self.sessions.restore(content.sessions)
 
     def execute(self, request_number: int, command: Command) -> ClientResponse:

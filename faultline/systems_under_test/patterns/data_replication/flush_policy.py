@@ -15,6 +15,10 @@ the flush is a promise that a crash of the machine can break.
 *Invariants.* WAL-I1 for the first two: what was told is recovered. WAL-I5 for all: what is recovered is a prefix of
 what was appended.
 
+In `consistent-core` the option `flush_policy` chooses between them for the log: `each-append`, or `interval` and
+`never`, whose losses are expected. Groups are what the option `batch_linger_ms` makes, and beneath it the outbox of the
+ports: appends that come while an fsync is under way share the next one.
+
 *Tolerates.* Crashes of process and machine, as said. A flush that fails: nobody is told, and as nobody knows what of
 the log is on disk, no append and no flush is accepted any more until the log is recovered (WAL-R16). Trying again would
 be worse than useless: after a failed fsync the kernel may drop what it could not write and report success next time
@@ -37,10 +41,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from faultline.harness.world.ports import Timers
+from faultline.harness.world.ports import Ports, Timers
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import WriteAheadLog
 
-__all__ = ["FlushEachAppend", "FlushInGroups", "FlushInIntervals", "FlushPolicy", "NeverFlush"]
+__all__ = ["FlushEachAppend", "FlushInGroups", "FlushInIntervals", "FlushPolicy", "LogFlushedLater", "NeverFlush"]
 
 Tell = Callable[[], None]
 
@@ -115,6 +119,29 @@ class FlushInIntervals:
     def _flush(self) -> None:
         self._due = False
         self._log.flush()
+
+
+class LogFlushedLater(WriteAheadLog):
+    """A log whose `flush` comes from a timer, up to `interval_us` later; never at all when that is 0.
+
+    For those who flush before they acknowledge, and shall be shown what that is good for.
+    """
+
+    def __init__(self, ports: Ports, interval_us: int, *, segment_size_bytes_max: int) -> None:
+        super().__init__(ports.storage, segment_size_bytes_max=segment_size_bytes_max)
+        self._timers = ports.timers
+        self._interval_us = interval_us
+        self._due = False
+
+    def flush(self) -> None:
+        """See to it that a flush comes."""
+        if self._interval_us and not self._due:
+            self._due = True
+            self._timers.after(self._interval_us, self._flush_now)
+
+    def _flush_now(self) -> None:
+        self._due = False
+        super().flush()
 
 
 class NeverFlush:
