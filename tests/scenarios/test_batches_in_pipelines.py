@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from communication_driver import ALICE, ChannelStory, outcome
 
-from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions
+from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions, LastResponses
 from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.node_communication.batch_queue import BatchLimits
 from faultline.systems_under_test.patterns.node_communication.pipelined_sender import (
@@ -49,7 +49,7 @@ class Stack:
         self.time = self.story.time
         self.connections = 0
         self.executed: list[bytes] = []
-        sessions: Any = ClientSessions(saved_responses_max)
+        sessions: Any = ClientSessions(LastResponses(saved_responses_max))
         sessions.register(ALICE)
         self.batches = BatchReceiver(sessions, lambda command: self.executed.append(command) or b"did " + command)
         self.receiver = SequencedReceiver(

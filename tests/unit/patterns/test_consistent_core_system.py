@@ -129,10 +129,11 @@ def test_planted_bugs_of_one_part_can_be_combined() -> None:
     assert log._committed_index is correct._committed_index
 
 
-def test_a_single_node_is_refused() -> None:
+@pytest.mark.parametrize("options", [{"election": "zab"}, {"replication": "pull"}])
+def test_a_single_node_with_options_that_need_others_is_refused(options: dict[str, str]) -> None:
     core: Any = ConsistentCore()
-    with pytest.raises(UsageError, match="at least 2 nodes"):
-        core.node(None, ("athens",), {}, frozenset())
+    with pytest.raises(UsageError, match="A single node elects itself"):
+        core.node(None, ("athens",), options, frozenset())
 
 
 def test_every_message_survives_the_wire() -> None:

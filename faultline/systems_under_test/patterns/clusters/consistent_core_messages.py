@@ -31,6 +31,7 @@ from faultline.systems_under_test.patterns.data_replication.leader_key_store imp
     RefreshLeaderKey,
     WatchLeaderKey,
 )
+from faultline.systems_under_test.patterns.data_replication.lone_log import OwnCopyDurable
 from faultline.systems_under_test.patterns.data_replication.low_water_mark import StoredByAll
 from faultline.systems_under_test.patterns.data_replication.pulled_log import (
     FetchDiverged,
@@ -172,6 +173,7 @@ MESSAGES: tuple[type[msgspec.Struct], ...] = (
     LeaderKeyDeleted,
     ReplicationRequest,
     ReplicationResponse,
+    OwnCopyDurable,
     FetchRequest,
     FetchResponse,
     FetchDiverged,

@@ -55,6 +55,7 @@ from faultline.systems_under_test.patterns.data_replication.leader_reads import 
     LocalReads,
     Read,
 )
+from faultline.systems_under_test.patterns.data_replication.lone_log import LoneLog, OwnCopyDurable
 from faultline.systems_under_test.patterns.data_replication.pulled_log import PulledLog
 from faultline.systems_under_test.patterns.data_replication.replicated_log import (
     ReplicationRequest,
@@ -97,9 +98,10 @@ class ConsistentCoreNode:
     """One server: implements `Node` over its ports."""
 
     def __init__(self, ports: Ports, members: tuple[NodeId, ...], settings: CoreSettings, parts: Parts) -> None:
-        if len(members) < 2:
+        if len(members) < 2 and (settings.election, settings.replication) != ("raft", "push"):
             raise UsageError(
-                "consistent-core replicates, so it needs at least 2 nodes.", "Use 3 or 5 nodes (--nodes 3)."
+                "A single node elects itself and replicates to nobody, so election must be raft and replication push.",
+                "Leave these options out, or use 3 or 5 nodes (--nodes 3).",
             )
         self.ports = ports
         self.settings = settings
@@ -122,6 +124,8 @@ class ConsistentCoreNode:
             quiet_us=settings.heartbeat_interval_us // 2,
         )
         log_type = parts.pulled_log if settings.replication == "pull" else parts.replicated_log
+        if len(members) == 1:
+            log_type = LoneLog
         self.log = log_type(ports, members, self._log, self._clock, self, timing)
         self.compaction = parts.compaction(ports, settings, self._log, self.log, self.store, self._enter)
         self.reads = self._leader_reads()
@@ -142,6 +146,8 @@ class ConsistentCoreNode:
             _BatchDue: self._handle_batch_due,
             _Task: lambda _, task: task.run(),
         }
+        if isinstance(self.log, LoneLog):
+            self._handlers[OwnCopyDurable] = self.log.handle_own_copy
         if isinstance(self.log, PulledLog):
             self._handlers |= fetch_handlers(self.log, self.election, self._clock, self.reads)
         self._queue: SingularUpdateQueue[tuple[NodeId, Any], None] = SingularUpdateQueue(

@@ -131,6 +131,8 @@ class ReadIndexReads:
         read_index = max(log.high_water_mark.value, self._no_op_index)
         self._waiting.append((read_index, log.next_correlation_id, read))
         log.send_heartbeats()
+        if not log.followers:
+            self.progress()
 
     def progress(self) -> None:
         """Both conditions grow with arrival, so the reads are answered in order."""

@@ -121,6 +121,9 @@ class RaftElection(LeaderElection):
         log = self._log
         self._pre_vote_generation = self._clock.generation + 1
         self._begin_count()
+        if self._votes.reached:
+            self._start_leader_election()
+            return
         request = PreVoteRequest(self._me, self._pre_vote_generation, log.last_index, log.last_generation)
         for peer in self._peers:
             self._ports.network.send(peer, request)
@@ -131,6 +134,10 @@ class RaftElection(LeaderElection):
         self._clock.begin_election(self._me)
         self._ports.trace.emit(GenerationAdopted(self._clock.generation))
         self._begin_count()
+        if self._votes.reached:
+            # The only server there is: its own vote is a majority.
+            self._become_leader()
+            return
         request = VoteRequest(self._me, self._clock.generation, log.last_index, log.last_generation)
         for peer in self._peers:
             self._ports.network.send(peer, request)

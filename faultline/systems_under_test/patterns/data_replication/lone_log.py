@@ -1,0 +1,67 @@
+"""A replicated log with nobody to replicate to: one server, which commits what its own disk holds.
+
+With followers, an entry is committed when one of them acknowledges it, and no request leaves the leader before its own
+copy is durable; so the own copy may count at once. Alone, nothing comes back from anywhere, and an entry that counted
+at once could be executed, read, and then lost in a crash. So the server sends itself a message behind each flush: it
+arrives only when the flush is done, as every message does (see the outbox of the ports), and moves the mark.
+
+A lone server tolerates no failure. It is here as the yardstick of what replication costs.
+
+Sources: Patterns of Distributed Systems ch. 10, the first row of its table of cluster sizes.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from faultline.harness.world.ports import NodeId
+from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicatedLog
+
+__all__ = ["LoneLog", "OwnCopyDurable"]
+
+
+class OwnCopyDurable(msgspec.Struct, frozen=True, tag="own-copy-durable"):
+    """A server to itself: the log up to `index` is on the disk."""
+
+    generation: int
+    index: int
+
+
+class LoneLog(ReplicatedLog):
+    """The log of a server that is alone."""
+
+    _durable_index = 0
+    _leads = False
+
+    def start_leading(self) -> None:
+        """Count what becomes durable from now on."""
+        super().start_leading()
+        self._leads = True
+
+    def stop_leading(self) -> None:
+        """Count nothing any more."""
+        super().stop_leading()
+        self._leads = False
+
+    def append_and_replicate(self, kind: int, data: bytes) -> int:
+        """Append a command; it is committed once it is durable."""
+        index = super().append_and_replicate(kind, data)
+        self._hear_of_the_flush()
+        return index
+
+    def append_batch_and_replicate(self, kind: int, batch: list[bytes]) -> None:
+        """The same for several commands, which share one flush."""
+        super().append_batch_and_replicate(kind, batch)
+        self._hear_of_the_flush()
+
+    def handle_own_copy(self, _: NodeId, message: OwnCopyDurable) -> None:
+        """The flush is done: commit. A message of an earlier life or leadership says nothing about this log's end."""
+        if self._leads and message.generation == self.generation and message.index > self._durable_index:
+            self._durable_index = message.index
+            self._advance_high_water_mark()
+
+    def _hear_of_the_flush(self) -> None:
+        self._ports.network.send(self._me, OwnCopyDurable(self.generation, self._log.last_index))
+
+    def _committed_index(self) -> int:
+        return self._durable_index
