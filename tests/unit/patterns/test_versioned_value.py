@@ -20,7 +20,10 @@ from faultline.systems_under_test.patterns.data_replication.versioned_value impo
     VersionedValue,
     VersionExists,
 )
-from faultline.systems_under_test.patterns.data_replication.versioned_value_on_disk import OnDiskVersions
+from faultline.systems_under_test.patterns.data_replication.versioned_value_on_disk import (
+    OnDiskVersions,
+    UnusableVersions,
+)
 
 
 @pytest.fixture(params=["ordered", "indexed", "on-disk"])
@@ -224,6 +227,22 @@ def put_two_in_one_transaction(store: OnDiskVersions, first: int, second: int) -
     with store.transaction():
         store.put("title", first, "first")
         store.put("title", second, "second")
+
+
+def test_a_foreign_or_damaged_file_is_refused_by_name(tmp_path: Path) -> None:
+    foreign = tmp_path / "notes.txt"
+    foreign.write_bytes(b"not a database at all " * 100)
+    with pytest.raises(UnusableVersions, match="notes.txt"):
+        OnDiskVersions(foreign)
+    damaged = tmp_path / "versions.sqlite"
+    with closing(OnDiskVersions(damaged)) as store, store.transaction():
+        for version in range(1, 2_000):
+            store.put(f"k{version % 50}", version, "x" * 50)
+    content = bytearray(damaged.read_bytes())
+    content[len(content) // 2 : len(content) // 2 + 4_096] = bytes(4_096)
+    damaged.write_bytes(content)
+    with pytest.raises(UnusableVersions, match="versions.sqlite"):
+        OnDiskVersions(damaged)
 
 
 @pytest.mark.rows("VVL-R13")

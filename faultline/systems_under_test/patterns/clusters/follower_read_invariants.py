@@ -1,7 +1,8 @@
 """The invariants of versions and of reads from followers, on what the servers of `consistent-core` report.
 
 Times are those of the world, not of any server: when an entry was committed is known to the instant at which its leader
-decided so, and the age of an answer is counted from there.
+decided so, and the age of an answer is counted from there. (A real process that is stopped between its decision to
+answer and its report looks slower than it was; the moment is some microseconds long.)
 
 FR-I1, FR-I2 and FR-I5 are about what clients see: the checkers `follower-reads` and `linearizability` judge them.
 """

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from faultline.harness.outcome import ok
+import msgspec
+
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.consistent_core_client import ConsistentCoreClient
 from faultline.systems_under_test.patterns.clusters.consistent_core_messages import (
@@ -140,16 +141,13 @@ class FollowerReadingClient(ConsistentCoreClient):
         if self._reads and response.error in REFUSALS:
             self._refused(source, response.error or "")
             return
-        command = type(self._command)
-        if command is SetValue or command is not GetValue:
-            self._written = max(self._written, response.version)
-            self._target = source
         self._seen = max(self._seen, response.version)
         self._round = []
-        if command is SetValue and response.error is None:
-            self._finish(ok(response.version, source))
-        else:
-            super()._complete(source, response)
+        if type(self._command) is not GetValue:
+            self._written = max(self._written, response.version)
+        if type(self._command) is SetValue and response.error is None:
+            response = msgspec.structs.replace(response, value=response.version)
+        super()._complete(source, response)
 
     def _give_up(self) -> None:
         self._round = []

@@ -45,7 +45,7 @@ import msgspec
 
 from faultline.systems_under_test.patterns.data_replication.versioned_value import DELETED, VersionedStore
 
-__all__ = ["OnDiskVersions", "decode_versioned_key", "encode_versioned_key"]
+__all__ = ["OnDiskVersions", "UnusableVersions", "decode_versioned_key", "encode_versioned_key"]
 
 _END = b"\x00\x01"
 _NUL = b"\x00\xff"
@@ -71,17 +71,33 @@ def _prefix(key: str) -> bytes:
     return key.encode("utf-8", "surrogatepass").replace(b"\x00", _NUL) + _END
 
 
+class UnusableVersions(ValueError):
+    """The file is damaged, or was written by something else."""
+
+
 class OnDiskVersions(VersionedStore[int]):
-    """The layout in the SQLite file at `path`; `":memory:"` keeps it in memory."""
+    """The layout in the SQLite file at `path`; `":memory:"` keeps it in memory. Raises UnusableVersions."""
 
     def __init__(self, path: Path | str) -> None:
         super().__init__()
         self._database = sqlite3.connect(path, isolation_level=None)
-        self._database.execute("PRAGMA journal_mode=WAL")
-        self._database.execute("PRAGMA synchronous=FULL")
-        self._database.executescript(_SCHEMA)
+        try:
+            self.compacted = self._opened()
+        except sqlite3.DatabaseError as error:
+            self._database.close()
+            raise UnusableVersions(f"{path} holds no versioned values: {error}; move the file away") from error
+
+    def _opened(self) -> int | None:
+        """Set the file up, and check it; the mark of its last compaction."""
+        database = self._database
+        database.execute("PRAGMA journal_mode=WAL")
+        database.execute("PRAGMA synchronous=FULL")
+        database.executescript(_SCHEMA)
+        for (found,) in database.execute("PRAGMA quick_check"):
+            if found != "ok":
+                raise sqlite3.DatabaseError(found)
         row = self._row("SELECT version FROM marks WHERE name = 'compacted'")
-        self.compacted = None if row is None else row[0]
+        return None if row is None else row[0]
 
     def close(self) -> None:
         """Close the file."""
