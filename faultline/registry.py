@@ -36,6 +36,8 @@ _WORKLOADS = {
     "siblings": "faultline.workloads.siblings:SiblingWrites",
     "cart": "faultline.workloads.carts:Carts",
     "transfer": "faultline.workloads.transfer:Transfers",
+    "append": "faultline.workloads.appends:Appends",
+    "log-order": "faultline.workloads.appends:LogOrder",
     "set": "faultline.workloads.sets:Sets",
     "sequential": "faultline.workloads.sets:Sequential",
     "counter": "faultline.workloads.counters:Counters",

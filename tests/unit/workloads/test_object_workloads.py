@@ -18,7 +18,7 @@ from faultline.harness.verdict import Verdict
 from faultline.registry import load_system, load_workload, resolve
 from faultline.workloads.transfer import OPENING
 
-WORKLOADS = ("transfer", "counter", "set", "sequential", "sessions", "unique-ids")
+WORKLOADS = ("transfer", "counter", "set", "append", "log-order", "sequential", "sessions", "unique-ids")
 
 
 def rows(workload: str, seed: int, workers: int = 5) -> tuple[PlannedOperation, ...]:
@@ -81,6 +81,15 @@ CONTROLS = [
     ("counter", "leadership", {"options": {"read_mode": "stale"}}, "not-monotonic"),
     ("set", "leadership", {"mutants": ("ack-before-quorum",)}, "lost-element"),
     ("set", "leadership", {"options": {"read_mode": "stale"}}, "stale-element"),
+    ("append", "leadership", {"mutants": ("ack-before-quorum",)}, "incompatible-order"),
+    ("append", "retries", {"mutants": ("no-duplicate-detection",)}, "duplicate-elements"),
+    ("append", "leadership", {"options": {"read_mode": "stale"}}, "G-single-item-realtime"),
+    (
+        "log-order",
+        "leadership",
+        {"options": {"read_mode": "stale"}, "mutants": ("no-truncate-on-conflict",)},
+        "incompatible-order",
+    ),
     ("sequential", "leadership", {"mutants": ("ack-before-quorum",)}, "causal-reverse"),
     ("sequential", "leadership", {"options": {"read_mode": "stale"}}, "not-monotonic"),
     ("sessions", "leadership", {"options": {"read_mode": "stale"}}, "read-your-writes-violated"),
@@ -116,6 +125,13 @@ def test_stale_reads_of_a_log_in_order_break_no_order_of_writes() -> None:
         for finding in judged("sequential", seed, "leadership", options={"read_mode": "stale"}).findings
     }
     assert anomalies == {"not-monotonic"}
+
+
+@pytest.mark.rows("LOG-I1", "LOG-I4")
+def test_stale_reads_of_lists_are_beginnings_of_one_order() -> None:
+    options = {"read_mode": "stale"}
+    judgements = [judged("log-order", seed, "leadership", options=options) for seed in range(20)]
+    assert [each.sentence for each in judgements if each.verdict is not Verdict.PASS] == []
 
 
 def test_a_system_that_lacks_an_operation_refuses_the_workload_by_name() -> None:

@@ -20,6 +20,7 @@ __all__ = [
     "INSUFFICIENT_QUANTITY",
     "NO_SUCH_ACCOUNT",
     "AddElement",
+    "AppendElement",
     "Command",
     "CompareAndSet",
     "Executed",
@@ -65,6 +66,13 @@ class AddElement(msgspec.Struct, frozen=True, tag="add-element"):
     element: Any
 
 
+class AppendElement(msgspec.Struct, frozen=True, tag="append-element"):
+    """Put `element` at the end of the list at `key`, also when it is there already."""
+
+    key: str
+    element: Any
+
+
 class Increment(msgspec.Struct, frozen=True, tag="increment"):
     """Add `amount` to the number at `key`, 0 at first; the answer is the new number."""
 
@@ -81,7 +89,7 @@ class Transfer(msgspec.Struct, frozen=True, tag="transfer"):
     quantity: int
 
 
-Command = GetValue | SetValue | CompareAndSet | AddElement | Increment | Transfer
+Command = GetValue | SetValue | CompareAndSet | AddElement | AppendElement | Increment | Transfer
 
 
 class Executed(NamedTuple):
@@ -103,6 +111,8 @@ def executed(value: Any, command: Command) -> Executed:
         return Executed(value, None, value)
     if kind is Increment:
         return _increment(value, command)  # type: ignore[arg-type]
+    if kind is AppendElement:
+        return Executed([*(value or []), command.element])  # type: ignore[union-attr]
     if kind is AddElement:
         return _add_element(value, command)  # type: ignore[arg-type]
     return _transfer(value, command)  # type: ignore[arg-type]
