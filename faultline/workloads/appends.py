@@ -48,7 +48,8 @@ class Appends:
 
     def checkers(self) -> tuple[Checker, ...]:
         """The order of appends and reads first; then statistics, availability after the heal, and vacuity."""
-        from faultline.checkers import AvailabilityChecker, ListAppendChecker, StatsChecker, VacuityChecker
+        from faultline.checkers import AvailabilityChecker, StatsChecker, VacuityChecker
+        from faultline.checkers.transactions.checker import ListAppendChecker
 
         lists = _AsTransactions(ListAppendChecker(self.model))
         return (lists, StatsChecker(), AvailabilityChecker(), VacuityChecker())
