@@ -301,7 +301,7 @@ class Cluster:
         self.events.append((node, event))
         for invariant in self.invariants:
             if isinstance(event, invariant.events):
-                invariant.observe(0, node, event, self.breaches.append)
+                invariant.observe(self.ports[node].now_us, node, event, self.breaches.append)
 
     def events_of(self, kind: type) -> list[tuple[str, Any]]:
         return [(node, event) for node, event in self.events if isinstance(event, kind)]

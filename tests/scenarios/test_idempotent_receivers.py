@@ -24,6 +24,7 @@ def value_of(cluster: Cluster, client: Client, node: str, key: str) -> object:
     return answer.value
 
 
+@pytest.mark.rows("IDR-R1", "IDR-R2", "IDR-I2")
 def test_a_client_id_is_the_index_of_its_registration_and_unique() -> None:
     """IDR-R1, IDR-I2."""
     cluster, alice = led_by_athens()
@@ -31,6 +32,7 @@ def test_a_client_id_is_the_index_of_its_registration_and_unique() -> None:
     assert (alice.client_id, bob.client_id) == (2, 3)
 
 
+@pytest.mark.rows("IDR-R5", "IDR-R6", "IDR-S1")
 def test_a_retry_after_a_lost_answer_gets_the_same_answer_and_has_no_second_effect() -> None:
     """IDR-S1: executed twice, the compare-and-set would fail the second time."""
     cluster, alice = led_by_athens()
@@ -44,6 +46,7 @@ def test_a_retry_after_a_lost_answer_gets_the_same_answer_and_has_no_second_effe
     assert "duplicate-answered" in cluster.marks
 
 
+@pytest.mark.rows("IDR-S4")
 def test_without_duplicate_detection_the_owner_is_told_that_it_does_not_own() -> None:
     """IDR-S4, the planted bug."""
     cluster, alice = led_by_athens("no-duplicate-detection")
@@ -57,7 +60,7 @@ def test_without_duplicate_detection_the_owner_is_told_that_it_does_not_own() ->
     assert cluster.broken() == ["IDR-I1"]
 
 
-@pytest.mark.rows("LDR-S12")
+@pytest.mark.rows("LDR-S12", "IDR-R2", "IDR-R6", "IDR-S2")
 def test_a_new_leader_executes_the_pending_entry_and_answers_the_retry_from_its_session() -> None:
     """IDR-S2 and SYS-S11: Bob's transfer commits, the leader dies before it answers."""
     cluster, bob = led_by_athens()
@@ -73,7 +76,7 @@ def test_a_new_leader_executes_the_pending_entry_and_answers_the_retry_from_its_
     assert cluster.values("byzantium") == {"boston": 10}
 
 
-@pytest.mark.rows("LDR-S12")
+@pytest.mark.rows("LDR-S12", "IDR-S3")
 def test_a_request_the_dead_leader_kept_to_itself_is_executed_by_the_retry() -> None:
     """IDR-S3."""
     cluster, bob = led_by_athens()
@@ -88,6 +91,7 @@ def test_a_request_the_dead_leader_kept_to_itself_is_executed_by_the_retry() -> 
 
 
 @pytest.mark.rows("WAL-S7")
+@pytest.mark.rows("IDR-R8", "IDR-S5")
 def test_a_late_retry_of_a_plain_write_does_not_undo_another_clients_write() -> None:
     """IDR-S5."""
     cluster, first = led_by_athens()
@@ -103,6 +107,7 @@ def test_a_late_retry_of_a_plain_write_does_not_undo_another_clients_write() -> 
     assert value_of(cluster, second, "athens", "x") == 2
 
 
+@pytest.mark.rows("IDR-R10", "IDR-R12", "IDR-S6")
 def test_five_requests_in_flight_are_all_answered_again_and_a_sixth_discards_the_first() -> None:
     """IDR-S6."""
     cluster, alice = led_by_athens()
@@ -120,6 +125,7 @@ def test_five_requests_in_flight_are_all_answered_again_and_a_sixth_discards_the
 
 
 @pytest.mark.rows("WAL-R11", "WAL-S6")
+@pytest.mark.rows("IDR-R4", "IDR-S9")
 def test_original_and_retry_both_in_the_log_are_one_execution() -> None:
     """IDR-S9."""
     cluster, alice = led_by_athens()
@@ -131,6 +137,7 @@ def test_original_and_retry_both_in_the_log_are_one_execution() -> None:
     assert cluster.broken() == []
 
 
+@pytest.mark.rows("IDR-R7")
 def test_an_error_is_remembered_like_any_answer() -> None:
     """IDR-R7: meanwhile the compare-and-set would succeed; the retry is told what the first attempt was told."""
     cluster, alice = led_by_athens()
@@ -143,6 +150,7 @@ def test_an_error_is_remembered_like_any_answer() -> None:
     assert [answer.error for answer in alice.answers_to(number)] == [CAS_MISMATCH, CAS_MISMATCH]
 
 
+@pytest.mark.rows("IDR-R20", "IDR-S11")
 def test_all_servers_restart_and_still_know_the_answer() -> None:
     """IDR-S11."""
     cluster, alice = led_by_athens()
@@ -157,6 +165,7 @@ def test_all_servers_restart_and_still_know_the_answer() -> None:
     assert [answer.error for answer in alice.answers_to(number)] == [None, None]
 
 
+@pytest.mark.rows("IDR-R16")
 def test_a_client_nobody_registered_is_refused_and_nothing_is_executed() -> None:
     """IDR-R16."""
     cluster = Cluster()
@@ -169,7 +178,7 @@ def test_a_client_nobody_registered_is_refused_and_nothing_is_executed() -> None
     assert cluster.values("athens") == {}
 
 
-@pytest.mark.rows("LDR-R3")
+@pytest.mark.rows("LDR-R3", "RWL-R17", "RWL-R18", "RWL-S9")
 def test_a_leader_that_steps_down_sends_waiting_clients_away_and_never_answers_them_with_another_entry() -> None:
     """LOG-M16: another command takes the index; the client of the first must not hear of a success."""
     cluster, alice = led_by_athens()

@@ -200,18 +200,20 @@ def begin_store(cluster: Register, value: int = 1) -> int:
     return number
 
 
+@pytest.mark.rows("RWL-R1", "RWL-R5", "RWL-S1")
 def test_the_second_acknowledgement_answers_and_the_third_changes_nothing() -> None:
     cluster = Register()
     number = begin_store(cluster)
     assert cluster.answers("alice", number) == []
     cluster.deliver(lambda source, target, _: "cyrene" not in (source, target))
     assert [answer.error for answer in cluster.answers("alice", number)] == [None]
-    assert len(cluster.nodes["athens"].waiting) == 1
+    assert [len(cluster.nodes[name].waiting) for name in cluster.members] == [1, 0, 0]
     cluster.deliver()
     assert len(cluster.answers("alice", number)) == 1
     assert len(cluster.nodes["athens"].waiting) == 0
 
 
+@pytest.mark.rows("RWL-S2")
 def test_a_silent_replica_leaves_nothing_behind_after_the_sweep() -> None:
     cluster = Register()
     cluster.cut("cyrene")
@@ -222,7 +224,7 @@ def test_a_silent_replica_leaves_nothing_behind_after_the_sweep() -> None:
     assert len(cluster.nodes["athens"].waiting) == 0
 
 
-@pytest.mark.rows("QRM-R7")
+@pytest.mark.rows("QRM-R7", "RWL-R15", "RWL-S3")
 def test_a_write_without_a_quorum_ends_with_one_indefinite_answer() -> None:
     cluster = Register()
     number = begin_store(cluster)
@@ -245,7 +247,7 @@ def repeated_answer(mutants: tuple[str, ...]) -> list[ValueResponse]:
     return cluster.answers("alice", number)
 
 
-@pytest.mark.rows("QRM-S5", "QRM-R7")
+@pytest.mark.rows("QRM-S5", "QRM-R7", "RWL-S6")
 def test_an_answer_that_comes_twice_is_counted_once() -> None:
     assert repeated_answer(()) == []
 
@@ -263,6 +265,7 @@ def test_the_planted_bug_count_duplicate_answers_takes_it_for_two() -> None:
     assert sorted(breach.invariant for breach in cluster.breaches) == ["QRM-I2", "QRM-I3"]
 
 
+@pytest.mark.rows("RWL-S7")
 def test_with_four_replicas_two_answers_and_two_errors_end_the_wait() -> None:
     cluster = Register(4)
     number = begin_store(cluster)
@@ -289,6 +292,7 @@ def answer_to_the_former_self(*mutants: str) -> tuple[Register, list[ValueRespon
     return cluster, cluster.answers("alice", number)
 
 
+@pytest.mark.rows("RWL-R16", "RWL-S8")
 def test_an_answer_to_the_former_incarnation_is_ignored() -> None:
     cluster, answers = answer_to_the_former_self()
     assert answers == []

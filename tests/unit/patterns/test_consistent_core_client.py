@@ -21,6 +21,7 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_messages imp
     RedirectToLeader,
     RegisterClientRequest,
     RegisterClientResponse,
+    SessionHeartbeat,
     SetValue,
 )
 from faultline.systems_under_test.patterns.clusters.key_value_store import REQUEST_DISCARDED, UNKNOWN_SESSION
@@ -88,6 +89,7 @@ class Story:
         return self.ports.sent[-1]
 
 
+@pytest.mark.rows("IDR-R1")
 def test_a_session_is_registered_before_the_first_request() -> None:
     story = Story(registered=False).invoke(READ)
     assert {type(message) for _, message in story.ports.sent} == {RegisterClientRequest}
@@ -107,6 +109,7 @@ def test_operations_become_commands(operation: Operation, command: msgspec.Struc
     assert Story().invoke(operation).last == ("athens", ClientRequest(42, 1, command))
 
 
+@pytest.mark.rows("IDR-R3")
 def test_answers_become_outcomes_and_requests_are_numbered_one_by_one() -> None:
     story = Story().invoke(READ)
     story.hear("athens", ClientResponse(1, None, 5))
@@ -124,6 +127,7 @@ def test_only_registered_errors_are_definite(error: str, kind: str) -> None:
     assert [(outcome.kind, outcome.error) for outcome in story.outcomes] == [(kind, error)]
 
 
+@pytest.mark.rows("IDR-R3", "IDR-R18")
 def test_a_redirect_is_followed_with_the_same_request_number() -> None:
     story = Story().invoke(WRITE)
     story.hear("athens", RedirectToLeader(1, "cyrene"))
@@ -132,6 +136,7 @@ def test_a_redirect_is_followed_with_the_same_request_number() -> None:
     assert story.invoke(READ).last == ("cyrene", ClientRequest(42, 2, GetValue("k0")))
 
 
+@pytest.mark.rows("IDR-R18")
 def test_while_nobody_leads_the_client_pauses_and_goes_round() -> None:
     story = Story().invoke(WRITE)
     story.hear("athens", RedirectToLeader(1, None))
@@ -151,6 +156,7 @@ def test_servers_that_send_the_client_in_a_circle_do_not_keep_it_busy() -> None:
     assert len(story.ports.sent) <= 2 + len(MEMBERS)
 
 
+@pytest.mark.rows("IDR-R3", "IDR-R18")
 def test_silence_makes_the_client_ask_the_next_member_under_the_same_number() -> None:
     story = Story().invoke(WRITE)
     story.ports.pass_time(300_000)
@@ -160,6 +166,7 @@ def test_silence_makes_the_client_ask_the_next_member_under_the_same_number() ->
     assert story.outcomes == []
 
 
+@pytest.mark.rows("IDR-R18", "RWL-R15")
 @pytest.mark.parametrize("operation", [READ, WRITE])
 def test_a_request_nobody_answers_is_indefinite_when_time_is_up(operation: Operation) -> None:
     story = Story().invoke(operation)
@@ -214,3 +221,31 @@ def test_in_mode_stale_reads_go_to_the_clients_own_server() -> None:
     story.hear("athens", RedirectToLeader(1, "cyrene"))
     story.hear("cyrene", ClientResponse(1))
     assert story.invoke(READ).last[0] == "athens"
+
+
+@pytest.mark.rows("IDR-R16")
+def test_a_client_whose_session_expired_says_that_it_does_not_know_and_registers_anew() -> None:
+    """Numbers go on, so that a late answer to a request of the old session belongs to nothing."""
+    story = Story().invoke(WRITE)
+    story.hear("athens", ClientResponse(1, UNKNOWN_SESSION))
+    assert [(outcome.kind, outcome.error) for outcome in story.outcomes] == [("info", UNKNOWN_SESSION)]
+    assert story.last == ("athens", RegisterClientRequest(0))
+    story.hear("athens", RegisterClientResponse(0, 99))
+    story.invoke(WRITE)
+    assert story.last == ("athens", ClientRequest(99, 2, SetValue("k0", 7)))
+
+
+@pytest.mark.rows("IDR-R10")
+def test_under_the_policy_acknowledged_a_request_names_the_last_one_that_was_answered() -> None:
+    story = Story(discard_policy="acknowledged").invoke(WRITE)
+    assert story.last[1].acknowledged == 0
+    story.hear("athens", ClientResponse(1))
+    assert story.invoke(WRITE).last == ("athens", ClientRequest(42, 2, SetValue("k0", 7), 1))
+
+
+@pytest.mark.rows("IDR-R13")
+def test_a_client_without_requests_shows_every_ten_seconds_that_it_lives() -> None:
+    story = Story()
+    sent = len(story.ports.sent)
+    story.ports.pass_time(30_000_000)
+    assert story.ports.sent[sent:] == [("athens", SessionHeartbeat(42))] * 3

@@ -54,6 +54,7 @@ SUCCESS = [(4711, WriteResult.SUCCESS)]
 UNKNOWN = [(4711, WriteResult.UNKNOWN)]
 
 
+@pytest.mark.rows("RWL-R3", "RWL-R6", "RWL-R8", "RWL-R11", "RWL-S1")
 def test_the_quorum_th_answer_makes_a_success_and_later_ones_change_nothing() -> None:
     write = _Write(3)
     write.waiting.handle_response(0, "stored")
@@ -65,6 +66,7 @@ def test_the_quorum_th_answer_makes_a_success_and_later_ones_change_nothing() ->
     assert len(write.waiting) == 0
 
 
+@pytest.mark.rows("RWL-R11", "RWL-R12", "RWL-S2")
 def test_a_replica_that_never_answers_expires_without_a_second_reply() -> None:
     write = _Write(3)
     write.waiting.handle_response(0, "stored")
@@ -75,6 +77,7 @@ def test_a_replica_that_never_answers_expires_without_a_second_reply() -> None:
     assert len(write.waiting) == 0
 
 
+@pytest.mark.rows("RWL-R6", "RWL-R9", "RWL-R12", "RWL-R15", "RWL-S3")
 def test_silent_replicas_end_in_one_unknown_reply_and_their_late_answers_are_ignored() -> None:
     write = _Write(3)
     write.waiting.handle_response(0, "stored")
@@ -86,6 +89,7 @@ def test_silent_replicas_end_in_one_unknown_reply_and_their_late_answers_are_ign
     assert write.replies == UNKNOWN
 
 
+@pytest.mark.rows("RWL-R7", "RWL-R9", "RWL-S4")
 def test_refused_connections_are_answered_without_waiting_for_the_timeout() -> None:
     write = _Write(3)
     write.waiting.handle_error(1, ConnectionRefusedError())
@@ -94,6 +98,7 @@ def test_refused_connections_are_answered_without_waiting_for_the_timeout() -> N
     assert write.replies == UNKNOWN
 
 
+@pytest.mark.rows("RWL-R14", "RWL-S5")
 def test_an_answer_in_the_instant_of_the_sweep_has_one_outcome() -> None:
     for answer_first in (True, False):
         clock, recorder = _Clock(), _Recorder()
@@ -106,6 +111,7 @@ def test_an_answer_in_the_instant_of_the_sweep_has_one_outcome() -> None:
         assert recorder.events == [("response", "answer") if answer_first else ("error", RequestExpired)]
 
 
+@pytest.mark.rows("RWL-R6", "RWL-S6")
 def test_an_answer_delivered_twice_counts_once() -> None:
     write = _Write(3)
     write.waiting.handle_response(1, "stored")
@@ -113,6 +119,7 @@ def test_an_answer_delivered_twice_counts_once() -> None:
     assert write.replies == []
 
 
+@pytest.mark.rows("RWL-R10", "RWL-S7")
 def test_two_answers_and_two_errors_of_four_are_answered() -> None:
     write = _Write(4)
     write.waiting.handle_response(0, "stored")
@@ -123,6 +130,7 @@ def test_two_answers_and_two_errors_of_four_are_answered() -> None:
     assert write.replies == UNKNOWN
 
 
+@pytest.mark.rows("RWL-R11")
 def test_errors_after_a_success_are_not_told() -> None:
     write = _Write(5)
     for key in range(3):
@@ -139,6 +147,7 @@ def test_another_quorum_size_can_be_asked_for() -> None:
     assert replies == [WriteResult.UNKNOWN]
 
 
+@pytest.mark.rows("RWL-R3", "RWL-R16")
 def test_answers_for_an_earlier_incarnation_find_nobody() -> None:
     before, after = CorrelationIds(1), CorrelationIds(2)
     old = [before.next() for _ in range(1000)]
@@ -153,6 +162,7 @@ def test_answers_for_an_earlier_incarnation_find_nobody() -> None:
     assert recorder.events == []
 
 
+@pytest.mark.rows("RWL-R2", "RWL-R17", "RWL-R18", "RWL-S9")
 def test_the_high_water_mark_completes_all_up_to_it_in_index_order() -> None:
     events: list[tuple[str, object]] = []
     waiting: RequestWaitingList[int, str] = RequestWaitingList(_Clock())
@@ -174,6 +184,7 @@ def test_completing_an_empty_list_asks_for_no_responses() -> None:
     assert len(waiting) == 0
 
 
+@pytest.mark.rows("RWL-R17")
 def test_a_truncated_log_fails_what_waits_for_the_lost_entries_only() -> None:
     events: list[tuple[str, object]] = []
     waiting: RequestWaitingList[int, str] = RequestWaitingList(_Clock())
@@ -185,6 +196,7 @@ def test_a_truncated_log_fails_what_waits_for_the_lost_entries_only() -> None:
     assert 5 not in waiting
 
 
+@pytest.mark.rows("RWL-R4", "RWL-R12", "RWL-R13")
 def test_an_entry_expires_only_when_it_is_older_than_the_timeout() -> None:
     clock, recorder = _Clock(), _Recorder()
     waiting: RequestWaitingList[str, str] = RequestWaitingList(clock, expiration_us=2_000)
@@ -213,6 +225,7 @@ def test_an_expired_request_says_how_long_it_waited() -> None:
         waiting.expire()
 
 
+@pytest.mark.rows("RWL-R6", "RWL-R14")
 def test_answers_and_errors_for_unknown_keys_are_ignored() -> None:
     waiting: RequestWaitingList[int, str] = RequestWaitingList(_Clock())
     waiting.handle_response(1, "late")
@@ -259,3 +272,18 @@ def test_a_callback_may_resolve_other_keys_while_the_mark_advances() -> None:
     waiting.add(2, _Recorder(events))
     waiting.complete_up_to(2, str)
     assert events == [("response", "1"), ("error", PermissionError)]
+
+
+@pytest.mark.rows("RWL-R12")
+def test_swept_every_two_seconds_nothing_waits_for_four() -> None:
+    """The worst case: registered just after a sweep, and not yet old enough at the next."""
+    clock, recorder = _Clock(), _Recorder()
+    waiting: RequestWaitingList[int, str] = RequestWaitingList(clock)
+    clock.now_us += 1
+    waiting.add(1, recorder)
+    clock.now_us += EXPIRATION_US - 1
+    waiting.expire()
+    assert 1 in waiting
+    clock.now_us += EXPIRATION_US
+    waiting.expire()
+    assert recorder.events == [("error", RequestExpired)]

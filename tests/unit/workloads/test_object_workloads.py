@@ -100,6 +100,7 @@ CONTROLS = [
 
 
 @pytest.mark.parametrize(("workload", "faults", "broken", "anomaly"), CONTROLS)
+@pytest.mark.rows("IDR-I5")
 def test_a_broken_store_is_convicted_by_the_workloads_own_checker(
     workload: str, faults: str, broken: dict[str, Any], anomaly: str
 ) -> None:
