@@ -35,3 +35,25 @@ def test_the_correct_system_passes_a_short_real_run_with_kills_pauses_and_cuts(t
     assert record.statistics["messages_cut"] > 0
     linearizability, *_ = parts.checkers
     assert linearizability.check(record.history, record).verdict == "pass"
+
+
+COMPACTION = {
+    "snapshot_every_entries": "20",
+    "segment_size_bytes": "1024",
+    "log_cleaning_interval_ms": "50",
+    "snapshot_chunk_bytes": "100",
+}
+
+
+@pytest.mark.real
+@pytest.mark.slow
+@pytest.mark.rows("LWM-R1", "LWM-S4")
+def test_logs_are_cut_short_on_real_disks_and_a_follower_that_was_away_installs_a_snapshot(tmp_path: Path) -> None:
+    request = RunRequest(system="consistent-core", seed=2, world="local", duration_s=4.0, options=COMPACTION)
+    parts = resolve(request)
+    away = PlannedFault("kill", 300_000, 2_500_000, "follower")
+    record = run_local(msgspec.structs.replace(make_plan(request, parts), faults=(away,)), parts, folder=tmp_path)
+    assert (record.errors, record.breaches) == ([], [])
+    assert {"snapshot-taken", "log-cleaned", "snapshot-installed"} <= set(record.marks)
+    linearizability, *_ = parts.checkers
+    assert linearizability.check(record.history, record).verdict == "pass"

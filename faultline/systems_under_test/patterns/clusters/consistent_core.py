@@ -33,7 +33,8 @@ the order of updates per server; its stale reads are expected. Reads from follow
 `commit-old-generation`, `no-duplicate-detection`, `wall-clock-lease`, `no-truncate-on-conflict`; of communication
 `no-in-flight-limit`, `places-not-released`, `batch-without-linger-timer`, `oversize-blocks-batch`,
 `ack-batch-before-flush`, `late-answer-taken`; those of the log, the mark and the reads in
-`replicated_log_mutant_records`, those of versions and follower reads in `follower_read_mutants`.
+`replicated_log_mutant_records`, those of versions and follower reads in `follower_read_mutants`, those of log files and
+snapshots in `storage_mutants`.
 
 Sources: Patterns of Distributed Systems ch. 25 and the chapters of the patterns; Raft; etcd and ZooKeeper as the
 stores of this kind. Leases, watches, prefix reads and session expiry are not in this first cut.

@@ -4,14 +4,11 @@
 someone has to say which, and be sure.
 
 *Idea.* A mark answers which of the closed segments, from the oldest on, can go; a cleaner asks it again and again in
-the background and deletes those files. There are three kinds of marks:
-
-- **snapshot-based** (`SnapshotMark`): what was applied to a snapshot that is safely on disk need not be replayed;
-- **time-based** (`TimeMark`): what is older than a window, seven weeks as in Kafka, is not wanted any more. Only for
-  logs that nothing is rebuilt from;
-- **acknowledgement-based** (`AcknowledgedMark`): what all nodes have stored need not be sent to any of them again.
-
-A log that is needed for several ends keeps what any of them needs: `LowestMark`.
+the background and deletes those files. A snapshot-based mark (`SnapshotMark`): what was applied to a snapshot that is
+safely on disk need not be replayed. A time-based one (`TimeMark`), only for logs that nothing is rebuilt from: what is
+older than a window, seven weeks as in Kafka, is not wanted any more. An acknowledgement-based one (`AcknowledgedMark`):
+what all nodes have stored need not be sent to any of them again. A log that serves several ends keeps what any of them
+needs (`LowestMark`).
 
 *Invariants.* LWM-I1 snapshot and retained log give the full state. LWM-I2 the retained log is contiguous and begins at
 the latest right after the snapshot: segments go from the oldest on, up to the first that must stay, whatever those

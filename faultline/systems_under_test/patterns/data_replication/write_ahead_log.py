@@ -10,7 +10,7 @@ are for recovery, the hot path never reads them.
 The flush policy is the caller's, and its guarantee follows from when it calls `flush` (WAL-R9): after each append, no
 acknowledged entry is lost; after several appends and before their replies, the same at less cost (the outbox of the
 ports does this by itself: a reply recorded after a flush waits for it); from a timer, a crash may lose acknowledged
-entries, but only a suffix of them.
+entries, but only a suffix of them. `flush_policy` has all of them, `logged_store` is a store built on the log alone.
 
 *Invariants.* WAL-I1 acknowledged writes survive recovery. WAL-I2 indexes are contiguous. WAL-I3 state is the fold of
 the log. WAL-I5 after a crash the log is a prefix of what was appended and holds everything that was flushed. WAL-I6 a
@@ -25,11 +25,12 @@ said was flushed. Duplicate commands are entries like any others; ignoring them 
 
 *Workloads.* `register` with kill and restart of one, a majority or all nodes.
 
-*Checkers.* Linearizability; invariants LOG-I1, LOG-I2, GEN-I2.
+*Checkers.* Linearizability; invariants WAL-I1, WAL-I3, LOG-I1, LOG-I2, GEN-I2.
 
-*Planted bugs.* `ack-before-fsync` (WAL-M2: the reply does not wait for the flush) and `no-truncate-on-conflict`.
-WAL-M1 and WAL-M3 to WAL-M8 cannot be switched on: no checksum, replay that appends, a torn tail left in place, no
-duplicate detection.
+*Planted bugs.* `ack-before-fsync` (the reply does not wait for the flush), `apply-by-own-clock` (WAL-M8: applying
+depends on more than the log), `no-truncate-on-conflict`. WAL-M1 to WAL-M7 are subclasses in the tests, each beside the
+correct log or store: apply before append, tell before the flush, no checksum, replay that appends, a torn tail left in
+place, no duplicate detection.
 
 Sources: Patterns of Distributed Systems ch. 3; Mohan et al., "ARIES" (TODS 1992); the logs of etcd and ZooKeeper. What
 lies below the low-water mark is discarded (WAL-R12): a log then begins after it, and asking for less is answered by
