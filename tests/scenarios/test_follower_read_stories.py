@@ -371,3 +371,18 @@ def test_a_snapshot_that_is_installed_wakes_everybody_who_waited_for_what_it_hol
     assert "snapshot-installed" in cluster.marks
     assert [bob.told(number) for number in waiting] == [[("edition 17", None)]] * 2
     assert cluster.broken() == []
+
+
+@pytest.mark.rows("FR-R9", "FR-R23")
+def test_a_follower_that_slept_has_heard_its_leader_by_the_answer_to_its_own_question() -> None:
+    cluster, alice = library("read-index", follower_wait_timeout_ms="2000")
+    number = alice.read("byzantium", "title")
+    cluster.deliver(lambda source, target, _: (source, target) != ("athens", "byzantium"))
+    answers = cluster.take(lambda _, __, message: isinstance(message, ReadIndexResponse))
+    assert alice.told(number) == []
+    cluster.ports["byzantium"].now_us += (SILENCE_MS + 100) * MS
+    for answer in answers:
+        cluster.hand(*answer)
+    cluster.deliver()
+    assert alice.told(number) == [("Nitroservices", None)]
+    assert cluster.broken() == []

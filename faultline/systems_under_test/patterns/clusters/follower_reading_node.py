@@ -29,11 +29,12 @@ from faultline.systems_under_test.patterns.data_replication.leader_and_followers
 from faultline.systems_under_test.patterns.data_replication.leader_reads import Read
 from faultline.systems_under_test.patterns.data_replication.pulled_log import FetchDiverged, FetchResponse
 from faultline.systems_under_test.patterns.data_replication.replication_messages import ReplicationRequest
+from faultline.systems_under_test.patterns.data_replication.snapshot_installation import InstallSnapshotRequest
 from faultline.systems_under_test.patterns.data_replication.versioned_value import OrderedVersions, VersionedStore
 
 __all__ = ["FollowerReadingNode", "ReadParts", "following_node"]
 
-_OF_A_LEADER = frozenset((ReplicationRequest, FetchResponse, FetchDiverged))
+_OF_A_LEADER = frozenset((ReplicationRequest, InstallSnapshotRequest, FetchResponse, FetchDiverged))
 
 
 def _index_is_version(_: FollowerReadingNode) -> VersionOf:

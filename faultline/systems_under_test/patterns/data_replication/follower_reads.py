@@ -210,9 +210,10 @@ class LeaderContact:
         return self._next_id
 
     def answered(self, question_id: int, index: int, applied_index: int) -> None:
-        """The leader answered that everything committed so far is within `index`."""
+        """The leader answered that everything committed so far is within `index`. That, too, is hearing from it."""
         asked_us = self._asked.pop(question_id, None)
         if asked_us is not None:
+            self.heard()
             heappush(self._ahead, (index, asked_us))
             self.applied(applied_index)
 
