@@ -9,15 +9,17 @@ algorithms without the kernel; `generic`, interned states and memoised transitio
 hook); `monitor`, those of sets, queues, stacks, locks and counters; `port`, that of Porcupine; `inference`, the
 transactional checker; `isolation`, the search for a serial order of registers. Each process builds the history,
 then checks it once to warm up if that is quick, and reports the least processor time of up to three checks and the most
-memory it had at any time. One that needs more than `--limit-s` seconds or `--limit-mb` of memory is ended. The figures
-of other tools stand in `anchors.toml`, with their origin.
+memory it had at any time. One that needs more than `--limit-s` seconds of processor time or `--limit-mb` of memory is
+ended. The figures of other tools stand in `anchors.toml`, with their origin.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import resource
+import signal
 import subprocess
 import sys
 import tomllib
@@ -181,9 +183,10 @@ def _worst(verdicts: Any) -> str:
 # -- measuring ---------------------------------------------------------------------------------------------------------
 
 
-def _measure_here(make: Callable[[], Check], limit_mb: int) -> dict[str, Any]:
-    """One pair, in this process."""
+def _measure_here(make: Callable[[], Check], limit_s: float, limit_mb: int) -> dict[str, Any]:
+    """One pair, in this process, which the operating system ends at the limits."""
     resource.setrlimit(resource.RLIMIT_AS, (limit_mb << 20, limit_mb << 20))
+    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(limit_s), math.ceil(limit_s) + 1))
     check, best, verdict = make(), float("inf"), ""
     for _ in range(1 + REPETITIONS):
         start = process_time()
@@ -201,11 +204,10 @@ def _measure_here(make: Callable[[], Check], limit_mb: int) -> dict[str, Any]:
 def _measure_apart(history: str, engine: str, arguments: argparse.Namespace) -> Figure:
     """One pair, in a process of its own."""
     command = [sys.executable, __file__, "--one", history, engine, "--operations", str(arguments.operations)]
-    command += ["--limit-mb", str(arguments.limit_mb)]
+    command += ["--limit-mb", str(arguments.limit_mb), "--limit-s", str(arguments.limit_s)]
     command += ["--logs", str(arguments.logs)] if arguments.logs else []
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=arguments.limit_s, check=False)
-    except subprocess.TimeoutExpired:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
         return Figure(history, engine, None, None, f"> {arguments.limit_s:g} s")
     if done.returncode:
         what = "out of memory" if "emory" in done.stderr else done.stderr.strip().splitlines()[-1][:60]
@@ -239,7 +241,9 @@ def main() -> None:
     parser.add_argument("--only", default="", help="only histories whose name holds this")
     parser.add_argument("--engine", action="append", help="only these engines")
     parser.add_argument("--logs", type=Path, help="folder with jepsen/etcd_*.log and kv/c*.txt [default: a few]")
-    parser.add_argument("--limit-s", type=float, default=20, help="seconds for a pair, with building its history")
+    parser.add_argument(
+        "--limit-s", type=float, default=20, help="processor time for a pair, with building its history"
+    )
     parser.add_argument("--limit-mb", type=int, default=4_000, help="memory for a pair")
     parser.add_argument("--markdown", action="store_true", help="print rows of a table")
     parser.add_argument("--one", nargs=2, metavar=("HISTORY", "ENGINE"), help=argparse.SUPPRESS)
@@ -247,7 +251,7 @@ def main() -> None:
     histories = dict(_histories(arguments.operations, arguments.logs))
     if arguments.one:
         history, engine = arguments.one
-        print(json.dumps(_measure_here(histories[history][engine], arguments.limit_mb)))
+        print(json.dumps(_measure_here(histories[history][engine], arguments.limit_s, arguments.limit_mb)))
         return
     for history, engines in histories.items():
         if arguments.only in history:

@@ -5,10 +5,9 @@ of *return barriers*: one extra node for each completion, reached from the trans
 barrier before it, and leading to the transactions invoked after it and before the next completion. That is two edges
 for each transaction in place of one for each ordered pair.
 
-Why not a library: after `order.suspect_regions` a valid history leaves nothing to search, and an invalid one usually a
-few hundred transactions. On a graph of 100,000 nodes and 650,000 edges this takes 0.20 s and scipy's own routine 0.02
-s, but importing scipy takes 0.19 s and 145 MB of disk (2026, one core), so the library would only pay for graphs that
-do not occur.
+Why not a library: after `order.suspect_regions` a valid history leaves nothing to search, and an invalid one a few
+hundred transactions, or where hundreds of anomalies are spread over it some ten thousand, which take 0.08 s. scipy's own
+routine is ten times as fast, but importing scipy alone takes 0.17 s; the figures are in docs/reference/performance.md.
 """
 
 from __future__ import annotations
