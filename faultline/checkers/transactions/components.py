@@ -6,8 +6,8 @@ barrier before it, and leading to the transactions invoked after it and before t
 for each transaction in place of one for each ordered pair.
 
 Why not a library: after `order.suspect_regions` a valid history leaves nothing to search, and an invalid one a few
-hundred transactions, or where hundreds of anomalies are spread over it some ten thousand, which take 0.08 s. scipy's own
-routine is ten times as fast, but importing scipy alone takes 0.17 s; the figures are in docs/reference/performance.md.
+hundred transactions, or where hundreds of anomalies are spread over it some ten thousand, which take 0.08 s. scipy's
+own routine is ten times as fast, but importing scipy alone takes 0.17 s: docs/reference/performance.md has the figures.
 """
 
 from __future__ import annotations
