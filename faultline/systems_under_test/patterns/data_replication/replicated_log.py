@@ -49,9 +49,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from faultline.harness.world.ports import NodeId, Ports
+from faultline.systems_under_test.patterns.data_replication.followed_log import FollowedLog
 from faultline.systems_under_test.patterns.data_replication.follower_handler import NO_CONTACT, FollowerHandler
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
-from faultline.systems_under_test.patterns.data_replication.high_water_mark import HighWaterMark, quorum_index
+from faultline.systems_under_test.patterns.data_replication.high_water_mark import quorum_index
 from faultline.systems_under_test.patterns.data_replication.log_listener import LogListener, no_snapshot
 from faultline.systems_under_test.patterns.data_replication.replication_messages import (
     EntriesTruncated,
@@ -61,7 +62,7 @@ from faultline.systems_under_test.patterns.data_replication.replication_messages
     ReplicationResponse,
 )
 from faultline.systems_under_test.patterns.data_replication.replication_timing import ReplicationTiming
-from faultline.systems_under_test.patterns.data_replication.write_ahead_log import COMPACTED, LogEntry, WriteAheadLog
+from faultline.systems_under_test.patterns.data_replication.write_ahead_log import LogEntry, WriteAheadLog
 from faultline.systems_under_test.patterns.node_communication.batch_queue import within_size
 from faultline.systems_under_test.patterns.node_communication.request_pipeline import (
     OutOfOrderResponse,
@@ -80,8 +81,11 @@ __all__ = [
 ]
 
 
-class ReplicatedLog:
-    """The log as one server takes part in it, leading or following. All methods run on its singular update queue."""
+class ReplicatedLog(FollowedLog):
+    """The log as one server takes part in it; what is here is the leader's half, the follower's is `FollowedLog`.
+
+    All methods run on the server's singular update queue.
+    """
 
     def __init__(
         self,
@@ -92,27 +96,16 @@ class ReplicatedLog:
         listener: LogListener,
         timing: ReplicationTiming,
     ) -> None:
-        self.high_water_mark = HighWaterMark()
-        self.last_applied = 0
+        super().__init__(ports, log, clock, listener)
         self.followers: dict[NodeId, FollowerHandler] = {}
         self.send_snapshot: Callable[[FollowerHandler], None] = no_snapshot
-        self._ports = ports
-        self._me = ports.node_id
         self._peers = tuple(member for member in members if member != ports.node_id)
-        self._log = log
-        self._clock = clock
-        self._listener = listener
         self._timing = timing
         self._pipeline = self._new_pipeline()
         self._next_id = 1
         self._heartbeats_us = 0
 
     # -- leading ------------------------------------------------------------------------------------------------------
-
-    @property
-    def generation(self) -> int:
-        """The generation this server lives in."""
-        return self._clock.generation
 
     @property
     def next_correlation_id(self) -> int:
@@ -278,73 +271,6 @@ class ReplicatedLog:
             return
         self._advance_to(index, leading=True)
 
-    # -- following ----------------------------------------------------------------------------------------------------
-
-    def handle_replication_request(self, source: NodeId, request: ReplicationRequest) -> None:
-        """Append what the leader of this generation sent, if it continues this log; acknowledge what it verified."""
-        if not self._continues(request):
-            self.refuse(source, request, self._last_sure_index(request.prev_log_index))
-            return
-        if request.entries and self._append_missing(request.entries):
-            self._flush_batch(len(request.entries))
-        verified = self._verified_index(request)
-        self._advance_to(self._mark_to_follow(request.high_water_mark, verified), leading=False)
-        self._ports.network.send(
-            source,
-            ReplicationResponse(
-                self._me, self._clock.generation, request.correlation_id, request.sent_us, True, verified
-            ),
-        )
-
-    def refuse(self, source: NodeId, request: ReplicationRequest, try_after_index: int = 0) -> None:
-        """Answer that the request failed: for its old generation, or because it does not continue this log."""
-        self._ports.network.send(
-            source,
-            ReplicationResponse(
-                self._me, self._clock.generation, request.correlation_id, request.sent_us, False, try_after_index
-            ),
-        )
-
-    def _last_sure_index(self, prev: int) -> int:
-        """Where a leader should try again: the end of a short log, or the committed part of one that conflicts."""
-        last_index = self._log.last_index
-        return last_index if last_index < prev else self.high_water_mark.value
-
-    def _append_missing(self, entries: list[LogEntry]) -> bool:
-        log = self._log
-        changed = False
-        for entry in entries:
-            present = log.generation_at(entry.index)
-            if present == entry.generation or present == COMPACTED:
-                continue
-            if present >= 0 and not self._truncate(entry.index):
-                continue
-            log.append(entry)
-            changed = True
-        return changed
-
-    def _truncate(self, index: int) -> bool:
-        """Cut the conflicting entry at `index` off, with all that follow (LOG-R6); True when that was done."""
-        trace = self._ports.trace
-        trace.emit(EntriesTruncated(index, self._log.last_index, self.high_water_mark.value))
-        trace.sometimes("entries-truncated")
-        self._log.truncate_from(index)
-        return True
-
-    # -- both ---------------------------------------------------------------------------------------------------------
-
-    def start_from(self, index: int) -> None:
-        """The state was replaced by that of a snapshot: everything up to `index` is committed, and applied."""
-        self.high_water_mark.advance_to(index)
-        self.last_applied = index
-
-    def _advance_to(self, index: int, *, leading: bool) -> None:
-        if not self.high_water_mark.advance_to(index):
-            return
-        entry_generation = self._log.generation_at(index)
-        self._ports.trace.emit(HighWaterMarkAdvanced(self._clock.generation, index, entry_generation, leading))
-        self._apply_up_to(index)
-
     def _note_depth(self, peer: str, in_flight: int) -> None:
         self._ports.trace.emit(PipelineDeepened(peer, in_flight, self._timing.in_flight_max))
         if in_flight > 1:
@@ -354,34 +280,6 @@ class ReplicatedLog:
 
     def _new_pipeline(self) -> RequestPipeline:
         return RequestPipeline(self._timing.in_flight_max, self._note_depth)
-
-    def _flush(self) -> None:
-        """Make the log durable before anything that is sent from now on."""
-        self._log.flush()
-
-    def _continues(self, request: ReplicationRequest) -> bool:
-        """Does this log hold the entry before the ones that were sent? A log that ends earlier does not (LOG-R5).
-
-        What was discarded here was committed, so it is the same in the log of every later leader.
-        """
-        return self._log.generation_at(request.prev_log_index) in (request.prev_log_generation, COMPACTED)
-
-    def _verified_index(self, request: ReplicationRequest) -> int:
-        """The last index at which this log is known to be the leader's; behind it an old suffix may stand (LOG-R7)."""
-        return request.prev_log_index + len(request.entries)
-
-    def _mark_to_follow(self, leader_mark: int, verified: int) -> int:
-        return leader_mark if leader_mark < verified else verified
-
-    def _apply_up_to(self, index: int) -> None:
-        """Execute what is committed and not yet executed, in the order of the log."""
-        while self.last_applied < index:
-            self.last_applied += 1
-            self._listener.apply(self._log.entry(self.last_applied))
-
-    def _flush_batch(self, entries: int) -> None:
-        """The same for a batch: all of its `entries` must be durable before any is acknowledged (RB-M10)."""
-        self._flush()
 
     def _release_places(self, follower: FollowerHandler) -> None:
         self._pipeline.reset(follower.id)
