@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
@@ -151,22 +152,35 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     """Measure, record, write the page; 1 when a bug that was measured is not found or a correct system is accused."""
     options = parsed(arguments)
-    records = read_records()
-    if not options.page:
-        due = islice((one for one in all_wanted(options) if options.again or _is_due(one, records)), options.cells)
-        with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as executor:
-            for wanted in due:
-                record = measured(wanted, executor)
-                # Read again: somebody else may have recorded something meanwhile.
-                records = {**read_records(), record.key: record}
-                write_records(records.values())
-                print(
-                    f"{record.cell}: {record.found} of {record.runs} ({record.campaign}) {record.finding}", flush=True
-                )
+    interrupted = not options.page and not _record_all(options)
     known = {place.key for system in reference_systems() for place in _places(system)}
     write_records(record for key, record in read_records().items() if key in known)
     PAGE.write_text(page(read_records()), "utf-8")
-    return _told()
+    return 130 if interrupted else _told()
+
+
+def _record_all(options: argparse.Namespace) -> bool:
+    """Measure and record one cell after the other; False when the user stopped it."""
+    records = read_records()
+    due = islice((one for one in all_wanted(options) if options.again or _is_due(one, records)), options.cells)
+    executor = ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn"), initializer=_leave_interrupts_alone)
+    try:
+        for wanted in due:
+            record = measured(wanted, executor)
+            # Read again: somebody else may have recorded something meanwhile.
+            write_records({**read_records(), record.key: record}.values())
+            print(f"{record.cell}: {record.found} of {record.runs} ({record.campaign}) {record.finding}", flush=True)
+    except KeyboardInterrupt:
+        print("Stopped; what was measured is recorded, and the next call goes on.")
+        return False
+    finally:
+        executor.shutdown(cancel_futures=True)
+    return True
+
+
+def _leave_interrupts_alone() -> None:
+    """In a worker: Ctrl-C is for the process that hands out the work."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _places(system: NodeSystem) -> Iterator[Place]:
