@@ -53,15 +53,26 @@ __all__ = ["main", "measured"]
 _SEEDS_PER_TASK = 20
 
 
+class Found(NamedTuple):
+    """One finding of a run."""
+
+    checker: str
+    anomaly: str
+    sentence: str
+
+
 class Seen(NamedTuple):
     """What came of one seed."""
 
     seed: int
     verdict: Verdict
-    names: frozenset[str]
-    finding: str
-    sentence: str
+    findings: tuple[Found, ...]
     marks: tuple[str, ...]
+
+    def first_by(self, caught_by: tuple[str, ...]) -> Found | None:
+        """The first finding by one of these checkers or invariants; by any, when none is named."""
+        named = (found for found in self.findings if not caught_by or {found.checker, found.anomaly} & set(caught_by))
+        return next(named, None)
 
 
 class Wanted(NamedTuple):
@@ -82,15 +93,16 @@ def run_seeds(place: Place, first: int, last: int) -> list[Seen]:
             record = engine.simulate(engine.plan(plan.request(place.cell, seed), parts), parts, False)
             judgement = engine.judge(record, parts, f"seed-{seed}")
         except Exception as error:
-            seen.append(Seen(seed, Verdict.HARNESS_ERROR, frozenset(), "", f"{type(error).__name__}: {error}", ()))
+            print(f"{place.cell.name}, seed {seed}: {type(error).__name__}: {error}", file=sys.stderr)
+            seen.append(Seen(seed, Verdict.HARNESS_ERROR, (), ()))
         else:
             seen.append(_seen(seed, judgement, tuple(record.marks)))
     return seen
 
 
 def _seen(seed: int, judgement: Judgement, marks: tuple[str, ...]) -> Seen:
-    names = frozenset(name for finding in judgement.findings for name in (finding.checker, finding.anomaly))
-    return Seen(seed, judgement.verdict, names, judgement.signature, judgement.sentence, marks)
+    findings = tuple(Found(finding.checker, finding.anomaly, finding.sentence) for finding in judgement.findings)
+    return Seen(seed, judgement.verdict, findings, marks)
 
 
 def measured(wanted: Wanted, executor: Executor) -> Record:
@@ -100,9 +112,9 @@ def measured(wanted: Wanted, executor: Executor) -> Record:
     tasks = [executor.submit(run_seeds, place, start, min(start + _SEEDS_PER_TASK, runs) - 1) for start in starts]
     seen = [one for task in tasks for one in task.result()]
     violations = [one for one in seen if one.verdict is Verdict.VIOLATION]
-    found = [one for one in violations if not caught_by or one.names & set(caught_by)]
+    found = [(one.seed, finding) for one in violations if (finding := one.first_by(caught_by)) is not None]
     reached = {mark for one in seen for mark in one.marks}
-    first = found[0] if found else None
+    first_seed, first = found[0] if found else (-1, None)
     return Record(
         system=place.system,
         bug=place.bug,
@@ -114,8 +126,8 @@ def measured(wanted: Wanted, executor: Executor) -> Record:
         found=len(found),
         expected="violation" if place.bug else place.cell.expected,
         undecided=sum(one.verdict not in (Verdict.PASS, Verdict.VIOLATION) for one in seen),
-        first_seed=first.seed if first else -1,
-        finding=first.finding if first else "",
+        first_seed=first_seed,
+        finding=f"{first.checker}/{first.anomaly}" if first else "",
         sentence=first.sentence if first else "",
         marks_missing=() if place.bug else tuple(mark for mark in place.plan.must_reach if mark not in reached),
     )

@@ -96,7 +96,7 @@ _RECORDS = (
         "a proposer counts answers to its earlier generations for the present one",
         "a value is called chosen that no quorum accepted in one generation",
         "paxos-duels",
-        ("PAX-I1", "PAX-I3", "linearizability"),
+        ("PAX-I1", "PAX-I3", "PAX-R8", "linearizability"),
         phase_timeout_ms="25",
         backoff_ms="2",
     ),
