@@ -30,8 +30,8 @@ beside the tests of the detectors: a monitor that does not notice its own sleep 
 heard (HB-M5) or never takes a mark back (HB-M6), and heartbeats that wait for the disk (HB-M3).
 
 How silence is judged can be chosen: by a fixed timeout, by one that forgives one's own sleep (the default), or by a
-suspicion that follows how heartbeats arrive (`phi_accrual`). `HeartBeatMonitor` watches many servers with any of them,
-and `gossip_heartbeats` brings it news from a large cluster.
+suspicion that follows how heartbeats arrive (`phi_accrual`). `HeartBeatMonitor` watches many servers with any of them.
+For large clusters `gossip_heartbeats` brings it news, or `lifeguard_probing` does without heartbeats.
 
 Sources: Patterns of Distributed Systems ch. 7; the local-pause rule is Apache Cassandra's `FailureDetector`
 (`cassandra.max_local_pause_in_ms`, 5 s there because its timeouts are longer; here it is one heartbeat timeout).

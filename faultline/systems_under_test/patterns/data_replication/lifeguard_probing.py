@@ -1,0 +1,274 @@
+"""SWIM with suspicion and Lifeguard: probe one member at a time, and let the accused answer before they are dead.
+
+*Problem.* Heartbeats cost messages even when nothing happens, and a single lost one, or a busy receiver, makes a
+healthy server look dead.
+
+*Idea.* In each period a member *pings* one other, going round all of them in an order drawn anew for each round. When
+no answer comes in time, it asks `helpers` others to ping for it: perhaps only the direct way is bad. Without any answer
+by the end of the period it spreads the rumour that the member is *suspected*. Rumours travel on pings and answers, the
+least told first, each a few times log n, so that spreading them costs no messages of its own.
+
+A suspected member that hears of it answers with a rumour that it is alive, under a higher *incarnation*, a number only
+the member itself may raise; rumours are compared by incarnation first, then by how bad they are. Who is suspected for a
+whole suspicion time without an answer is *dead*.
+
+A member that is slow itself accuses others wrongly. So each keeps a score of its own health (Lifeguard): probes that
+fail and rumours it has to refute make it worse, answered probes better, and all its times are multiplied by it.
+
+*Invariants.* HB-I1 a member that died is marked dead by all others. HB-I2 a member that lives is refuting, and ends up
+alive. HB-I4 in each period a member sends one ping, `helpers` requests at most, and answers what it is asked.
+
+*Tolerates.* Lost, late, repeated and reordered messages; a bad link between two members; members that are slow for a
+while; restarts, when the incarnation goes on where it was or higher.
+
+*Does not tolerate.* A member that all others cannot reach counts as dead however well it is. An incarnation that a
+restart forgets.
+
+*Workloads.* None: as for gossiped heartbeats, the tests crank clusters of members by hand.
+
+*Checkers.* The tests of HB-R16, HB-I1, HB-I2, HB-I4.
+
+*Planted bugs.* In the tests: probes without helpers, and members that never refute.
+
+Sources: Patterns of Distributed Systems ch. 7 (large clusters); Das, Gupta and Motivala, "SWIM: Scalable
+Weakly-consistent Infection-style Process Group Membership Protocol" (DSN 2002) 3 and 4; Dadgar, Phillips and Currey,
+"Lifeguard: local health awareness for more accurate failure detection" (DSN-W 2018) IV. As in memberlist, and unlike in
+the paper, a member marked dead that shows a higher incarnation is alive again. Lifeguard's shortening of the suspicion
+by further accusers is not shown. SWIM without suspicion, as a detector of a running system, is
+`cluster_management.swim_probing`.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable
+from math import ceil, log
+
+import msgspec
+
+from faultline.harness.world.ports import NodeId, RandomSource, Timers
+
+__all__ = ["HEALTH_MAX", "Ping", "PingAnswer", "PingRequest", "Rumour", "Standing", "SwimMember", "SwimTiming"]
+
+HEALTH_MAX = 8
+"""The worst score of a member's own health: its times are at most nine times as long."""
+
+_RUMOURS_MAX = 6
+_TELLINGS = 4
+
+
+class Standing(enum.IntEnum):
+    """What is said of a member, from good to bad."""
+
+    ALIVE = 0
+    SUSPECTED = 1
+    DEAD = 2
+
+
+class Rumour(msgspec.Struct, frozen=True, array_like=True):
+    """In this incarnation, `server` is of this standing."""
+
+    server: str
+    incarnation: int
+    standing: Standing
+
+    def beats(self, known: Rumour) -> bool:
+        """Is it newer, or of the same incarnation and worse?"""
+        return (self.incarnation, self.standing) > (known.incarnation, known.standing)
+
+
+class Ping(msgspec.Struct, frozen=True, tag="lifeguard-ping"):
+    """Are you there?"""
+
+    number: int
+    rumours: list[Rumour]
+
+
+class PingAnswer(msgspec.Struct, frozen=True, tag="lifeguard-ping-answer"):
+    """I am; or, from a helper, the one you asked about is."""
+
+    number: int
+    rumours: list[Rumour]
+
+
+class PingRequest(msgspec.Struct, frozen=True, tag="lifeguard-ping-request"):
+    """Please ping `target` for me."""
+
+    number: int
+    target: str
+    rumours: list[Rumour]
+
+
+class SwimTiming(msgspec.Struct, frozen=True, kw_only=True):
+    """A second a period, half of it for the direct answer, ten periods of suspicion.
+
+    memberlist's suspicion lasts from five to thirty periods, the shorter the more accuse; here it has one length.
+    """
+
+    period_us: int = 1_000_000
+    answer_us: int = 500_000
+    suspicion_us: int = 10_000_000
+    helpers: int = 3
+
+
+class SwimMember:
+    """One member: `start` it, hand it what arrives, and be told who is marked dead or alive again."""
+
+    def __init__(
+        self,
+        me: NodeId,
+        members: Iterable[NodeId],
+        timers: Timers,
+        random: RandomSource,
+        send: Callable[[NodeId, msgspec.Struct], None],
+        on_change: Callable[[str, bool], None],
+        timing: SwimTiming,
+        incarnation: int = 0,
+    ) -> None:
+        self.health = 0
+        self.incarnation = incarnation
+        self._me = me
+        self._known: dict[str, Rumour] = {
+            server: Rumour(server, 0, Standing.ALIVE) for server in sorted(set(members) - {me})
+        }
+        self._timers = timers
+        self._random = random
+        self._send = send
+        self._on_change = on_change
+        self._timing = timing
+        self._round: list[str] = []
+        self._number = 0
+        self._probe_number = 0
+        self._target: str | None = None
+        self._relayed: dict[int, tuple[NodeId, int]] = {}
+        self._told: dict[str, tuple[Rumour, int]] = {}
+        self._tellings = _TELLINGS * ceil(log(len(self._known) + 2))
+
+    def start(self) -> None:
+        """Say that this incarnation is alive, and begin to probe."""
+        self._spread(Rumour(self._me, self.incarnation, Standing.ALIVE))
+        self._probe()
+
+    def standing(self, server: str) -> Standing:
+        """What this member believes of `server`."""
+        return self._known[server].standing
+
+    # -- probing ------------------------------------------------------------------------------------------------------
+
+    def _probe(self) -> None:
+        self._number += 1
+        self._probe_number = self._number
+        self._target = self._next_target()
+        if self._target is not None:
+            self._send(NodeId(self._target), Ping(self._probe_number, self._rumours_for(self._target)))
+        slower = self.health + 1
+        self._timers.after(slower * self._timing.answer_us, self._ask_helpers)
+        self._timers.after(slower * self._timing.period_us, self._end_period)
+
+    def _next_target(self) -> str | None:
+        """The next of this round; when it is over, a new round in a new order."""
+        if not self._round:
+            self._round = self._drawn([name for name, known in self._known.items() if known.standing != Standing.DEAD])
+        return self._round.pop() if self._round else None
+
+    def _ask_helpers(self) -> None:
+        if self._target is not None:
+            for helper in self._helpers(self._target):
+                self._send(NodeId(helper), PingRequest(self._probe_number, self._target, self._rumours()))
+
+    def _end_period(self) -> None:
+        if self._target is not None:
+            self.health = min(HEALTH_MAX, self.health + 1)
+            known = self._known[self._target]
+            if known.standing is Standing.ALIVE:
+                self._learn(Rumour(known.server, known.incarnation, Standing.SUSPECTED))
+        self._relayed = {number: origin for number, origin in self._relayed.items() if number > self._probe_number}
+        self._probe()
+
+    def _drawn(self, names: list[str]) -> list[str]:
+        left = list(names)
+        return [left.pop(self._random.uniform_us(f"swim-{len(left)}", 0, len(left))) for _ in names]
+
+    # -- what arrives -------------------------------------------------------------------------------------------------
+
+    def handle_ping(self, source: NodeId, ping: Ping) -> None:
+        """Answer."""
+        self._learn_all(ping.rumours)
+        self._send(source, PingAnswer(ping.number, self._rumours()))
+
+    def handle_ping_request(self, source: NodeId, request: PingRequest) -> None:
+        """Ping for another member, under a number of one's own."""
+        self._learn_all(request.rumours)
+        self._number += 1
+        self._relayed[self._number] = (source, request.number)
+        self._send(NodeId(request.target), Ping(self._number, self._rumours_for(request.target)))
+
+    def handle_ping_answer(self, source: NodeId, answer: PingAnswer) -> None:
+        """The own probe is answered, or one for another member, who is told."""
+        self._learn_all(answer.rumours)
+        origin = self._relayed.pop(answer.number, None)
+        if origin is not None:
+            self._send(origin[0], PingAnswer(origin[1], self._rumours()))
+        elif answer.number == self._probe_number and self._target is not None:
+            self._target = None
+            self.health = max(0, self.health - 1)
+
+    # -- rumours ------------------------------------------------------------------------------------------------------
+
+    def _learn_all(self, rumours: list[Rumour]) -> None:
+        for rumour in rumours:
+            self._learn(rumour)
+
+    def _learn(self, rumour: Rumour) -> None:
+        if rumour.server == self._me:
+            self._hear_of_oneself(rumour)
+            return
+        known = self._known.get(rumour.server)
+        if known is None or not rumour.beats(known):
+            return
+        self._known[rumour.server] = rumour
+        self._spread(rumour)
+        if rumour.standing is Standing.SUSPECTED:
+            self._timers.after((self.health + 1) * self._timing.suspicion_us, lambda: self._condemn(rumour))
+        elif (rumour.standing is Standing.DEAD) != (known.standing is Standing.DEAD):
+            self._on_change(rumour.server, rumour.standing is Standing.ALIVE)
+
+    def _condemn(self, suspicion: Rumour) -> None:
+        """The suspicion time is over: unless it was answered, the member is dead."""
+        if self._known[suspicion.server] == suspicion:
+            self._learn(Rumour(suspicion.server, suspicion.incarnation, Standing.DEAD))
+
+    def _spread(self, rumour: Rumour) -> None:
+        self._told[rumour.server] = (rumour, 0)
+
+    def _rumours(self) -> list[Rumour]:
+        """Those that were told least often; one that was told often enough is dropped."""
+        chosen = sorted(self._told.items(), key=lambda item: (item[1][1], item[0]))[:_RUMOURS_MAX]
+        for server, (rumour, told) in chosen:
+            if told + 1 >= self._tellings:
+                del self._told[server]
+            else:
+                self._told[server] = (rumour, told + 1)
+        return [rumour for _, (rumour, _) in chosen]
+
+    def _rumours_for(self, server: str) -> list[Rumour]:
+        """The same, and to a member that is accused, of what: it must be able to answer (Lifeguard's buddy system)."""
+        known = self._known.get(server)
+        accusation = [known] if known is not None and known.standing is not Standing.ALIVE else []
+        return accusation + [rumour for rumour in self._rumours() if rumour.server != server][: _RUMOURS_MAX - 1]
+
+    # -- the steps a planted bug may change ---------------------------------------------------------------------------
+
+    def _helpers(self, target: str) -> list[str]:
+        """Who is asked to ping `target`: some others, drawn at random."""
+        alive = [name for name, known in self._known.items() if name != target and known.standing is Standing.ALIVE]
+        return self._drawn(alive)[: self._timing.helpers]
+
+    def _hear_of_oneself(self, rumour: Rumour) -> None:
+        """Refute whatever is worse than alive, under a higher incarnation; what has been refuted, again."""
+        if rumour.standing is Standing.ALIVE:
+            return
+        if rumour.incarnation >= self.incarnation:
+            self.incarnation = rumour.incarnation + 1
+            self.health = min(HEALTH_MAX, self.health + 1)
+        self._spread(Rumour(self._me, self.incarnation, Standing.ALIVE))
