@@ -119,6 +119,14 @@ def test_the_correct_store_passes(workload: str, faults: str) -> None:
     assert [each.sentence for each in judgements if each.verdict is not Verdict.PASS] == []
 
 
+@pytest.mark.rows("IDR-R10", "IDR-R16")
+@pytest.mark.parametrize("policy", ["last-responses", "one-at-a-time", "acknowledged"])
+def test_under_every_discard_policy_increments_count_once_though_sessions_end_in_the_middle(policy: str) -> None:
+    options = {"discard_policy": policy, "session_timeout_ms": "150", "session_check_ms": "50"}
+    judgements = [judged("counter", seed, "retries", options=options) for seed in range(8)]
+    assert [each.sentence for each in judgements if each.verdict is not Verdict.PASS] == []
+
+
 def test_stale_reads_of_a_log_in_order_break_no_order_of_writes() -> None:
     anomalies = {
         finding.anomaly

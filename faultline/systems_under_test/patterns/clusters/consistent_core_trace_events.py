@@ -35,6 +35,7 @@ Marks (`sometimes`), each a situation a campaign should have reached:
 | log-cleaned | compaction | log files below the low-water mark were deleted |
 | snapshot-installed | compaction | a follower that needed deleted entries took over the leader's snapshot |
 | damaged-snapshot-refused | compaction | a snapshot that was sent did not fit its checksum |
+| client-registered-anew | client | its session had expired; the outcome of the operation is unknown |
 | client-redirected, client-retried | client | a request went to another server |
 """
 
