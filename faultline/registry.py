@@ -28,6 +28,7 @@ _SYSTEMS = {
     "quorum-register": "faultline.systems_under_test.patterns.clusters.quorum_register:QuorumRegister",
     "quorum-kv": "faultline.systems_under_test.patterns.clusters.quorum_kv:QuorumKeyValueStore",
     "gossip": "faultline.systems_under_test.patterns.clusters.gossip.system:Gossip",
+    "emergent-leader": "faultline.systems_under_test.patterns.clusters.emergent.system:EmergentLeader",
     "timestamped-kv": "faultline.systems_under_test.patterns.clusters.timestamped_kv:TimestampedKv",
 }
 _WORKLOADS = {
@@ -44,6 +45,7 @@ _WORKLOADS = {
     "sessions": "faultline.workloads.counters:Sessions",
     "unique-ids": "faultline.workloads.counters:UniqueIds",
     "metadata": "faultline.workloads.metadata:Metadata",
+    "membership": "faultline.workloads.membership:Memberships",
     "causal-pairs": "faultline.workloads.causal_pairs:CausalPairs",
     "follower-reads": "faultline.workloads.follower_reads:FollowerReads",
     "read-your-writes": "faultline.workloads.follower_reads:ReadYourWrites",

@@ -89,6 +89,12 @@ CHECKERS: Mapping[str, CheckerDescription] = {
             "ConvergenceChecker",
         ),
         CheckerDescription(
+            "membership",
+            "no two disjoint groups serve clients, and after the heal there is one cluster",
+            "faultline.checkers.membership",
+            "MembershipChecker",
+        ),
+        CheckerDescription(
             "causal-pairs",
             "who reads an effect finds its cause at the effect's stamp",
             "faultline.checkers.causal_pairs",

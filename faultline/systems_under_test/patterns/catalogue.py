@@ -66,7 +66,7 @@ PATTERNS = (
     Pattern("Lease", _CLUSTER, 26),
     Pattern("State Watch", _CLUSTER, 27),
     Pattern("Gossip Dissemination", _CLUSTER, 28, "cluster_management.gossip_dissemination"),
-    Pattern("Emergent Leader", _CLUSTER, 29),
+    Pattern("Emergent Leader", _CLUSTER, 29, "cluster_management.emergent_leader"),
     Pattern("Single Socket Channel", _COMMUNICATION, 30, "node_communication.single_socket_channel"),
     Pattern("Request Batch", _COMMUNICATION, 31, "node_communication.request_batch"),
     Pattern("Request Pipeline", _COMMUNICATION, 32, "node_communication.request_pipeline"),

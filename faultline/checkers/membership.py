@@ -1,0 +1,128 @@
+"""Membership: what nodes tell their clients about who belongs to the cluster, and who coordinates it.
+
+Shape: `view`, whose result is `{"version", "coordinator", "live"}`, or a definite error of a node that serves nobody.
+The workload asks everybody twice after the heal, with a pause between.
+
+| anomaly               | views                                                                            |
+|-----------------------|----------------------------------------------------------------------------------|
+| disjoint-groups       | two groups without a common member served clients at one time                      |
+| rival-coordinators    | the second views after the heal name different coordinators or versions              |
+| missing-member        | a second view after the heal lacks a node                                            |
+| still-refused         | after the heal a node still refuses its clients                                      |
+
+Sources: Patterns of Distributed Systems ch. 29.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from faultline.checkers.classic.conclusion import Case, Conclusion
+from faultline.checkers.classic.words import listed
+from faultline.harness.history import History
+from faultline.harness.run_record import RunRecord
+from faultline.harness.verdict import CheckResult
+
+__all__ = ["MembershipChecker"]
+
+
+class MembershipChecker:
+    """No two disjoint groups serve, and after the heal all nodes belong to one cluster under one coordinator."""
+
+    name = "membership"
+
+    def check(self, history: History, run: RunRecord) -> CheckResult:
+        """The verdict on `history`; of `run` the time of the heal and the names of the nodes are needed."""
+        conclusion = Conclusion(self.name, history)
+        views = [row for row in range(len(history)) if history.f[row] == "view"]
+        served = [row for row in views if history.outcome[row] == "ok"]
+        conclusion.counts["views"] = len(served)
+        _judge_disjoint(conclusion, served)
+        _judge_end(conclusion, _second(history, views, run.plan.heal_us), run.plan.nodes)
+        return conclusion.result(
+            f"{len(served)} views never came from two disjoint groups, and at the end all nodes are in one cluster."
+        )
+
+
+def _second(history: History, views: Sequence[int], heal_us: int) -> list[int]:
+    """The last view of each process that asked at least twice after the heal."""
+    asked: dict[int, list[int]] = {}
+    for row in views:
+        if history.invoke_us[row] >= heal_us:
+            asked.setdefault(history.worker[row], []).append(row)
+    return [rows[-1] for rows in asked.values() if len(rows) > 1]
+
+
+def _judge_disjoint(conclusion: Conclusion, served: Sequence[int]) -> None:
+    history = conclusion.history
+    rows_of: dict[frozenset[str], list[int]] = {}
+    for row in served:
+        rows_of.setdefault(frozenset(history.result[row]["live"]), []).append(row)
+    groups = list(rows_of)
+    cases = [
+        Case(listed(sorted(other)), together)
+        for number, one in enumerate(groups)
+        for other in groups[number + 1 :]
+        if not one & other and (together := _at_one_time(history, rows_of[one], rows_of[other]))
+    ]
+
+    def sentence(case: Case) -> str:
+        one, other = (history.result[row]["live"] for row in case.rows[:2])
+        return (
+            f"{history.node[case.rows[1]]} served for the group of {listed(other)}, while before and after that "
+            f"{history.node[case.rows[0]]} did for that of {listed(one)}"
+        )
+
+    conclusion.accuse("disjoint-groups", cases, sentence, noun="pair")
+
+
+def _at_one_time(history: History, one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
+    """Rows that show that two groups served at one time: one of them before and after the other; empty if none do.
+
+    A group that served once and later lost all its members to another is no rival of that.
+    """
+    if history.complete_index[one[0]] > history.invoke_index[other[0]]:
+        one, other = other, one
+    return (one[0], other[0], one[-1]) if history.invoke_index[one[-1]] > history.complete_index[other[0]] else ()
+
+
+def _judge_end(conclusion: Conclusion, second: Sequence[int], nodes: Sequence[str]) -> None:
+    history = conclusion.history
+    answered = [row for row in second if history.outcome[row] == "ok"]
+    if not answered and not conclusion.findings:
+        conclusion.doubt("Nobody was asked twice after the heal, so it is unknown whether the nodes agree.")
+    refused = [Case(history.error[row], (row,)) for row in second if row not in answered]
+    conclusion.accuse(
+        "still-refused",
+        refused,
+        lambda case: f"long after the heal {history.node[case.rows[0]]} still refused its clients ({case.what})",
+        noun="view",
+    )
+    missing = {row: sorted(set(nodes) - set(history.result[row]["live"])) for row in answered}
+    conclusion.accuse(
+        "missing-member",
+        [Case(listed(missing[row]), (row,)) for row in answered if missing[row]],
+        lambda case: f"long after the heal {history.node[case.rows[0]]} counted {case.what} no member",
+        noun="view",
+    )
+    conclusion.accuse("rival-coordinators", _rivals(history, answered), _rivals_told(history), noun="view")
+
+
+def _rivals(history: History, answered: Sequence[int]) -> list[Case]:
+    def leadership(row: int) -> tuple[str, int]:
+        return history.result[row]["coordinator"], history.result[row]["version"]
+
+    return [
+        Case(leadership(row)[0], (answered[0], row)) for row in answered if leadership(row) != leadership(answered[0])
+    ]
+
+
+def _rivals_told(history: History) -> Callable[[Case], str]:
+    def sentence(case: Case) -> str:
+        one, other = (history.result[row] for row in case.rows)
+        return (
+            f"long after the heal {history.node[case.rows[0]]} followed {one['coordinator']} in version "
+            f"{one['version']} and {history.node[case.rows[1]]} {other['coordinator']} in version {other['version']}"
+        )
+
+    return sentence

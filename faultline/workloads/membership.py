@@ -1,0 +1,41 @@
+"""The workload `membership`: clients of all nodes ask who belongs to the cluster and who coordinates it.
+
+After the heal everybody asks, and after a pause, in which groups can merge, everybody asks again.
+"""
+
+from __future__ import annotations
+
+from faultline.harness.generator import Generator, cycle, each_thread, emit, limit, sequence, sleep, stagger
+from faultline.harness.generator.core import EMPTY
+from faultline.harness.workload import Checker
+
+__all__ = ["Memberships"]
+
+_INTERVAL_US = 18_500
+_PAUSE_US = 1_300_000
+
+
+class Memberships:
+    """Views, through the faults and after them."""
+
+    name = "membership"
+    functions = ("view",)
+    promise = "no two disjoint groups serve clients, and after the heal there is one cluster with one coordinator"
+
+    def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = _INTERVAL_US) -> Generator:
+        """`operations` views, on average `interval_us` apart over all workers together."""
+        return limit(operations, stagger(interval_us, cycle(emit("view"))))
+
+    def final_generator(self, *, workers: int, seed: int, operations: int = 200) -> Generator:
+        """Every worker asks once, and after a pause again."""
+        if not operations:
+            return EMPTY
+        once = each_thread(emit("view"))
+        return sequence(once, each_thread(sleep(_PAUSE_US)), once)
+
+    def checkers(self) -> tuple[Checker, ...]:
+        """The checker of memberships first; then statistics and vacuity."""
+        from faultline.checkers import StatsChecker, VacuityChecker
+        from faultline.checkers.membership import MembershipChecker
+
+        return (MembershipChecker(), StatsChecker(), VacuityChecker(reads=("view",)))
