@@ -19,6 +19,7 @@ def test_a_bug_planted_in_stamps_or_waits_is_caught_in_its_campaign(name: str) -
     assert_caught(MUTANTS[name], SEEDS_MAX)
 
 
+@pytest.mark.rows("CBW-I2", "CBW-I3", "CBW-S9", "HYC-I2")
 @pytest.mark.parametrize("campaign", CAMPAIGNS)
 def test_within_the_bound_of_its_clocks_the_store_keeps_its_promise(campaign: str) -> None:
     assert sentences_of_failures(requests(campaign, TWIN_SEEDS)) == []

@@ -338,7 +338,7 @@ def test_a_restarted_follower_shows_nothing_before_it_has_caught_up_with_what_it
     assert cluster.broken() == []
 
 
-@pytest.mark.rows("VVL-S5", "VVL-R2", "VVL-I2")
+@pytest.mark.rows("VVL-S5", "VVL-R2", "VVL-I2", "LMC-R7")
 def test_versions_are_the_same_on_all_servers_and_after_a_restart() -> None:
     cluster, alice = library("session")
     for number in range(5):
