@@ -12,13 +12,18 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["FAULT_TARGETS", "NODE_NAMES", "Plan", "PlannedFault", "PlannedOperation", "Weather"]
+__all__ = ["FAULT_TARGETS", "NODE_NAMES", "Plan", "PlannedFault", "PlannedOperation", "Weather", "node_names"]
 
 NODE_NAMES = ("athens", "byzantium", "cyrene", "delphi", "ephesus", "fatima", "gortyn", "halicarnassus", "ithaca")
-"""The names of simulated and local nodes, in order."""
+"""The names of simulated and local nodes, in order; see `node_names` for more than these."""
 
 FAULT_TARGETS = ("leader", "follower", "one", "minority", "majority", "all")
 """The symbolic targets of faults that act on nodes; an explicit node name is a target too."""
+
+
+def node_names(count: int) -> tuple[str, ...]:
+    """The names of the first `count` nodes: those above, and then numbered ones."""
+    return (*NODE_NAMES[:count], *(f"node-{number:04}" for number in range(len(NODE_NAMES) + 1, count + 1)))
 
 
 class PlannedOperation(msgspec.Struct, frozen=True):

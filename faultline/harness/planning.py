@@ -16,12 +16,13 @@ import msgspec
 from faultline.harness.errors import UsageError
 from faultline.harness.generator.simulate import planned_operations
 from faultline.harness.parts import Parts
-from faultline.harness.plan import NODE_NAMES, Plan, PlannedOperation
+from faultline.harness.plan import NODE_NAMES, Plan, PlannedOperation, node_names
 from faultline.harness.system import NodeSystem
 
 __all__ = ["RunRequest", "effective_options", "make_plan"]
 
 _SECOND_US = 1_000_000
+_MOST_SIMULATED_NODES = 1_000
 _SIMULATED_START_US = 600_000
 _SIMULATED_US_PER_OPERATION = 20_000
 _SIMULATED_SETTLE_US = 900_000
@@ -61,7 +62,7 @@ def make_plan(request: RunRequest, parts: Parts) -> Plan:
     _refuse_what_is_not_served(parts)
     start_us, heal_us = _active_phase(request)
     settle_us, final_us = _final_phase(request)
-    nodes = NODE_NAMES[: request.nodes]
+    nodes = node_names(request.nodes)
     final_start_us = heal_us + settle_us
     count = _count(request, start_us, heal_us)
     operations = _operations(request, parts, count, start_us, heal_us)
@@ -118,8 +119,11 @@ def _unknown(what: str, name: str, known: Iterable[str], command: str) -> UsageE
 
 
 def _refuse_bad_numbers(request: RunRequest) -> None:
-    if not 1 <= request.nodes <= len(NODE_NAMES):
-        raise UsageError(f"A cluster has 1 to {len(NODE_NAMES)} nodes, not {request.nodes}.", "Use --nodes 3 or 5.")
+    most = _MOST_SIMULATED_NODES if request.world == "simulated" else len(NODE_NAMES)
+    if not 1 <= request.nodes <= most:
+        raise UsageError(
+            f"A {request.world} cluster has 1 to {most} nodes, not {request.nodes}.", "Use --nodes 3 or 5."
+        )
     if request.workers < 1 or request.operations < 1:
         raise UsageError("A run needs at least one worker and one operation.", "Leave --workers and --operations out.")
     if request.duration_s is not None and request.duration_s <= 0:
