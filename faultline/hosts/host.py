@@ -1,0 +1,32 @@
+"""What is known about a host before anyone has spoken to it."""
+
+from __future__ import annotations
+
+import msgspec
+
+__all__ = ["Host"]
+
+
+class Host(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a host is reached, and what may be used on it.
+
+    `key` is a file with the private key; without one the agent's and the user's usual keys are tried. Its own key must
+    stand in one of the `known_hosts` files or in the user's, unless `check_host_key` is switched off by hand. `jump` is
+    a host through which it is reached. With `sudo`, commands that need root run under `sudo -n`. `folder` is where
+    nodes keep their files, `node_port` where they listen, `python` the interpreter that can import Faultline when
+    `python_path` is on its path.
+    """
+
+    name: str
+    address: str
+    port: int = 22
+    user: str = "root"
+    key: str | None = None
+    known_hosts: tuple[str, ...] = ()
+    check_host_key: bool = True
+    jump: Host | None = None
+    sudo: bool = False
+    folder: str = "/var/tmp/faultline"
+    node_port: int = 7077
+    python: str = "python3"
+    python_path: str = ""

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ssh_server import HOST, SshServer
+
+from faultline.hosts.connection import Connection, Patience
+from faultline.hosts.host import Host
+
+HASTY = Patience(connect_s=2.0, attempts=2, pause_s=0.01, command_s=5.0)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[SshServer]:
+    server = SshServer(tmp_path)
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def host(server: SshServer) -> Host:
+    return Host(
+        name="n1", address=HOST, port=server.port, key=str(server.key_file), known_hosts=(str(server.known_hosts),)
+    )
+
+
+@pytest.fixture
+def connection(host: Host) -> Iterator[Connection]:
+    connection = Connection(host, HASTY)
+    yield connection
+    connection.close()
