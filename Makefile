@@ -11,7 +11,7 @@ PYTHON_CODE := faultline tests tools benchmarks
 # Given to pytest, faultline demo and the benchmark: make test ARGS='-k quorum', make bench ARGS='--seeds 0..49'.
 ARGS ?=
 
-.PHONY: help demo test check lint format campaign bench docs lock clean python java
+.PHONY: help demo test check lint format campaign bench docs lock clean python java hosts
 
 help:  ## this list
 	@sed -nE 's/^([a-z]+):.*  ## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -19,7 +19,7 @@ help:  ## this list
 demo: python java  ## a campaign on this machine: planted bugs found, the correct system clean, an HTML report
 	@$(BIN)/faultline demo $(ARGS)
 
-test: check java  ## everything CI runs: lint, types, then all tests in random order
+test: check java hosts  ## everything CI runs: lint, types, then all tests in random order
 	@echo 'test: pytest $(ARGS)'
 	@$(BIN)/python -m pytest $(ARGS)
 
@@ -57,3 +57,6 @@ python:
 
 java:
 	@tools/set_up.sh java
+
+hosts:
+	@tools/set_up.sh hosts

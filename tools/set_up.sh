@@ -3,6 +3,7 @@
 #
 #   tools/set_up.sh python    .venv with the locked dependencies and this package, editable
 #   tools/set_up.sh java      a Java runtime that Spark can use, from Debian's packages when there is none
+#   tools/set_up.sh hosts     what hosts made of namespaces need; in CI only, and never a reason to fail
 #
 # Every step that takes time is announced; what is installed outside the repository is a Debian package and named.
 set -euo pipefail
@@ -148,11 +149,31 @@ set_up_java() {
     fail "Java $JAVA_MAJOR_MIN is installed, but the java on the PATH is older." "Set JAVA_HOME to the new one (see: update-alternatives --list java)."
 }
 
+# -- Hosts of namespaces --------------------------------------------------------------------------------------------
+
+# An SSH server is nothing to put on somebody's machine unasked, so it is installed in CI and suggested elsewhere.
+set_up_hosts() {
+  local missing=()
+  command -v sshd >/dev/null || missing+=(openssh-server)
+  command -v nft >/dev/null || missing+=(nftables)
+  command -v ip >/dev/null || missing+=(iproute2)
+  [ "${#missing[@]}" -gt 0 ] || return 0
+  if [ -z "${CI:-}" ] || ! command -v apt-get >/dev/null || ! can_be_root; then
+    say "hosts of namespaces are refused here; for them, as root: apt-get install ${missing[*]}"
+    return
+  fi
+  say "installing the Debian packages ${missing[*]} (apt-get install)"
+  as_root apt-get update -qq || say "not every package list could be refreshed; going on with those there are"
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null ||
+    say "apt-get could not install ${missing[*]}; tests on hosts show that they are refused, and no more"
+}
+
 case "${1:-}" in
   python) set_up_python ;;
   java) set_up_java ;;
+  hosts) set_up_hosts ;;
   *)
-    echo "usage: tools/set_up.sh python|java" >&2
+    echo "usage: tools/set_up.sh python|java|hosts" >&2
     exit 2
     ;;
 esac

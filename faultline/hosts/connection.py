@@ -11,6 +11,7 @@ host's delayed acknowledgement, 40 ms.
 from __future__ import annotations
 
 import io
+import logging
 import select
 import shlex
 import socket
@@ -39,6 +40,9 @@ __all__ = ["CommandResult", "Connection", "Patience"]
 
 Result = TypeVar("Result")
 _READ_BYTES = 65_536
+
+# Hosts that are powered off break connections; paramiko would tell standard error, whoever asks gets a typed error.
+logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 
 class Patience(msgspec.Struct, frozen=True, kw_only=True):
@@ -226,9 +230,6 @@ class Connection:
         except paramiko.BadHostKeyException as error:
             client.close()
             raise self._key_refused("shows another key than the known one") from error
-        except _UnknownKey as error:
-            client.close()
-            raise self._key_refused(f"shows a key that nobody has vouched for ({error})") from error
         except paramiko.AuthenticationException as error:
             client.close()
             raise self._login_refused(str(error)) from error
@@ -253,7 +254,7 @@ class Connection:
             client.load_system_host_keys()
             for file in self.host.known_hosts:
                 client.load_host_keys(file)
-            client.set_missing_host_key_policy(_Refuse())
+            client.set_missing_host_key_policy(_Refuse(self._key_refused))
         else:
             # The host file asks for it by name; without that, an unknown host is refused.
             client.set_missing_host_key_policy(_TakeAny())
@@ -279,7 +280,7 @@ class Connection:
             f"Does its sshd run? Try: ssh -p {self.host.port} {self.host.user}@{self.host.address}",
         )
 
-    def _key_refused(self, what: str) -> HostKeyRefused:
+    def _key_refused(self, what: str) -> HostError:
         return HostKeyRefused(
             self.host.name,
             f"The host {self._where()} {what}.",
@@ -294,13 +295,12 @@ class Connection:
         )
 
 
-class _UnknownKey(paramiko.SSHException):  # type: ignore[misc]  # paramiko has no types
-    """Nothing is known about the key that a host shows."""
-
-
 class _Refuse(paramiko.MissingHostKeyPolicy):  # type: ignore[misc]  # paramiko has no types
+    def __init__(self, refusal: Callable[[str], HostError]) -> None:
+        self._refusal = refusal
+
     def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:
-        raise _UnknownKey(f"{key.get_name()} {key.get_base64()[-12:]}")
+        raise self._refusal(f"shows a key that nobody has vouched for ({key.get_name()} {key.fingerprint})")
 
 
 class _TakeAny(paramiko.MissingHostKeyPolicy):  # type: ignore[misc]  # paramiko has no types

@@ -151,3 +151,19 @@ def test_an_unknown_word_is_a_usage_error(commands: Path) -> None:
     done = set_up(commands, "ruby")
     assert done.returncode == 2
     assert "usage: tools/set_up.sh python|java" in done.stderr
+
+
+def test_packages_for_hosts_are_installed_in_ci_only(commands: Path) -> None:
+    log = commands.parent / "apt.log"
+    unasked = set_up(commands, "hosts")
+    assert unasked.returncode == 0 and "as root: apt-get install openssh-server nftables iproute2" in unasked.stdout
+    assert not log.exists()
+    in_ci = set_up(commands, "hosts", {"CI": "true"})
+    assert in_ci.returncode == 0
+    assert "install -y -qq --no-install-recommends openssh-server nftables iproute2" in log.read_text()
+
+
+def test_a_machine_without_packages_for_hosts_is_set_up_all_the_same(commands: Path) -> None:
+    add(commands, "apt-get", "exit 100")
+    ended = set_up(commands, "hosts", {"CI": "true"})
+    assert ended.returncode == 0 and "apt-get could not install openssh-server nftables iproute2" in ended.stdout

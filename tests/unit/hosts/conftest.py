@@ -1,3 +1,5 @@
+"""A server on loopback, the host it stands for, and a connection to it."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,0 +1,201 @@
+"""A set of hosts made of namespaces: `--hosts namespaces:3`.
+
+    198.18.K.1 ──── br0 ──── n1 198.18.K.11      K tells the sets on one machine apart; 198.18.0.0/15 is set aside
+    this machine     ├────── n2 198.18.K.12      for tests of networks (RFC 2544), so no real network has it
+                     └────── n3 198.18.K.13
+
+Each host has network, mount, pid, uts and ipc namespaces of its own and its own sshd. The bridge is in a namespace of
+its own too, where link faults are put: no rule of ours ever stands in the machine's own firewall. No route leads out.
+"""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import paramiko
+
+from faultline.harness.errors import HarnessError
+from faultline.hosts.errors import HostUnreachable
+from faultline.hosts.fleet import Fleet
+from faultline.hosts.host import Host
+from faultline.hosts.namespaces.files import Site, write_host
+from faultline.hosts.namespaces.keeper import Keeper
+from faultline.hosts.namespaces.requirements import find_program, lacks
+
+__all__ = ["HOSTS_MAX", "NamespaceHosts"]
+
+HOSTS_MAX = 9
+_SETS_MAX = 200
+_UP_TIMEOUT_S = 10.0
+_POLL_S = 0.005
+_PREFIX = "faultline-hosts-"
+
+
+class NamespaceHosts:
+    """`count` hosts, up when this returns. Close it, or end the process: either way nothing is left."""
+
+    def __init__(self, count: int) -> None:
+        _refuse_where_impossible()
+        # Not below a folder that the hosts have a layer over: they would not see each other's writes there, nor we.
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir="/tmp"))
+        try:
+            self.keeper = Keeper(folder)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        try:
+            self._number = _plug_in(self.keeper)
+            self.hosts = self._write(folder, count)
+            self._outer = {host.name: self.keeper.start(host.name) for host in self.hosts}
+            self.fleet = Fleet(self.hosts)
+            self._wait_until_up(self.hosts)
+        except BaseException:
+            self.keeper.close()
+            raise
+
+    def network_of(self, name: str) -> Path:
+        """The network namespace of the host `name`, as a file to enter it by."""
+        return self.keeper.network_of(self._outer[name])
+
+    def power_off(self, name: str) -> None:
+        """End all processes of the host at once; its files stay, also those of its own /etc and /var."""
+        self.keeper.stop(name)
+
+    def power_on(self, name: str) -> None:
+        """Start a host that was powered off, over the same files."""
+        self._outer[name] = self.keeper.start(name)
+        self._wait_until_up([host for host in self.hosts if host.name == name])
+
+    def close(self) -> None:
+        """Take all hosts down and wait until they are gone."""
+        self.fleet.close()
+        self.keeper.close()
+
+    # -- coming up ----------------------------------------------------------------------------------------------
+
+    def _write(self, folder: Path, count: int) -> tuple[Host, ...]:
+        key = paramiko.ECDSAKey.generate()
+        key.write_private_key_file(str(folder / "id"))
+        sshd = find_program("sshd") or "/usr/sbin/sshd"
+        sites = _sites(self._number, count)
+        hosts, known = [], []
+        for site in sites:
+            user_key = f"{key.get_name()} {key.get_base64()}"
+            files = write_host(folder / site.name, folder / "layers", site, user_key, sshd)
+            known.append(files.known_hosts_line)
+            hosts.append(_host(folder, site, files.work))
+        (folder / "known_hosts").write_text("".join(f"{line}\n" for line in known))
+        return tuple(hosts)
+
+    def _wait_until_up(self, hosts: tuple[Host, ...] | list[Host]) -> None:
+        deadline_s = time.monotonic() + _UP_TIMEOUT_S
+        for host in hosts:
+            while not _answers(host):
+                if time.monotonic() > deadline_s:
+                    raise HostUnreachable(
+                        host.name,
+                        f"The host {host.name} did not come up within {_UP_TIMEOUT_S:g} s: {self._log(host.name)}.",
+                        "`faultline doctor --hosts namespaces:1` says what this machine allows.",
+                    )
+                time.sleep(_POLL_S)
+
+    def _log(self, name: str) -> str:
+        logs = (self.keeper.folder / name / "init.log", self.keeper.folder / name / "sshd.log")
+        said = [line for log in logs if log.exists() for line in log.read_text(errors="replace").splitlines()]
+        return " / ".join(said[-5:]) or "it said nothing"
+
+
+def _refuse_where_impossible() -> None:
+    found = lacks()
+    if found:
+        reasons = "; ".join(lack.what for lack in found)
+        next_step = " ".join(lack.next_step for lack in found)
+        raise HarnessError(f"Hosts of namespaces cannot be made here: {reasons}.", next_step)
+
+
+def _wiring(number: int, link: str) -> str:
+    """Commands for our end of the link: its address, and where each host is.
+
+    Told beforehand, since a machine that asks for a host which is not up yet waits a second before it asks again.
+    """
+    known = [
+        f"neigh replace {_address(number, index)} lladdr {_link_address(number, index)} dev {link} nud permanent"
+        for index in range(1, HOSTS_MAX + 1)
+    ]
+    return "\n".join([f"addr add 198.18.{number}.1/24 dev {link}", f"link set {link} up", *known, ""])
+
+
+def _address(number: int, index: int) -> str:
+    return f"198.18.{number}.{10 + index}"
+
+
+def _link_address(number: int, index: int) -> str:
+    """The same after a reboot, so that the others' address tables stay right."""
+    return f"02:00:c6:12:{number:02x}:{index:02x}"
+
+
+def _sites(number: int, count: int) -> list[Site]:
+    everyone = tuple((f"n{index}", _address(number, index)) for index in range(1, count + 1))
+    return [
+        Site(name=name, address=address, everyone=everyone, link_address=_link_address(number, index))
+        for index, (name, address) in enumerate(everyone, 1)
+    ]
+
+
+def _host(folder: Path, site: Site, work: Path) -> Host:
+    return Host(
+        name=site.name,
+        address=site.address,
+        key=str(folder / "id"),
+        known_hosts=(str(folder / "known_hosts"),),
+        folder=str(work),
+        python=sys.executable,
+        python_path=":".join(filter(None, sys.path)),
+    )
+
+
+def _plug_in(keeper: Keeper) -> int:
+    """Connect this machine with the bridge, under the first number no other set has; the link's name is the lock."""
+    for number in range(_SETS_MAX):
+        if not _is_free(number):
+            continue
+        link, far = f"faultline{number}", f"control{number}"
+        made = _ip("link", "add", link, "type", "veth", "peer", "name", far, "netns", str(keeper.pid))
+        if made.returncode == 0:
+            keeper.plug(far)
+            _require(_ip("-batch", "-", stdin=_wiring(number, link)))
+            return number
+        if "exists" not in made.stderr:
+            _require(made)
+    raise HarnessError(f"There are {_SETS_MAX} sets of hosts on this machine already.", "End one of them.")
+
+
+def _is_free(number: int) -> bool:
+    routes = _ip("-4", "route", "show", "root", f"198.18.{number}.0/24")
+    return not routes.stdout.strip() and not Path(f"/sys/class/net/faultline{number}").exists()
+
+
+def _ip(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["ip", *arguments], input=stdin, capture_output=True, text=True, check=False)
+
+
+def _require(done: subprocess.CompletedProcess[str]) -> None:
+    if done.returncode:
+        raise HarnessError(
+            f"The link to the hosts cannot be made: `{' '.join(done.args)}` said {done.stderr.strip()}.",
+            "Does this machine allow links of its own (in a container: --privileged)?",
+        )
+
+
+def _answers(host: Host) -> bool:
+    with suppress(OSError), socket.create_connection((host.address, host.port), 0.05) as connection:
+        connection.settimeout(1.0)
+        return connection.recv(4) == b"SSH-"
+    return False

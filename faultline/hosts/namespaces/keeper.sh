@@ -1,0 +1,49 @@
+#!/bin/sh
+# The keeper of one set of hosts: process 1 of the pid namespace they all live in, at home in the network namespace of
+# their bridge. What it keeps lives exactly as long as it does: when the harness that holds its standard input ends,
+# however it ends, the keeper reads the end of the stream and ends too, and the kernel kills every process below it and
+# takes namespaces, links and mounts along. Nothing of the set stands in a place that would outlive it, but its folder,
+# which the keeper removes.
+#
+# Standard input, one command per line:  start HOST   runs the host's wire script (again: reboot, with the same disk)
+#                                        stop HOST    kills all its processes at once: power-off
+#                                        plug LINK    joins a link to the bridge
+# Standard output, one answer per line:  ready · started PID · stopped · plugged
+set -u
+folder=$1
+
+ip link set lo up
+ip link add br0 type bridge stp_state 0 forward_delay 0 || exit 1
+ip link set br0 up
+# Copy-on-write layers of the hosts' system folders: in memory, since a layer cannot lie on every file system.
+mkdir -p "$folder/layers"
+mount -t tmpfs -o mode=755 faultline "$folder/layers" || exit 1
+echo ready
+
+while read -r verb name; do
+  case $verb in
+    start)
+      unshare --net /bin/sh "$folder/$name/wire.sh" >>"$folder/$name/init.log" 2>&1 </dev/null &
+      echo $! >"$folder/$name/outer.pid"
+      echo "started $!"
+      ;;
+    stop)
+      read -r outer <"$folder/$name/outer.pid"
+      kill -KILL "$outer"
+      wait "$outer" 2>/dev/null
+      # At once: the kernel takes its time to clear away a network namespace, and a reboot needs the name.
+      ip link del "$name" 2>/dev/null
+      echo stopped
+      ;;
+    plug)
+      ip link set "$name" master br0 up
+      echo plugged
+      ;;
+  esac
+done
+
+# Files are removed when nobody writes them any more.
+kill -KILL -1
+wait
+umount -l "$folder/layers"
+rm -rf "$folder"

@@ -1,0 +1,152 @@
+"""Hosts made of namespaces: they are apart from each other and from this machine, and nothing of them stays."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from namespace_fixtures import on_namespaces, opened
+
+from faultline.harness.errors import HarnessError
+from faultline.hosts.errors import HostUnreachable
+from faultline.hosts.namespaces import host_set, keeper
+from faultline.hosts.namespaces.host_set import NamespaceHosts
+from faultline.hosts.namespaces.requirements import lacks
+
+pytestmark = pytest.mark.real
+
+NAMESPACES = ("net", "mnt", "pid", "uts", "ipc")
+
+
+@on_namespaces
+def test_each_host_has_namespaces_of_its_own(hosts: NamespaceHosts) -> None:
+    seen = hosts.fleet.run("; ".join(f"readlink /proc/self/ns/{kind}" for kind in NAMESPACES))
+    ours = {os.readlink(f"/proc/self/ns/{kind}") for kind in NAMESPACES}
+    theirs = [line for result in seen.values() for line in result.text.splitlines()]
+    assert len(set(theirs)) == len(theirs) == 3 * len(NAMESPACES)
+    assert not ours & set(theirs)
+
+
+@on_namespaces
+def test_hosts_know_their_names_and_reach_each_other_by_them(hosts: NamespaceHosts) -> None:
+    assert [(name, result.text) for name, result in hosts.fleet.run("hostname").items()] == [
+        (host.name, host.name) for host in hosts.hosts
+    ]
+    answer = hosts.fleet["n1"].run("bash -c 'exec 3<>/dev/tcp/n2/22 && head -c 4 <&3'", timeout_s=5)
+    assert answer.text == "SSH-"
+
+
+@on_namespaces
+def test_what_one_host_writes_into_its_system_folders_nobody_else_sees(hosts: NamespaceHosts) -> None:
+    hosts.fleet["n1"].run("echo mine >/etc/faultline-test")
+    assert hosts.fleet["n1"].run("cat /etc/faultline-test").text == "mine"
+    assert hosts.fleet["n2"].run("test -e /etc/faultline-test", check=False).exit_code == 1
+    assert not Path("/etc/faultline-test").exists()
+
+
+@on_namespaces
+def test_no_route_leads_out_of_the_hosts(hosts: NamespaceHosts) -> None:
+    refused = hosts.fleet["n1"].run("bash -c 'exec 3<>/dev/tcp/192.0.2.1/80'", check=False, timeout_s=5)
+    assert refused.exit_code != 0 and b"unreachable" in refused.stderr
+
+
+@on_namespaces
+def test_power_off_ends_every_process_and_power_on_brings_the_same_disk_back(hosts: NamespaceHosts) -> None:
+    link = hosts.fleet["n3"]
+    link.run("echo kept >/var/kept; setsid sleep 1000 >/dev/null 2>&1 </dev/null & true")
+    hosts.power_off("n3")
+    hosts.power_on("n3")
+    assert link.run("cat /var/kept").text == "kept"
+    assert link.run("grep -l '^sleep' /proc/[0-9]*/comm", check=False).text == ""
+    assert hosts.fleet["n1"].run("hostname").text == "n1"
+
+
+@on_namespaces
+def test_sets_live_side_by_side_and_a_closed_one_leaves_nothing(hosts: NamespaceHosts) -> None:
+    other = NamespaceHosts(1)
+    folder = other.keeper.folder
+    assert other.hosts[0].address not in {host.address for host in hosts.hosts}
+    assert other.fleet["n1"].run("hostname").text == hosts.fleet["n1"].run("hostname").text == "n1"
+    other.close()
+    assert_gone(folder)
+    assert hosts.fleet["n1"].run("hostname").text == "n1"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_hosts_go_when_the_process_that_made_them_is_killed(number: signal.Signals) -> None:
+    probe = opened(1)
+    if isinstance(probe, HarnessError):
+        assert probe.next_step
+        return
+    probe.close()
+    script = (
+        "import sys\n"
+        "from faultline.hosts.namespaces.host_set import NamespaceHosts\n"
+        "hosts = NamespaceHosts(1)\n"
+        "print(hosts.keeper.pid, hosts.keeper.folder, flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as maker:
+        assert maker.stdout is not None
+        pid, folder = maker.stdout.readline().split()
+        ended = os.pidfd_open(int(pid))
+        maker.send_signal(number)
+        maker.wait(10)
+    wait_for_end(ended)
+    assert_gone(Path(folder))
+
+
+def wait_for_end(pidfd: int) -> None:
+    ready, _, _ = select.select([pidfd], [], [], 20)
+    os.close(pidfd)
+    assert ready, "the keeper outlives its harness"
+
+
+def assert_gone(folder: Path) -> None:
+    """No file, no mount, no process; the link's name may be in the kernel's hands a moment longer."""
+    assert not folder.exists()
+    assert str(folder) not in Path("/proc/mounts").read_text()
+    commands = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+    assert not [command for command in commands if str(folder).encode() in command]
+
+
+def test_a_machine_that_lacks_something_is_told_what_and_what_to_do() -> None:
+    found = lacks("linux", lambda: 1000, {"ip": "/sbin/ip"}.get)
+    assert [lack.what for lack in found] == [
+        "only root may make namespaces with links",
+        "the program sshd is missing",
+        "the program unshare is missing",
+        "the program nsenter is missing",
+    ]
+    assert "apt-get install openssh-server" in found[1].next_step
+    assert [lack.what for lack in lacks("darwin", lambda: 0, {}.get)] == ["only Linux has namespaces"]
+    assert lacks("linux", lambda: 0, lambda name: f"/usr/sbin/{name}") == []
+
+
+def test_a_keeper_that_cannot_be_made_says_why_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_set, "lacks", list)
+    monkeypatch.setattr(keeper, "_UNSHARE", ("/bin/sh", "-c", "echo unshare: Operation not permitted >&2; exit 1"))
+    before = sorted(Path("/tmp").glob("faultline-hosts-*"))
+    with pytest.raises(HarnessError, match="cannot be made: unshare: Operation not permitted") as caught:
+        NamespaceHosts(1)
+    assert "--world local" in caught.value.next_step
+    assert sorted(Path("/tmp").glob("faultline-hosts-*")) == before
+
+
+@on_namespaces
+def test_a_host_that_is_off_is_named(hosts: NamespaceHosts) -> None:
+    hosts.power_off("n2")
+    try:
+        with pytest.raises(HostUnreachable, match="n2 .root@198.18"):
+            hosts.fleet["n2"].run("true")
+    finally:
+        hosts.power_on("n2")
+    assert hosts.fleet["n2"].run("hostname").text == "n2"
