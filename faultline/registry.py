@@ -24,12 +24,12 @@ __all__ = ["load_packages", "load_system", "load_workload", "resolve", "systems"
 
 _SYSTEMS = {
     "consistent-core": "faultline.systems_under_test.patterns.clusters.consistent_core:ConsistentCore",
-    "paxos-kv": "faultline.systems_under_test.patterns.clusters.paxos_kv:PaxosKv",
-    "quorum-register": "faultline.systems_under_test.patterns.clusters.quorum_register:QuorumRegister",
-    "quorum-kv": "faultline.systems_under_test.patterns.clusters.quorum_kv:QuorumKeyValueStore",
+    "paxos-kv": "faultline.systems_under_test.patterns.clusters.paxos_kv.system:PaxosKv",
+    "quorum-register": "faultline.systems_under_test.patterns.clusters.quorum_register.system:QuorumRegister",
+    "quorum-kv": "faultline.systems_under_test.patterns.clusters.quorum_kv.system:QuorumKeyValueStore",
     "gossip": "faultline.systems_under_test.patterns.clusters.gossip.system:Gossip",
     "emergent-leader": "faultline.systems_under_test.patterns.clusters.emergent.system:EmergentLeader",
-    "timestamped-kv": "faultline.systems_under_test.patterns.clusters.timestamped_kv:TimestampedKv",
+    "timestamped-kv": "faultline.systems_under_test.patterns.clusters.timestamped_kv.system:TimestampedKv",
 }
 _WORKLOADS = {
     "register": "faultline.workloads.register:Register",

@@ -14,9 +14,9 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_messages imp
     GetValue,
     SetValue,
 )
-from faultline.systems_under_test.patterns.clusters.paxos_kv import PaxosKv
-from faultline.systems_under_test.patterns.clusters.paxos_kv_messages import OutcomeUnknown, PaxosClientRequest
-from faultline.systems_under_test.patterns.clusters.paxos_kv_register import register_in
+from faultline.systems_under_test.patterns.clusters.paxos_kv.messages import OutcomeUnknown, PaxosClientRequest
+from faultline.systems_under_test.patterns.clusters.paxos_kv.register import register_in
+from faultline.systems_under_test.patterns.clusters.paxos_kv.system import PaxosKv
 from faultline.systems_under_test.patterns.data_replication.paxos_proposer import ValueChosen
 from faultline.systems_under_test.patterns.data_replication.paxos_store import (
     AcceptRequest,

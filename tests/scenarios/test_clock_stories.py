@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 from clock_driver import SECOND_US, TITLE, ClockCluster, at, count
 
-from faultline.systems_under_test.patterns.clusters.timestamped_kv_node import CLOCK_TOO_FAR_AHEAD
+from faultline.systems_under_test.patterns.clusters.timestamped_kv.node import CLOCK_TOO_FAR_AHEAD
 from faultline.systems_under_test.patterns.distributed_time.clock_bound_wait import BoundedClock
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
 

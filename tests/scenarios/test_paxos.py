@@ -9,7 +9,7 @@ from paxos_driver import ACCEPT, COMMIT, PREPARE, PaxosCluster
 
 from faultline.harness.errors import UsageError
 from faultline.systems_under_test.patterns.clusters.consistent_core_messages import ClientResponse
-from faultline.systems_under_test.patterns.clusters.paxos_kv_messages import OutcomeUnknown
+from faultline.systems_under_test.patterns.clusters.paxos_kv.messages import OutcomeUnknown
 from faultline.systems_under_test.patterns.data_replication.paxos_store import AcceptRequest
 
 THREE = ("athens", "byzantium", "cyrene")

@@ -8,20 +8,20 @@ import pytest
 from cluster_driver import Cluster
 
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.clusters.quorum_kv import QuorumKeyValueStore
-from faultline.systems_under_test.patterns.clusters.quorum_kv_messages import (
+from faultline.systems_under_test.patterns.clusters.quorum_kv.messages import (
     FetchResponse,
     GetSiblings,
     PutValue,
     ReplicateRequest,
     SiblingsResponse,
 )
-from faultline.systems_under_test.patterns.clusters.quorum_kv_node import (
+from faultline.systems_under_test.patterns.clusters.quorum_kv.node import (
     NO_QUORUM,
     NOT_ENOUGH_COPIES,
     OBSOLETE_VERSION,
 )
-from faultline.systems_under_test.patterns.clusters.quorum_kv_options import replicas_of
+from faultline.systems_under_test.patterns.clusters.quorum_kv.options import replicas_of
+from faultline.systems_under_test.patterns.clusters.quorum_kv.system import QuorumKeyValueStore
 from faultline.systems_under_test.patterns.data_replication.version_vector import (
     EMPTY_VECTOR,
     ConflictError,

@@ -7,9 +7,9 @@ from campaign_of_waits import outcomes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faultline.systems_under_test.patterns.clusters.timestamped_kv_client import READ_TIMEOUT
-from faultline.systems_under_test.patterns.clusters.timestamped_kv_clocks import HybridStamps
-from faultline.systems_under_test.patterns.clusters.timestamped_kv_options import TimestampSettings
+from faultline.systems_under_test.patterns.clusters.timestamped_kv.client import READ_TIMEOUT
+from faultline.systems_under_test.patterns.clusters.timestamped_kv.clocks import HybridStamps
+from faultline.systems_under_test.patterns.clusters.timestamped_kv.options import TimestampSettings
 from faultline.systems_under_test.patterns.distributed_time.clock_bound_wait import (
     BoundedClock,
     ClockBound,

@@ -14,7 +14,7 @@ from faultline.systems_under_test.patterns.clusters.leaderless_node import (
     RequestTaken,
     WaitingSwept,
 )
-from faultline.systems_under_test.patterns.clusters.quorum_kv_invariants import (
+from faultline.systems_under_test.patterns.clusters.quorum_kv.invariants import (
     CountersAreDurable,
     NewerValuesReplaceOlder,
     RefusedWritesAreTakenNowhere,
@@ -22,21 +22,21 @@ from faultline.systems_under_test.patterns.clusters.quorum_kv_invariants import 
     VersionsNameOneValue,
     quorum_kv_invariants,
 )
-from faultline.systems_under_test.patterns.clusters.quorum_kv_messages import (
+from faultline.systems_under_test.patterns.clusters.quorum_kv.messages import (
     CountersRecovered,
     SiblingsReceived,
     SiblingsStored,
     WriteRefused,
     WriteTaken,
 )
-from faultline.systems_under_test.patterns.clusters.quorum_register_invariants import (
+from faultline.systems_under_test.patterns.clusters.quorum_register.invariants import (
     CompletedStoresAreOnAQuorum,
     NothingIsDecidedByTooFew,
     QuorumsShareAMember,
     StampsNameOneValue,
     quorum_register_invariants,
 )
-from faultline.systems_under_test.patterns.clusters.quorum_register_messages import (
+from faultline.systems_under_test.patterns.clusters.quorum_register.messages import (
     AnswersCompleted,
     CopyStored,
     Stamp,

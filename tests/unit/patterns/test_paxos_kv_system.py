@@ -19,9 +19,8 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_messages imp
     GetValue,
     SetValue,
 )
-from faultline.systems_under_test.patterns.clusters.paxos_kv import PaxosKv
-from faultline.systems_under_test.patterns.clusters.paxos_kv_client import PaxosKvClient
-from faultline.systems_under_test.patterns.clusters.paxos_kv_invariants import (
+from faultline.systems_under_test.patterns.clusters.paxos_kv.client import PaxosKvClient
+from faultline.systems_under_test.patterns.clusters.paxos_kv.invariants import (
     ChosenValuesWereProposed,
     CommitsMoveForward,
     LaterProposalsAgree,
@@ -32,15 +31,16 @@ from faultline.systems_under_test.patterns.clusters.paxos_kv_invariants import (
     RoundsAreLearned,
     paxos_kv_invariants,
 )
-from faultline.systems_under_test.patterns.clusters.paxos_kv_messages import (
+from faultline.systems_under_test.patterns.clusters.paxos_kv.messages import (
     PAXOS_KV_MESSAGES,
     OutcomeUnknown,
     PaxosClientRequest,
 )
-from faultline.systems_under_test.patterns.clusters.paxos_kv_mutants import PAXOS_KV_MUTANTS, paxos_kv_parts
-from faultline.systems_under_test.patterns.clusters.paxos_kv_node import PaxosKvNode, PaxosKvParts
-from faultline.systems_under_test.patterns.clusters.paxos_kv_options import PaxosKvSettings
-from faultline.systems_under_test.patterns.clusters.paxos_kv_register import EMPTY, Answer, register_in
+from faultline.systems_under_test.patterns.clusters.paxos_kv.mutants import PAXOS_KV_MUTANTS, paxos_kv_parts
+from faultline.systems_under_test.patterns.clusters.paxos_kv.node import PaxosKvNode, PaxosKvParts
+from faultline.systems_under_test.patterns.clusters.paxos_kv.options import PaxosKvSettings
+from faultline.systems_under_test.patterns.clusters.paxos_kv.register import EMPTY, Answer, register_in
+from faultline.systems_under_test.patterns.clusters.paxos_kv.system import PaxosKv
 from faultline.systems_under_test.patterns.data_replication.paxos import MonotonicId, PaxosQuorums, Proposal
 from faultline.systems_under_test.patterns.data_replication.paxos_proposer import (
     AcceptanceCounted,

@@ -8,21 +8,21 @@ from memory_storage import MemoryStorage, keep_nothing
 
 from faultline.harness.errors import UsageError
 from faultline.harness.system import NodeSystem
-from faultline.systems_under_test.patterns.clusters.quorum_register import QuorumRegister
-from faultline.systems_under_test.patterns.clusters.quorum_register_client import TIMEOUT, UNSUPPORTED
-from faultline.systems_under_test.patterns.clusters.quorum_register_coordinator import (
+from faultline.systems_under_test.patterns.clusters.quorum_register.client import TIMEOUT, UNSUPPORTED
+from faultline.systems_under_test.patterns.clusters.quorum_register.coordinator import (
     NO_QUORUM_TO_ASK,
     NO_QUORUM_TO_STORE,
 )
-from faultline.systems_under_test.patterns.clusters.quorum_register_messages import (
+from faultline.systems_under_test.patterns.clusters.quorum_register.messages import (
     NEVER_WRITTEN,
     ReadValue,
     Stamp,
     ValueResponse,
     WriteValue,
 )
-from faultline.systems_under_test.patterns.clusters.quorum_register_mutants import mutated_parts
-from faultline.systems_under_test.patterns.clusters.quorum_register_options import RegisterSettings
+from faultline.systems_under_test.patterns.clusters.quorum_register.mutants import mutated_parts
+from faultline.systems_under_test.patterns.clusters.quorum_register.options import RegisterSettings
+from faultline.systems_under_test.patterns.clusters.quorum_register.system import QuorumRegister
 from faultline.systems_under_test.patterns.clusters.replica_requests import QuorumAnswers
 from faultline.systems_under_test.patterns.clusters.stamped_copies import Copy, StampedCopies
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from faultline.harness.world.ports import Ports
-from faultline.systems_under_test.patterns.clusters.quorum_register_messages import NEVER_WRITTEN, Stamp
+from faultline.systems_under_test.patterns.clusters.quorum_register.messages import NEVER_WRITTEN, Stamp
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry, WriteAheadLog
 
 __all__ = ["Copy", "StampedCopies"]

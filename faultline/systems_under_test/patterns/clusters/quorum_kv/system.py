@@ -26,7 +26,7 @@ the log is not compacted.
 
 *Checkers.* `siblings`, `set`; the invariants.
 
-*Planted bugs.* See `quorum_kv_mutants`.
+*Planted bugs.* See `mutants`.
 
 Where the text leaves the choice: N = 3, W = 2, R = 2; the client's own replica coordinates (`coordinator=any`, as in
 Dynamo, Riak and Cassandra), or the first replica of the key as in the chapter (`primary`); versions are dotted, as in
@@ -44,16 +44,16 @@ import msgspec
 from faultline.harness.invariant import Invariant
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.patterns.clusters.quorum_kv_client import FUNCTIONS, QuorumKeyValueClient
-from faultline.systems_under_test.patterns.clusters.quorum_kv_invariants import quorum_kv_invariants
-from faultline.systems_under_test.patterns.clusters.quorum_kv_messages import MESSAGES
-from faultline.systems_under_test.patterns.clusters.quorum_kv_mutants import (
+from faultline.systems_under_test.patterns.clusters.quorum_kv.client import FUNCTIONS, QuorumKeyValueClient
+from faultline.systems_under_test.patterns.clusters.quorum_kv.invariants import quorum_kv_invariants
+from faultline.systems_under_test.patterns.clusters.quorum_kv.messages import MESSAGES
+from faultline.systems_under_test.patterns.clusters.quorum_kv.mutants import (
     MUTANTS,
     client_class,
     mutated_parts,
 )
-from faultline.systems_under_test.patterns.clusters.quorum_kv_node import QuorumKeyValueNode
-from faultline.systems_under_test.patterns.clusters.quorum_kv_options import OPTIONS, KeyValueSettings
+from faultline.systems_under_test.patterns.clusters.quorum_kv.node import QuorumKeyValueNode
+from faultline.systems_under_test.patterns.clusters.quorum_kv.options import OPTIONS, KeyValueSettings
 
 __all__ = ["QuorumKeyValueStore"]
 

@@ -11,7 +11,7 @@ import msgspec
 
 from faultline.harness.invariant import Invariant, Report, ReportingInvariant
 from faultline.systems_under_test.patterns.clusters.leaderless_node import waiting_invariants
-from faultline.systems_under_test.patterns.clusters.quorum_register_messages import (
+from faultline.systems_under_test.patterns.clusters.quorum_register.messages import (
     AnswersCompleted,
     CopyStored,
     Stamp,

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.patterns.clusters.quorum_register_messages import (
+from faultline.systems_under_test.patterns.clusters.quorum_register.messages import (
     NEVER_WRITTEN,
     AnswersCompleted,
     QueryRequest,
@@ -31,7 +31,7 @@ from faultline.systems_under_test.patterns.clusters.quorum_register_messages imp
     StoreRequest,
     ValueResponse,
 )
-from faultline.systems_under_test.patterns.clusters.quorum_register_options import RegisterSettings
+from faultline.systems_under_test.patterns.clusters.quorum_register.options import RegisterSettings
 from faultline.systems_under_test.patterns.clusters.replica_requests import QuorumAnswers, ReplicaRequests
 from faultline.systems_under_test.patterns.clusters.stamped_copies import Copy, StampedCopies
 from faultline.systems_under_test.patterns.data_replication.request_waiting_list import (

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from faultline.harness.system import Mutant
-from faultline.systems_under_test.patterns.clusters.paxos_kv_node import ClientChange, PaxosKvParts
-from faultline.systems_under_test.patterns.clusters.paxos_kv_options import PaxosKvSettings
+from faultline.systems_under_test.patterns.clusters.paxos_kv.node import ClientChange, PaxosKvParts
+from faultline.systems_under_test.patterns.clusters.paxos_kv.options import PaxosKvSettings
 from faultline.systems_under_test.patterns.clusters.planted_bugs import layered, with_bugs
 from faultline.systems_under_test.patterns.data_replication.paxos import (
     Acceptor,

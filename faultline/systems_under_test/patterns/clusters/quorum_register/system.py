@@ -3,7 +3,7 @@
 *Problem.* If any two majorities share a replica, then a write to a majority and a read from a majority should always
 meet. They do; and still two reads in a row can return the new value and then the old one.
 
-*Idea.* Any node carries out any operation (`quorum_register_coordinator`): a write asks a majority for their stamps and
+*Idea.* Any node carries out any operation (`coordinator`): a write asks a majority for their stamps and
 stores the value under a newer one on a majority; a read asks a majority and takes the newest. A write that stopped
 halfway is on a minority, so whether a reader meets it depends on whom it asks. The register becomes linearizable when
 a read, before it answers, stores what it found on a majority too: option `write_back`, `on` by default.
@@ -27,7 +27,7 @@ that decides needs consensus. Quorums that do not overlap (write_quorum + read_q
 
 *Checkers.* Linearizability; the invariants.
 
-*Planted bugs.* See `quorum_register_mutants`: `half-is-a-majority`, `majority-of-the-living`,
+*Planted bugs.* See `mutants`: `half-is-a-majority`, `majority-of-the-living`,
 `coordinator-counts-twice`, `first-answer-decides`, `count-errors`, `ack-before-quorum`, `count-duplicate-answers`,
 `timeout-as-failure`, `waits-for-ever`, `answers-twice`, `restarted-correlation-ids`, `ack-before-fsync`,
 `stamp-without-asking`.
@@ -46,16 +46,16 @@ import msgspec
 from faultline.harness.invariant import Invariant
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.patterns.clusters.quorum_register_client import QuorumRegisterClient
-from faultline.systems_under_test.patterns.clusters.quorum_register_invariants import quorum_register_invariants
-from faultline.systems_under_test.patterns.clusters.quorum_register_messages import MESSAGES
-from faultline.systems_under_test.patterns.clusters.quorum_register_mutants import (
+from faultline.systems_under_test.patterns.clusters.quorum_register.client import QuorumRegisterClient
+from faultline.systems_under_test.patterns.clusters.quorum_register.invariants import quorum_register_invariants
+from faultline.systems_under_test.patterns.clusters.quorum_register.messages import MESSAGES
+from faultline.systems_under_test.patterns.clusters.quorum_register.mutants import (
     MUTANTS,
     definite_errors,
     mutated_parts,
 )
-from faultline.systems_under_test.patterns.clusters.quorum_register_node import QuorumRegisterNode
-from faultline.systems_under_test.patterns.clusters.quorum_register_options import OPTIONS, RegisterSettings
+from faultline.systems_under_test.patterns.clusters.quorum_register.node import QuorumRegisterNode
+from faultline.systems_under_test.patterns.clusters.quorum_register.options import OPTIONS, RegisterSettings
 
 __all__ = ["QuorumRegister"]
 

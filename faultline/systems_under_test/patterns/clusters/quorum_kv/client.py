@@ -22,15 +22,15 @@ from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome, OutcomeRegistry, ok
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.open_operation import OpenOperation
-from faultline.systems_under_test.patterns.clusters.quorum_kv_messages import (
+from faultline.systems_under_test.patterns.clusters.quorum_kv.messages import (
     GetSiblings,
     LocateRequest,
     LocateResponse,
     PutValue,
     SiblingsResponse,
 )
-from faultline.systems_under_test.patterns.clusters.quorum_kv_node import OBSOLETE_VERSION
-from faultline.systems_under_test.patterns.clusters.quorum_kv_options import KeyValueSettings, replicas_of
+from faultline.systems_under_test.patterns.clusters.quorum_kv.node import OBSOLETE_VERSION
+from faultline.systems_under_test.patterns.clusters.quorum_kv.options import KeyValueSettings, replicas_of
 from faultline.systems_under_test.patterns.data_replication.version_vector import EMPTY_VECTOR, VersionVector
 
 __all__ = ["DEFINITE_ERRORS", "FUNCTIONS", "NOT_ENOUGH_NODES", "TIMEOUT", "UNSUPPORTED", "QuorumKeyValueClient"]

@@ -17,8 +17,8 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_client impor
 from faultline.systems_under_test.patterns.clusters.consistent_core_messages import ClientResponse
 from faultline.systems_under_test.patterns.clusters.key_commands import INSUFFICIENT_QUANTITY, NO_SUCH_ACCOUNT
 from faultline.systems_under_test.patterns.clusters.open_operation import OpenOperation
-from faultline.systems_under_test.patterns.clusters.paxos_kv_messages import OutcomeUnknown, PaxosClientRequest
-from faultline.systems_under_test.patterns.clusters.paxos_kv_options import PaxosKvSettings
+from faultline.systems_under_test.patterns.clusters.paxos_kv.messages import OutcomeUnknown, PaxosClientRequest
+from faultline.systems_under_test.patterns.clusters.paxos_kv.options import PaxosKvSettings
 
 __all__ = ["PAXOS_KV_DEFINITE_ERRORS", "PaxosKvClient"]
 

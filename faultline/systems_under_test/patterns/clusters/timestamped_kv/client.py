@@ -18,7 +18,7 @@ from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome, OutcomeRegistry, fail, ok
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.open_operation import OpenOperation
-from faultline.systems_under_test.patterns.clusters.timestamped_kv_messages import (
+from faultline.systems_under_test.patterns.clusters.timestamped_kv.messages import (
     ReadAt,
     ReadResponse,
     StampLearned,
@@ -29,8 +29,8 @@ from faultline.systems_under_test.patterns.clusters.timestamped_kv_messages impo
     WriteRequest,
     WriteResponse,
 )
-from faultline.systems_under_test.patterns.clusters.timestamped_kv_node import CLOCK_TOO_FAR_AHEAD
-from faultline.systems_under_test.patterns.clusters.timestamped_kv_options import TimestampSettings
+from faultline.systems_under_test.patterns.clusters.timestamped_kv.node import CLOCK_TOO_FAR_AHEAD
+from faultline.systems_under_test.patterns.clusters.timestamped_kv.options import TimestampSettings
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import BEFORE_ALL, HybridTimestamp
 
 __all__ = ["READ_TIMEOUT", "TIMEOUT", "UNSUPPORTED", "TimestampedKvClient", "owner_of"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from faultline.harness.invariant import Breach, Invariant, Report
-from faultline.systems_under_test.patterns.clusters.timestamped_kv_messages import (
+from faultline.systems_under_test.patterns.clusters.timestamped_kv.messages import (
     ReadAnswered,
     StampIssued,
     StampLearned,

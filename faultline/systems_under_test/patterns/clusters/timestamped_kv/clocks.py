@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from faultline.harness.world.ports import Clock
-from faultline.systems_under_test.patterns.clusters.timestamped_kv_options import TimestampSettings
+from faultline.systems_under_test.patterns.clusters.timestamped_kv.options import TimestampSettings
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridClock, HybridTimestamp
 from faultline.systems_under_test.patterns.distributed_time.lamport_clock import LamportClock
 

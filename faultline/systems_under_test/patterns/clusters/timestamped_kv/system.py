@@ -24,7 +24,7 @@ is).
 
 *Checkers.* `causal-pairs`, linearizability; the invariants.
 
-*Planted bugs.* See `timestamped_kv_mutants`.
+*Planted bugs.* See `mutants`.
 
 Sources: Patterns of Distributed Systems ch. 22, 23 and 24. There is neither replication nor a transaction here.
 """
@@ -38,16 +38,16 @@ import msgspec
 from faultline.harness.invariant import Invariant
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.patterns.clusters.timestamped_kv_client import TimestampedKvClient
-from faultline.systems_under_test.patterns.clusters.timestamped_kv_invariants import timestamped_kv_invariants
-from faultline.systems_under_test.patterns.clusters.timestamped_kv_messages import MESSAGES
-from faultline.systems_under_test.patterns.clusters.timestamped_kv_mutants import (
+from faultline.systems_under_test.patterns.clusters.timestamped_kv.client import TimestampedKvClient
+from faultline.systems_under_test.patterns.clusters.timestamped_kv.invariants import timestamped_kv_invariants
+from faultline.systems_under_test.patterns.clusters.timestamped_kv.messages import MESSAGES
+from faultline.systems_under_test.patterns.clusters.timestamped_kv.mutants import (
     MUTANTS,
     client_class,
     mutated_parts,
 )
-from faultline.systems_under_test.patterns.clusters.timestamped_kv_node import TimestampedKvNode
-from faultline.systems_under_test.patterns.clusters.timestamped_kv_options import OPTIONS, TimestampSettings
+from faultline.systems_under_test.patterns.clusters.timestamped_kv.node import TimestampedKvNode
+from faultline.systems_under_test.patterns.clusters.timestamped_kv.options import OPTIONS, TimestampSettings
 
 __all__ = ["TimestampedKv"]
 

@@ -10,12 +10,12 @@ may be chosen without the asked node knowing: only a quorum can tell. With read 
 first phase when no acceptor of the quorum has accepted anything newer.
 
 The decided value of a key holds the last request of every client beside the register, so that a request that was
-proposed by two nodes is executed once (`paxos_kv_register`).
+proposed by two nodes is executed once (`register`).
 
 It is joined from these patterns: paxos, quorum, write-ahead log, segmented log, idempotent receiver, singular update
-queue. `paxos_kv_node` shows how.
+queue. `node` shows how.
 
-*Invariants.* See `paxos_kv_invariants`: PAX-I1 to PAX-I4, PAX-I6, PAX-R3, PAX-R4, PAX-R8; PAX-I5 is linearizability.
+*Invariants.* See `invariants`: PAX-I1 to PAX-I4, PAX-I6, PAX-R3, PAX-R4, PAX-R8; PAX-I5 is linearizability.
 
 *Tolerates.* Any minority of nodes crashed, paused or cut off, at any time and without a pause for an election;
 everything a network does to messages; clocks of any kind, since time only decides when to try again.
@@ -28,7 +28,7 @@ grow without bound, and so does the table of clients of a key.
 
 *Checkers.* Linearizability per key; the invariants.
 
-*Planted bugs.* See `paxos_kv_mutants`: `ignore-accepted`, `adopt-oldest-accepted`, `accept-below-promise`,
+*Planted bugs.* See `mutants`: `ignore-accepted`, `adopt-oldest-accepted`, `accept-below-promise`,
 `late-answers-count`, `strict-accept`, `promise-not-durable`, `ids-not-unique`, `naive-reset`, `local-read`,
 `success-without-accepts`, `success-with-other-value`, `half-quorums`, `adopt-under-old-generation`,
 `rounds-not-learned`, `no-duplicate-detection`.
@@ -47,12 +47,12 @@ from faultline.harness.invariant import Invariant
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.consistent_core_client import FUNCTIONS
-from faultline.systems_under_test.patterns.clusters.paxos_kv_client import PaxosKvClient
-from faultline.systems_under_test.patterns.clusters.paxos_kv_invariants import paxos_kv_invariants
-from faultline.systems_under_test.patterns.clusters.paxos_kv_messages import PAXOS_KV_MESSAGES
-from faultline.systems_under_test.patterns.clusters.paxos_kv_mutants import PAXOS_KV_MUTANTS, paxos_kv_parts
-from faultline.systems_under_test.patterns.clusters.paxos_kv_node import PaxosKvNode
-from faultline.systems_under_test.patterns.clusters.paxos_kv_options import PAXOS_KV_OPTIONS, PaxosKvSettings
+from faultline.systems_under_test.patterns.clusters.paxos_kv.client import PaxosKvClient
+from faultline.systems_under_test.patterns.clusters.paxos_kv.invariants import paxos_kv_invariants
+from faultline.systems_under_test.patterns.clusters.paxos_kv.messages import PAXOS_KV_MESSAGES
+from faultline.systems_under_test.patterns.clusters.paxos_kv.mutants import PAXOS_KV_MUTANTS, paxos_kv_parts
+from faultline.systems_under_test.patterns.clusters.paxos_kv.node import PaxosKvNode
+from faultline.systems_under_test.patterns.clusters.paxos_kv.options import PAXOS_KV_OPTIONS, PaxosKvSettings
 
 __all__ = ["PaxosKv"]
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.leaderless_node import Handlers, LeaderlessNode
-from faultline.systems_under_test.patterns.clusters.quorum_kv_messages import (
+from faultline.systems_under_test.patterns.clusters.quorum_kv.messages import (
     CountersRecovered,
     FetchRequest,
     FetchResponse,
@@ -32,7 +32,7 @@ from faultline.systems_under_test.patterns.clusters.quorum_kv_messages import (
     WriteRefused,
     WriteTaken,
 )
-from faultline.systems_under_test.patterns.clusters.quorum_kv_options import KeyValueSettings, replicas_of
+from faultline.systems_under_test.patterns.clusters.quorum_kv.options import KeyValueSettings, replicas_of
 from faultline.systems_under_test.patterns.clusters.replica_requests import QuorumAnswers, ReplicaRequests
 from faultline.systems_under_test.patterns.clusters.sibling_store import (
     Siblings,

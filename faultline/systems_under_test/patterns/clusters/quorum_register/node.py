@@ -15,8 +15,8 @@ import msgspec
 
 from faultline.harness.world.ports import Clock, NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.leaderless_node import Handlers, LeaderlessNode
-from faultline.systems_under_test.patterns.clusters.quorum_register_coordinator import Coordinator
-from faultline.systems_under_test.patterns.clusters.quorum_register_messages import (
+from faultline.systems_under_test.patterns.clusters.quorum_register.coordinator import Coordinator
+from faultline.systems_under_test.patterns.clusters.quorum_register.messages import (
     CopyStored,
     QueryRequest,
     QueryResponse,
@@ -26,7 +26,7 @@ from faultline.systems_under_test.patterns.clusters.quorum_register_messages imp
     ValueResponse,
     WriteValue,
 )
-from faultline.systems_under_test.patterns.clusters.quorum_register_options import RegisterSettings
+from faultline.systems_under_test.patterns.clusters.quorum_register.options import RegisterSettings
 from faultline.systems_under_test.patterns.clusters.replica_requests import ReplicaRequests
 from faultline.systems_under_test.patterns.clusters.stamped_copies import Copy, StampedCopies
 from faultline.systems_under_test.patterns.data_replication.request_waiting_list import (

@@ -12,16 +12,16 @@ from typing import Any
 from faultline.harness.system import Mutant
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.clusters.planted_bugs import layered, with_bugs
-from faultline.systems_under_test.patterns.clusters.timestamped_kv_client import TimestampedKvClient
-from faultline.systems_under_test.patterns.clusters.timestamped_kv_clocks import HybridStamps, LamportStamps
-from faultline.systems_under_test.patterns.clusters.timestamped_kv_messages import (
+from faultline.systems_under_test.patterns.clusters.timestamped_kv.client import TimestampedKvClient
+from faultline.systems_under_test.patterns.clusters.timestamped_kv.clocks import HybridStamps, LamportStamps
+from faultline.systems_under_test.patterns.clusters.timestamped_kv.messages import (
     ReadAnswered,
     ReadAt,
     ReadResponse,
     WriteRequest,
 )
-from faultline.systems_under_test.patterns.clusters.timestamped_kv_node import Parts
-from faultline.systems_under_test.patterns.clusters.timestamped_kv_waits import (
+from faultline.systems_under_test.patterns.clusters.timestamped_kv.node import Parts
+from faultline.systems_under_test.patterns.clusters.timestamped_kv.waits import (
     Answered,
     CommitWait,
     NoWait,

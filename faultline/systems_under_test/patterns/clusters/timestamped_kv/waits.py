@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from faultline.harness.world.ports import Ports
-from faultline.systems_under_test.patterns.clusters.timestamped_kv_clocks import Stamps
-from faultline.systems_under_test.patterns.clusters.timestamped_kv_messages import (
+from faultline.systems_under_test.patterns.clusters.timestamped_kv.clocks import Stamps
+from faultline.systems_under_test.patterns.clusters.timestamped_kv.messages import (
     ReadAnswered,
     ReadAt,
     ReadResponse,
@@ -19,8 +19,8 @@ from faultline.systems_under_test.patterns.clusters.timestamped_kv_messages impo
     VersionShown,
     WriteRequest,
 )
-from faultline.systems_under_test.patterns.clusters.timestamped_kv_options import TimestampSettings
-from faultline.systems_under_test.patterns.clusters.timestamped_kv_store import StampedVersions
+from faultline.systems_under_test.patterns.clusters.timestamped_kv.options import TimestampSettings
+from faultline.systems_under_test.patterns.clusters.timestamped_kv.store import StampedVersions
 from faultline.systems_under_test.patterns.distributed_time.clock_bound_wait import (
     BoundedClock,
     PendingWrites,

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from faultline.harness.world.ports import READY, Clock, NodeId, NodeStatus, Ports
-from faultline.systems_under_test.patterns.clusters.timestamped_kv_clocks import HybridStamps, LamportStamps, Stamps
-from faultline.systems_under_test.patterns.clusters.timestamped_kv_messages import (
+from faultline.systems_under_test.patterns.clusters.timestamped_kv.clocks import HybridStamps, LamportStamps, Stamps
+from faultline.systems_under_test.patterns.clusters.timestamped_kv.messages import (
     ReadAt,
     ReadResponse,
     TimeRequest,
@@ -20,9 +20,9 @@ from faultline.systems_under_test.patterns.clusters.timestamped_kv_messages impo
     WriteRequest,
     WriteResponse,
 )
-from faultline.systems_under_test.patterns.clusters.timestamped_kv_options import TimestampSettings
-from faultline.systems_under_test.patterns.clusters.timestamped_kv_store import StampedVersions
-from faultline.systems_under_test.patterns.clusters.timestamped_kv_waits import WAITS, Waits
+from faultline.systems_under_test.patterns.clusters.timestamped_kv.options import TimestampSettings
+from faultline.systems_under_test.patterns.clusters.timestamped_kv.store import StampedVersions
+from faultline.systems_under_test.patterns.clusters.timestamped_kv.waits import WAITS, Waits
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import ClockTooFarAhead, HybridTimestamp
 
 __all__ = ["CLOCK_TOO_FAR_AHEAD", "Parts", "TimestampedKvNode"]

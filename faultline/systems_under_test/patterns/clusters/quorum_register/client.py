@@ -15,9 +15,9 @@ from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome, OutcomeRegistry, ok
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.open_operation import OpenOperation
-from faultline.systems_under_test.patterns.clusters.quorum_register_coordinator import NO_QUORUM_TO_ASK
-from faultline.systems_under_test.patterns.clusters.quorum_register_messages import ReadValue, ValueResponse, WriteValue
-from faultline.systems_under_test.patterns.clusters.quorum_register_options import RegisterSettings
+from faultline.systems_under_test.patterns.clusters.quorum_register.coordinator import NO_QUORUM_TO_ASK
+from faultline.systems_under_test.patterns.clusters.quorum_register.messages import ReadValue, ValueResponse, WriteValue
+from faultline.systems_under_test.patterns.clusters.quorum_register.options import RegisterSettings
 
 __all__ = ["DEFINITE", "TIMEOUT", "UNSUPPORTED", "QuorumRegisterClient"]
 

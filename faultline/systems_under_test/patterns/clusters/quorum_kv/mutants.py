@@ -12,8 +12,8 @@ from typing import Any
 from faultline.harness.system import Mutant
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.clusters.planted_bugs import with_bugs
-from faultline.systems_under_test.patterns.clusters.quorum_kv_client import QuorumKeyValueClient
-from faultline.systems_under_test.patterns.clusters.quorum_kv_node import OBSOLETE_VERSION, NoRepair, Parts
+from faultline.systems_under_test.patterns.clusters.quorum_kv.client import QuorumKeyValueClient
+from faultline.systems_under_test.patterns.clusters.quorum_kv.node import OBSOLETE_VERSION, NoRepair, Parts
 from faultline.systems_under_test.patterns.clusters.sibling_store import (
     Dotted,
     LastWriteWins,
