@@ -30,6 +30,8 @@ _SYSTEMS = {
     "gossip": "faultline.systems_under_test.patterns.clusters.gossip.system:Gossip",
     "emergent-leader": "faultline.systems_under_test.patterns.clusters.emergent.system:EmergentLeader",
     "timestamped-kv": "faultline.systems_under_test.patterns.clusters.timestamped_kv.system:TimestampedKv",
+    "partitioned-kv": "faultline.systems_under_test.patterns.clusters.partitioned_kv.system:PartitionedKv",
+    "timestamped-kv": "faultline.systems_under_test.patterns.clusters.timestamped_kv:TimestampedKv",
 }
 _WORKLOADS = {
     "register": "faultline.workloads.register:Register",

@@ -56,7 +56,7 @@ PATTERNS = (
     Pattern("Follower Reads", _REPLICATION, 16, "data_replication.follower_reads"),
     Pattern("Versioned Value", _REPLICATION, 17, "data_replication.versioned_value"),
     Pattern("Version Vector", _REPLICATION, 18, "data_replication.version_vector"),
-    Pattern("Fixed Partitions", _PARTITIONING, 19),
+    Pattern("Fixed Partitions", _PARTITIONING, 19, "data_partitioning.fixed_partitions"),
     Pattern("Key-Range Partitions", _PARTITIONING, 20),
     Pattern("Two Phase Commit", _PARTITIONING, 21),
     Pattern("Lamport Clock", _TIME, 22, "distributed_time.lamport_clock"),

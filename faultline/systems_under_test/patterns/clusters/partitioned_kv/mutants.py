@@ -1,0 +1,277 @@
+"""The planted bugs of `partitioned-kv`: each a record, and a change to one of its parts.
+
+They break it for good: never use them outside the harness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from zlib import crc32
+
+from faultline.harness.system import Mutant
+from faultline.harness.world.ports import NodeId
+from faultline.systems_under_test.patterns.clusters.key_commands import GetValue
+from faultline.systems_under_test.patterns.clusters.partitioned_kv.client import PartitionedClient
+from faultline.systems_under_test.patterns.clusters.partitioned_kv.coordinator import Coordinator
+from faultline.systems_under_test.patterns.clusters.partitioned_kv.messages import PartitionRequest, PartitionResponse
+from faultline.systems_under_test.patterns.clusters.partitioned_kv.node import NodeParts, PartitionedNode
+from faultline.systems_under_test.patterns.clusters.planted_bugs import LazyFlush, layered, with_bugs
+from faultline.systems_under_test.patterns.data_partitioning.cluster_directory import (
+    ClusterDirectory,
+    Migration,
+    PartitionEntry,
+    PartitionTable,
+    PendingMigration,
+)
+from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import partition_hash
+from faultline.systems_under_test.patterns.data_partitioning.partition_host import (
+    MIGRATING,
+    SERVING,
+    HostedPartition,
+    PartitionContent,
+    PartitionHost,
+)
+
+__all__ = ["MUTANTS", "client_class", "mutated_parts", "node_class"]
+
+_PATTERN = "fixed-partitions"
+
+_RECORDS = (
+    Mutant(
+        name="salted-hash",
+        pattern=_PATTERN,
+        id="FXP-M1",
+        summary="keys are hashed with a salt that differs from process to process, as Python's hash() does",
+        shows_as="each client finds another partition for a key: what one wrote is not there for the next",
+        campaign="partition-moves",
+        caught_by=("linearizability", "FXP-I1", "FXP-I6"),
+    ),
+    Mutant(
+        name="mod-live-nodes",
+        pattern=_PATTERN,
+        id="FXP-M2",
+        summary="the hash is taken modulo the number of live members",
+        shows_as="keys vanish when a member joins, and come back when it dies",
+        campaign="partition-moves",
+        caught_by=("linearizability", "FXP-I1", "FXP-I6"),
+    ),
+    Mutant(
+        name="host-again-empties",
+        pattern=_PATTERN,
+        id="FXP-M3",
+        summary="a repeated HostPartition puts a new, empty partition in the place of the one that is there",
+        shows_as="acknowledged writes are gone",
+        campaign="partition-moves",
+        caught_by=("linearizability",),
+    ),
+    Mutant(
+        name="writes-while-migrating",
+        pattern=_PATTERN,
+        id="FXP-M4",
+        summary="a partition takes writes while its data is on the way to the next owner",
+        shows_as="what was acknowledged meanwhile is missing at the new owner",
+        campaign="partition-moves",
+        caught_by=("linearizability",),
+    ),
+    Mutant(
+        name="late-move-overwrites",
+        pattern=_PATTERN,
+        id="FXP-M5",
+        summary="a MovePartition that comes late or twice replaces what the new owner has written since",
+        shows_as="old values come back",
+        campaign="partition-late-moves",
+        caught_by=("linearizability", "FXP-I4"),
+    ),
+    Mutant(
+        name="table-before-data",
+        pattern=_PATTERN,
+        id="FXP-M6",
+        summary="the table names the new owner as soon as a move is decided, and that one begins with nothing",
+        shows_as="reads find nothing where there was something",
+        campaign="partition-moves",
+        caught_by=("linearizability", "FXP-I2", "FXP-I4"),
+    ),
+    Mutant(
+        name="moves-of-the-leader-only",
+        pattern=_PATTERN,
+        id="FXP-M7",
+        summary="only the leader that proposed a move drives it; the next one does not know of it",
+        shows_as="after a change of leader the partition stays read-only for ever",
+        campaign="partition-moves",
+        caught_by=("FXP-I4",),
+    ),
+    Mutant(
+        name="surplus-dropped",
+        pattern=_PATTERN,
+        id="FXP-M8",
+        summary="partitions that are above the average and fit nowhere are left out of the new table",
+        shows_as="the last partitions have no owner any more",
+        campaign="partition-moves",
+        caught_by=("linearizability", "FXP-I2"),
+    ),
+    Mutant(
+        name="absent-instead-of-refused",
+        pattern=_PATTERN,
+        id="FXP-M9",
+        summary="a node that does not host a partition answers that the key is not there",
+        shows_as="a client with an old table reads nothing where there was something",
+        campaign="partition-moves",
+        caught_by=("linearizability",),
+    ),
+    Mutant(
+        name="partitions-from-one",
+        pattern=_PATTERN,
+        id="FXP-M10",
+        summary="partitions are numbered from 1 when they are assigned, and from 0 when a key is looked up",
+        shows_as="the keys of partition 0 have no place",
+        campaign="partition-moves",
+        caught_by=("FXP-I2",),
+    ),
+    Mutant(
+        name="move-before-flush",
+        pattern=_PATTERN,
+        id="FXP-R29",
+        summary="what a partition's host writes down is flushed up to 200 ms later",
+        shows_as="a killed node forgets writes, and that it had sent a partition away",
+        campaign="partition-durability",
+        caught_by=("linearizability", "FXP-I2", "FXP-I4"),
+    ),
+)
+
+MUTANTS: dict[str, Mutant] = {record.name: record for record in _RECORDS}
+"""Every planted bug by name."""
+
+
+class _SaltedHash(PartitionedClient):
+    def _partition_of(self, key: str) -> int:
+        salt = crc32(self._ports.node_id.encode())
+        return (partition_hash(key) ^ salt) % len(self._table.entries)
+
+
+class _ModLiveNodes(PartitionedClient):
+    def _partition_of(self, key: str) -> int:
+        return partition_hash(key) % max(1, len(self._table.live))
+
+
+class _HostAgainEmpties(PartitionHost):
+    def host(self, partition: int, generation: int) -> bool:
+        hosted = self.partitions.get(partition)
+        if hosted is not None and hosted.generation == generation and hosted.state == SERVING:
+            self.partitions[partition] = HostedPartition(generation, SERVING, PartitionContent({}, {}))
+            return True
+        return super().host(partition, generation)
+
+
+class _WritesWhileMigrating(PartitionHost):
+    def writable(self, partition: int, generation: int) -> HostedPartition:
+        return self.readable(partition, generation)
+
+
+class _LateMoveOverwrites(PartitionHost):
+    def install(self, migration: Migration, content: PartitionContent) -> None:
+        hosted = self.partitions.get(migration.partition)
+        if hosted is not None and hosted.generation >= migration.generation and hosted.state != MIGRATING:
+            hosted.values, hosted.answers = dict(content.values), dict(content.answers)
+            return
+        super().install(migration, content)
+
+
+class _TableBeforeData(ClusterDirectory):
+    def _begin(self, migration: Migration) -> bool:
+        begins = super()._begin(migration)
+        if begins:
+            self.entries[migration.partition] = PartitionEntry(migration.target, migration.generation)
+        return begins
+
+
+class _BeginsWithNothing(PartitionHost):
+    def host(self, partition: int, generation: int) -> bool:
+        if self.known_generation(partition) < generation:
+            self._begin_empty(partition, generation)
+            return True
+        return super().host(partition, generation)
+
+
+class _MovesOfTheLeaderOnly(Coordinator):
+    def became_leader(self) -> None:
+        self._known_before = dict(self.directory.pending)
+        super().became_leader()
+
+    def _moves_to_drive(self) -> dict[int, PendingMigration]:
+        before = self._known_before
+        return {number: move for number, move in super()._moves_to_drive().items() if before.get(number) != move}
+
+
+class _SurplusDropped(ClusterDirectory):
+    def table(self) -> PartitionTable:
+        table = super().table()
+        live = max(1, len(table.live))
+        kept = len(table.entries) - len(table.entries) % live
+        return PartitionTable(table.version, table.entries[:kept], table.live)
+
+
+class _PartitionsFromOne(ClusterDirectory):
+    def table(self) -> PartitionTable:
+        table = super().table()
+        return PartitionTable(table.version, table.entries[1:], table.live)
+
+
+class _AbsentInsteadOfRefused(PartitionedNode):
+    def _refuse(self, source: NodeId, request: PartitionRequest) -> None:
+        if type(request.command) is GetValue:
+            self.ports.network.send(source, PartitionResponse(request.request_number))
+        else:
+            super()._refuse(source, request)
+
+
+class _MoveBeforeFlush(LazyFlush, PartitionHost):
+    pass
+
+
+def _coordinator_part(part: str, change: type) -> Callable[[NodeParts], NodeParts]:
+    def changed(parts: NodeParts) -> NodeParts:
+        return replace(parts, coordinator_parts=layered(part, change)(parts.coordinator_parts))
+
+    return changed
+
+
+def _table_before_data(parts: NodeParts) -> NodeParts:
+    changed: NodeParts = layered("host", _BeginsWithNothing)(parts)
+    return _coordinator_part("directory", _TableBeforeData)(changed)
+
+
+_CHANGES: dict[str, Callable[[NodeParts], NodeParts]] = {
+    "salted-hash": lambda parts: parts,
+    "mod-live-nodes": lambda parts: parts,
+    "host-again-empties": layered("host", _HostAgainEmpties),
+    "writes-while-migrating": layered("host", _WritesWhileMigrating),
+    "late-move-overwrites": layered("host", _LateMoveOverwrites),
+    "table-before-data": _table_before_data,
+    "moves-of-the-leader-only": layered("coordinator", _MovesOfTheLeaderOnly),
+    "surplus-dropped": _coordinator_part("directory", _SurplusDropped),
+    "absent-instead-of-refused": lambda parts: parts,
+    "partitions-from-one": _coordinator_part("directory", _PartitionsFromOne),
+    "move-before-flush": layered("host", _MoveBeforeFlush),
+}
+
+_CLIENTS: dict[str, type[PartitionedClient]] = {"salted-hash": _SaltedHash, "mod-live-nodes": _ModLiveNodes}
+
+_NODES: dict[str, type[PartitionedNode]] = {"absent-instead-of-refused": _AbsentInsteadOfRefused}
+
+
+def client_class(names: Iterable[str]) -> type[PartitionedClient]:
+    """The client with those of the planted bugs `names` that sit in it."""
+    changes = [_CLIENTS[name] for name in sorted(names) if name in _CLIENTS]
+    return type("Client", (*changes,), {}) if changes else PartitionedClient
+
+
+def node_class(names: Iterable[str]) -> type[PartitionedNode]:
+    """The node with those of the planted bugs `names` that sit in it."""
+    changes = [_NODES[name] for name in sorted(names) if name in _NODES]
+    return type("Node", (*changes,), {}) if changes else PartitionedNode
+
+
+def mutated_parts(names: Iterable[str]) -> NodeParts:
+    """The parts of a node with the planted bugs `names`, the correct ones with none. Raises UsageError."""
+    return with_bugs("partitioned-kv", names, NodeParts(), _CHANGES)

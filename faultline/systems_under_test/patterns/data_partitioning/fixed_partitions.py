@@ -1,0 +1,136 @@
+"""Fixed Partitions: hash keys to a fixed number of partitions, and move partitions, never single keys, between nodes.
+
+*Problem.* Data that does not fit on one node is spread by the hash of its key. But `hash mod nodes` gives nearly every
+key another place whenever a node joins, and everything would have to move.
+
+*Idea.* There are many more partitions than nodes, and their number never changes: a key's partition is `hash mod
+partitions`, for ever. Which node hosts a partition stands in a small table that a coordinator (the leader of a
+consistent core) keeps in a replicated log. A new node gets some whole partitions; nothing else moves.
+
+    key ─ hash mod 9 ─▶ partition 5 ─ table ─▶ byzantium, generation 3
+
+Each entry of the table has a *generation*, which every change of owner raises. Clients keep a copy of the table and say
+under which generation they ask; a node that does not serve the partition under it refuses, so a stale table costs a
+round trip and never an answer from the wrong place. Control messages carry the generation too: a late or repeated
+`HostPartition` or `MovePartition` changes nothing. A move goes
+
+    coordinator ─ request ─▶ source (takes no more writes) ─ whole partition ─▶ target ─ ack ─▶ source (drops its copy)
+    source ─ complete ─▶ coordinator (commits the new owner) ─ host ─▶ target (serves from now on)
+
+so at no time do two nodes serve it. What the nodes do is in `partition_host`, what the coordinator remembers in
+`cluster_directory`, how it insists in `retried_messages`; `token_ring` is the variant whose partitions grow with the
+nodes.
+
+*Invariants.* FXP-I1 a key's partition is the same at all times and places. FXP-I2 the table has one owner per
+partition, and one node at a time serves it. FXP-I3 what was acknowledged survives moves. FXP-I4 when all is quiet, what
+nodes host is what the table says. FXP-I5 loads differ by one at most. FXP-I6 a partition holds only its own keys.
+
+*Tolerates.* Members that join, die and come back; lost, late and repeated messages; a coordinator that dies at any
+step of an assignment or a move: the next leader of the core goes on from the log.
+
+*Does not tolerate.* A node that stays away, when its partitions have no replicas: they stay its own and are unavailable
+until it returns, and are never begun anew, empty, elsewhere. A partition that is hot by itself: moving it only moves
+the heat. Range queries: neighbours by key are strangers by hash (see key-range partitions).
+
+*Workloads.* `register` and `read-write` on `partitioned-kv`, while members join and partitions move.
+
+*Checkers.* Linearizability per key; the invariants.
+
+*Planted bugs.* `salted-hash`, `mod-live-nodes`, `host-again-empties`, `writes-while-migrating`,
+`late-move-overwrites`, `table-before-data`, `moves-of-the-leader-only`, `surplus-dropped`, `absent-instead-of-refused`,
+`partitions-from-one`, `move-before-flush`; of the token ring `no-wrap-around`.
+
+Sources: Patterns of Distributed Systems ch. 19; the partitions of Kafka, Akka (ten per node), Hazelcast (271) and
+Ignite (1024, by rendezvous hashing: Thaler and Ravishankar 1998).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import md5
+
+import msgspec
+
+__all__ = [
+    "FIRST_GENERATION",
+    "NotEnoughClusterNodes",
+    "PartitionMove",
+    "assign_by_rendezvous",
+    "assign_round_robin",
+    "partition_hash",
+    "partition_of",
+    "plan_rebalancing",
+]
+
+FIRST_GENERATION = 1
+"""The generation of every partition under its first owner."""
+
+
+class NotEnoughClusterNodes(Exception):
+    """Fewer members live than partitions may first be assigned to."""
+
+
+class PartitionMove(msgspec.Struct, frozen=True, array_like=True):
+    """One partition is to go from one member to another."""
+
+    partition: int
+    source: str
+    target: str
+
+
+def partition_hash(key: str) -> int:
+    """The same number for `key` in every process: the MD5 digest as a signed big-endian integer, without its sign.
+
+    Python's `hash` is no good here, it differs from process to process.
+    """
+    return abs(int.from_bytes(md5(key.encode(), usedforsecurity=False).digest(), "big", signed=True))
+
+
+def partition_of(key: str, partitions: int) -> int:
+    """The partition of `key`, from 0 on; it does not depend on how many nodes there are."""
+    return partition_hash(key) % partitions
+
+
+def assign_round_robin(partitions: int, members: Sequence[str], minimum: int) -> list[str]:
+    """An owner for each partition, in turn. Raises `NotEnoughClusterNodes` with fewer than `minimum` members."""
+    _require(members, minimum)
+    return [members[partition % len(members)] for partition in range(partitions)]
+
+
+def assign_by_rendezvous(partitions: int, members: Sequence[str], minimum: int) -> list[str]:
+    """The owner is who comes out highest when member and partition are hashed together; loads vary by chance.
+
+    Everybody can reckon it without a table. Raises `NotEnoughClusterNodes` with fewer than `minimum` members.
+    """
+    _require(members, minimum)
+    return [max(members, key=lambda member: partition_hash(f"{member}:{partition}")) for partition in range(partitions)]
+
+
+def _require(members: Sequence[str], minimum: int) -> None:
+    if len(members) < max(1, minimum):
+        raise NotEnoughClusterNodes(
+            f"{len(members)} members live, and partitions are not assigned to fewer than {max(1, minimum)}."
+        )
+
+
+def plan_rebalancing(owners: Sequence[str], live: Sequence[str]) -> list[PartitionMove]:
+    """The fewest moves after which the loads of the `live` members differ by one at most.
+
+    `owners` has the owner of each partition. Partitions of members that do not live stay where they are: nobody could
+    send them.
+    """
+    held: dict[str, list[int]] = {member: [] for member in live}
+    for partition, owner in enumerate(owners):
+        if owner in held:
+            held[owner].append(partition)
+    moves: list[PartitionMove] = []
+    while held:
+        # Of several that are equally loaded the first in the given order, so that every replica would plan the same.
+        source = max(live, key=lambda member: len(held[member]))
+        target = min(live, key=lambda member: len(held[member]))
+        if len(held[source]) - len(held[target]) <= 1:
+            break
+        partition = held[source].pop()
+        held[target].append(partition)
+        moves.append(PartitionMove(partition, source, target))
+    return moves

@@ -1,0 +1,262 @@
+"""What a node does with the partitions it hosts: serve them, send them off, take them in; all of it durable.
+
+A partition is at a node in one of three states:
+
+    serving ── asked to move ──▶ migrating ── target has it ──▶ (gone)          (reads only while migrating)
+       ▲                             │ cancelled
+       └─────────────────────────────┘
+    arriving ── told to host ──▶ serving                                         (no clients while arriving)
+
+Every step is compared with the highest generation the node has known of the partition, and also what has *left* keeps
+its generation: so a late message to host, to move or to install finds a higher generation and changes nothing. Only a
+partition of the first generation that was never here is begun empty; anything else that is missing is missing.
+
+Each step and each write is one record in a write-ahead log, flushed before anything is answered. With a value goes the
+number of the request that wrote it, and the answer: a repeated request is answered again and not executed, also by the
+next owner, because the answers move with the partition.
+
+*Limits.* The log is not compacted. An arrived copy of a move that was cancelled stays on disk, unserved, until the
+partition comes again.
+
+Sources: Patterns of Distributed Systems ch. 19, "Moving partitions when new nodes are added", and ch. 15 for the
+answers that are kept.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from faultline.harness.world.ports import Ports
+from faultline.systems_under_test.patterns.data_partitioning.cluster_directory import Migration
+from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import FIRST_GENERATION
+from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry, WriteAheadLog
+
+__all__ = [
+    "ARRIVING",
+    "MIGRATING",
+    "SERVING",
+    "Answer",
+    "HostedPartition",
+    "NotHosted",
+    "PartitionContent",
+    "PartitionHost",
+    "PartitionIsMigrating",
+    "Written",
+]
+
+SERVING = "serving"
+"""Reads and writes are answered."""
+
+MIGRATING = "migrating"
+"""The partition is being sent away: reads are answered, writes are refused."""
+
+ARRIVING = "arriving"
+"""The data is here, and the table does not say so yet: nothing is answered."""
+
+
+class NotHosted(Exception):
+    """The partition is not served here under that generation; the one who asks needs a newer table."""
+
+
+class PartitionIsMigrating(Exception):
+    """The partition takes no writes at the moment."""
+
+
+class Answer(msgspec.Struct, frozen=True, array_like=True):
+    """What a client was answered to its last write: the number of the request, an error code or none, a value."""
+
+    request_number: int
+    error: str | None = None
+    value: Any = None
+
+
+class PartitionContent(msgspec.Struct, frozen=True, array_like=True):
+    """All that moves with a partition: its values in the order of their first writing, and the answers by client."""
+
+    values: dict[str, Any]
+    answers: dict[str, Answer]
+
+
+class HostedPartition:
+    """One partition at one node."""
+
+    __slots__ = ("answers", "generation", "migration", "state", "values")
+
+    def __init__(self, generation: int, state: str, content: PartitionContent) -> None:
+        self.generation = generation
+        self.state = state
+        self.values = dict(content.values)
+        self.answers = dict(content.answers)
+        self.migration: Migration | None = None
+
+    def content(self) -> PartitionContent:
+        """A copy of all that is in it."""
+        return PartitionContent(dict(self.values), dict(self.answers))
+
+
+class Written(msgspec.Struct, frozen=True, tag="written", array_like=True):
+    """Record: `key` has this value now (none is written when the client got an error), and the client this answer."""
+
+    partition: int
+    key: str
+    value: Any
+    client: str
+    answer: Answer
+
+
+class _Arrived(msgspec.Struct, frozen=True, tag="arrived", array_like=True):
+    partition: int
+    generation: int
+    state: str
+    content: PartitionContent
+
+
+class _Served(msgspec.Struct, frozen=True, tag="served", array_like=True):
+    partition: int
+    generation: int
+
+
+class _Migrating(msgspec.Struct, frozen=True, tag="migrating", array_like=True):
+    migration: Migration
+
+
+class _Left(msgspec.Struct, frozen=True, tag="left", array_like=True):
+    partition: int
+    generation: int
+
+
+Record = Written | _Arrived | _Served | _Migrating | _Left
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER: msgspec.msgpack.Decoder[Record] = msgspec.msgpack.Decoder(Record)
+_NOTHING = PartitionContent({}, {})
+
+
+class PartitionHost:
+    """The partitions of one node, in memory and in its log."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._log = WriteAheadLog(ports.storage, name="partitions")
+        self.partitions: dict[int, HostedPartition] = {}
+        self.left: dict[int, int] = {}
+
+    def recover(self) -> None:
+        """Read the log. Raises `CorruptLog`."""
+        self._log.recover()
+        for entry in self._log.entries(1, self._log.last_index):
+            self._take(_DECODER.decode(entry.data))
+
+    def known_generation(self, partition: int) -> int:
+        """The highest generation this node has known of `partition`, 0 when it never had it."""
+        hosted = self.partitions.get(partition)
+        return max(self.left.get(partition, 0), hosted.generation if hosted else 0)
+
+    # -- told by the coordinator --------------------------------------------------------------------------------------
+
+    def host(self, partition: int, generation: int) -> bool:
+        """Serve `partition` under `generation` from now on; False when this node has no right to, or not the data."""
+        hosted = self.partitions.get(partition)
+        if hosted is not None and hosted.generation == generation:
+            if hosted.state == ARRIVING:
+                self._write(_Served(partition, generation))
+            else:
+                self._ports.trace.sometimes("hosts-already")
+            return True
+        if generation != FIRST_GENERATION or self.known_generation(partition):
+            self._ports.trace.sometimes("late-host-partition-ignored")
+            return False
+        self._begin_empty(partition, generation)
+        return True
+
+    def _begin_empty(self, partition: int, generation: int) -> None:
+        self._write(_Arrived(partition, generation, SERVING, _NOTHING))
+
+    def send_off(self, migration: Migration) -> PartitionContent | None:
+        """Take no more writes and return all the data, for the target; None when it is not this node's to send."""
+        hosted = self.partitions.get(migration.partition)
+        if hosted is None or hosted.state == ARRIVING:
+            return None
+        if hosted.migration != migration:
+            if hosted.state != SERVING or hosted.generation != migration.generation - 1:
+                return None
+            self._write(_Migrating(migration))
+        return hosted.content()
+
+    def has_left(self, migration: Migration) -> bool:
+        """Is the partition gone, by this migration or a later one?"""
+        return self.left.get(migration.partition, 0) >= migration.generation
+
+    def keep(self, migration: Migration) -> bool:
+        """Give the migration up and serve on, above its generation; False when the data has left or is not here."""
+        hosted = self.partitions.get(migration.partition)
+        if hosted is None or hosted.state == ARRIVING:
+            return False
+        if hosted.generation < migration.generation:
+            self._write(_Served(migration.partition, migration.generation + 1))
+        return True
+
+    # -- between source and target ------------------------------------------------------------------------------------
+
+    def install(self, migration: Migration, content: PartitionContent) -> None:
+        """Take the data in, unless this move or a later one is known already."""
+        if self.known_generation(migration.partition) >= migration.generation:
+            self._ports.trace.sometimes("late-move-ignored")
+            return
+        self._write(_Arrived(migration.partition, migration.generation, ARRIVING, content))
+
+    def drop(self, migration: Migration) -> None:
+        """The target has it: drop the copy here, if it is of this migration."""
+        hosted = self.partitions.get(migration.partition)
+        if hosted is not None and hosted.migration == migration:
+            self._write(_Left(migration.partition, migration.generation))
+
+    # -- clients ------------------------------------------------------------------------------------------------------
+
+    def readable(self, partition: int, generation: int) -> HostedPartition:
+        """The partition, to read from. Raises `NotHosted`."""
+        hosted = self.partitions.get(partition)
+        if hosted is None or hosted.generation != generation or hosted.state == ARRIVING:
+            raise NotHosted
+        return hosted
+
+    def writable(self, partition: int, generation: int) -> HostedPartition:
+        """The partition, to write to. Raises `NotHosted` and `PartitionIsMigrating`."""
+        hosted = self.readable(partition, generation)
+        if hosted.state == MIGRATING:
+            raise PartitionIsMigrating
+        return hosted
+
+    def write(self, written: Written) -> None:
+        """Keep a value and an answer, durable before anything sent from now on."""
+        self._write(written)
+
+    # -- records ------------------------------------------------------------------------------------------------------
+
+    def _write(self, record: Record) -> None:
+        self._log.append(LogEntry(self._log.last_index + 1, 0, DATA, _ENCODER.encode(record)))
+        self._flush()
+        self._take(record)
+
+    def _flush(self) -> None:
+        self._log.flush()
+
+    def _take(self, record: Record) -> None:
+        match record:
+            case Written():
+                hosted = self.partitions[record.partition]
+                if record.answer.error is None:
+                    hosted.values[record.key] = record.value
+                hosted.answers[record.client] = record.answer
+            case _Arrived(partition, generation, state, content):
+                self.partitions[partition] = HostedPartition(generation, state, content)
+            case _Served(partition, generation):
+                hosted = self.partitions[partition]
+                hosted.generation, hosted.state, hosted.migration = generation, SERVING, None
+            case _Migrating(migration):
+                hosted = self.partitions[migration.partition]
+                hosted.state, hosted.migration = MIGRATING, migration
+            case _Left(partition, generation):
+                del self.partitions[partition]
+                self.left[partition] = generation
