@@ -61,7 +61,7 @@ class TokenRange(msgspec.Struct, frozen=True):
 
 
 def tokens_of(node: str, time_us: int, count: int) -> list[int]:
-    """`count` tokens for `node`, which begins at that time: where they fall is chance, but the same on every machine."""
+    """`count` tokens for `node`, which begins at that time: chosen by chance, and yet the same on every machine."""
     return [partition_hash(f"{node}:{time_us}:{number}") for number in range(count)]
 
 
