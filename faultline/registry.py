@@ -31,7 +31,6 @@ _SYSTEMS = {
     "emergent-leader": "faultline.systems_under_test.patterns.clusters.emergent.system:EmergentLeader",
     "timestamped-kv": "faultline.systems_under_test.patterns.clusters.timestamped_kv.system:TimestampedKv",
     "partitioned-kv": "faultline.systems_under_test.patterns.clusters.partitioned_kv.system:PartitionedKv",
-    "timestamped-kv": "faultline.systems_under_test.patterns.clusters.timestamped_kv:TimestampedKv",
 }
 _WORKLOADS = {
     "register": "faultline.workloads.register:Register",
