@@ -193,7 +193,7 @@ def test_a_redirect_is_no_definite_answer() -> None:
 
 
 def test_an_operation_the_store_does_not_have_fails_at_once() -> None:
-    story = Story().invoke(Operation(0, "append", "k0", 1))
+    story = Story().invoke(Operation(0, "frobnicate", "k0", 1))
     assert [(outcome.kind, outcome.error) for outcome in story.outcomes] == [("fail", UNSUPPORTED)]
 
 
