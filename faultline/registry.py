@@ -31,6 +31,7 @@ _SYSTEMS = {
     "emergent-leader": "faultline.systems_under_test.patterns.clusters.emergent.system:EmergentLeader",
     "timestamped-kv": "faultline.systems_under_test.patterns.clusters.timestamped_kv.system:TimestampedKv",
     "partitioned-kv": "faultline.systems_under_test.patterns.clusters.partitioned_kv.system:PartitionedKv",
+    "transactional-kv": "faultline.systems_under_test.patterns.clusters.transactional_kv.system:TransactionalKv",
 }
 _WORKLOADS = {
     "register": "faultline.workloads.register:Register",
@@ -42,6 +43,7 @@ _WORKLOADS = {
     "log-order": "faultline.workloads.appends:LogOrder",
     "set": "faultline.workloads.sets:Sets",
     "sequential": "faultline.workloads.sets:Sequential",
+    "bank": "faultline.workloads.bank:Bank",
     "counter": "faultline.workloads.counters:Counters",
     "sessions": "faultline.workloads.counters:Sessions",
     "unique-ids": "faultline.workloads.counters:UniqueIds",

@@ -28,7 +28,7 @@ def adapted(
     requests: Callable[[str, Any], Request] | None = None,
     answers: Callable[[Any], Any] | None = None,
 ) -> Checker:
-    """`checker`, which sees requests as `requests` makes of them, and ok answers to a `read` as `answers` does."""
+    """`checker`, which sees requests as `requests` makes of them, and ok answers to its `read` as `answers` does."""
     return _Adapted(checker, requests, answers)
 
 
@@ -59,7 +59,7 @@ class _Adapted:
             view.f = [f for f, _ in requests]
             view.value = [value for _, value in requests]
         if self._answers is not None:
-            columns = zip(history.f, history.outcome, history.result, strict=True)
+            columns = zip(view.f, history.outcome, history.result, strict=True)
             view.result = [
                 self._answers(result) if f == "read" and outcome == "ok" else result for f, outcome, result in columns
             ]

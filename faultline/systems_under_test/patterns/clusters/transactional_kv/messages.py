@@ -1,0 +1,144 @@
+"""What clients and servers of `transactional-kv` say to each other; `MESSAGES` lists all that crosses the network.
+
+A client numbers its requests; a repetition carries the same number, and so does the one kind of reply there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from faultline.systems_under_test.patterns.data_partitioning.transaction_client import Verb
+from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import (
+    PROTOCOL_MESSAGES,
+    TransactionId,
+    TransactionRef,
+)
+from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
+
+__all__ = [
+    "MESSAGES",
+    "REQUESTS",
+    "AddKey",
+    "AskCommit",
+    "AskRollback",
+    "Begin",
+    "GetInTransaction",
+    "OracleTime",
+    "OracleTimeRequest",
+    "PutInTransaction",
+    "ReadAt",
+    "ReadTime",
+    "Reply",
+]
+
+
+class Begin(msgspec.Struct, frozen=True, tag="begin-transaction"):
+    """A new transaction, of the age of `first`; the client knows of the time `seen`."""
+
+    number: int
+    first: TransactionRef | None
+    seen: HybridTimestamp
+
+
+class AddKey(msgspec.Struct, frozen=True, tag="add-key"):
+    """The transaction is about to touch `key`."""
+
+    number: int
+    id: TransactionId
+    key: str
+
+
+class GetInTransaction(msgspec.Struct, frozen=True, tag="get-in-transaction"):
+    """Read `key`, the request of this position among those of the transaction to this server."""
+
+    number: int
+    ref: TransactionRef
+    key: str
+    position: int
+
+
+class PutInTransaction(msgspec.Struct, frozen=True, tag="put-in-transaction"):
+    """Write `key` if the transaction commits."""
+
+    number: int
+    ref: TransactionRef
+    key: str
+    value: Any
+    position: int
+
+
+class AskCommit(msgspec.Struct, frozen=True, tag="ask-commit"):
+    """Commit, and say whether you did."""
+
+    number: int
+    id: TransactionId
+
+
+class AskRollback(msgspec.Struct, frozen=True, tag="ask-rollback"):
+    """Give it up."""
+
+    number: int
+    id: TransactionId
+
+
+class ReadTime(msgspec.Struct, frozen=True, tag="read-time"):
+    """At what time shall I read?"""
+
+    number: int
+    seen: HybridTimestamp
+
+
+class ReadAt(msgspec.Struct, frozen=True, tag="read-at"):
+    """Read `key` as of `time`, outside of any transaction."""
+
+    number: int
+    key: str
+    time: HybridTimestamp
+
+
+class Reply(msgspec.Struct, frozen=True, tag="reply"):
+    """The answer to the request of that number."""
+
+    number: int
+    error: str | None = None
+    value: Any = None
+    ref: TransactionRef | None = None
+    time: HybridTimestamp | None = None
+
+
+class OracleTimeRequest(msgspec.Struct, frozen=True, tag="oracle-time-request"):
+    """A server asks the timestamp oracle for a time."""
+
+    number: int
+
+
+class OracleTime(msgspec.Struct, frozen=True, tag="oracle-time"):
+    """A time that nobody else gets."""
+
+    number: int
+    time: HybridTimestamp
+
+
+REQUESTS: Mapping[str, type[msgspec.Struct]] = {
+    Verb.BEGIN: Begin,
+    Verb.ADD_KEY: AddKey,
+    Verb.GET: GetInTransaction,
+    Verb.PUT: PutInTransaction,
+    Verb.COMMIT: AskCommit,
+    Verb.ROLL_BACK: AskRollback,
+    Verb.READ_TIME: ReadTime,
+    Verb.READ_AT: ReadAt,
+}
+"""The message for each verb of a client."""
+
+MESSAGES: tuple[type[msgspec.Struct], ...] = (
+    *REQUESTS.values(),
+    Reply,
+    OracleTimeRequest,
+    OracleTime,
+    *PROTOCOL_MESSAGES,
+)
+"""Every message that crosses the network."""

@@ -1,0 +1,317 @@
+"""A node of `transactional-kv`: coordinator of the transactions that began here, participant with the keys it holds.
+
+A coordinator talks to the participant beside it as to any other, over the network: so that one too hears of a decision
+only when it is durable. Messages and timers go through the node's update queue, one at a time. Both roles write to one
+log.
+
+    client ── begin, keys, commit ──▶ coordinator ── prepare, commit, roll back ──▶ participants (the own one too)
+           ── get, put ─────────────▶ participant ── vote, done, what happened? ──▶ coordinator
+
+With `clock=oracle` the first node is the timestamp oracle as well. `Parts` names the classes a node is built from; a
+planted bug is a subclass of one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from faultline.harness.world.ports import READY, NodeId, NodeStatus, Ports, Timer
+from faultline.systems_under_test.patterns.clusters.transactional_kv.clocks import (
+    HybridTimes,
+    LamportTimes,
+    OracleTimes,
+    Times,
+)
+from faultline.systems_under_test.patterns.clusters.transactional_kv.messages import (
+    AddKey,
+    AskCommit,
+    AskRollback,
+    Begin,
+    GetInTransaction,
+    OracleTime,
+    OracleTimeRequest,
+    PutInTransaction,
+    ReadAt,
+    ReadTime,
+    Reply,
+)
+from faultline.systems_under_test.patterns.clusters.transactional_kv.options import TransactionSettings, host_of
+from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import (
+    Acknowledged,
+    CommitTransaction,
+    Inquiry,
+    PrepareTransaction,
+    RollBackTransaction,
+    Vote,
+)
+from faultline.systems_under_test.patterns.data_partitioning.transaction_participant import (
+    Ceiling,
+    Finished,
+    Participant,
+    PendingValue,
+    Prepared,
+)
+from faultline.systems_under_test.patterns.data_partitioning.two_phase_commit import (
+    Begun,
+    Coordinator,
+    KeyAdded,
+    Outcome,
+    StatusChanged,
+)
+from faultline.systems_under_test.patterns.data_replication.promise import Promise
+from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue
+from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry, WriteAheadLog
+from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
+from faultline.systems_under_test.patterns.distributed_time.timestamp_oracle import TimestampOracle
+
+__all__ = ["OracleLimit", "Parts", "TransactionalKvNode"]
+
+_QUEUE_CAPACITY = 10_000
+_REFUSED = "refused"
+
+
+class OracleLimit(msgspec.Struct, frozen=True, tag="oracle-limit"):
+    """Log record: numbers up to this one may have been given out."""
+
+    limit: int
+
+
+_Record = Begun | KeyAdded | StatusChanged | PendingValue | Prepared | Finished | Ceiling | OracleLimit
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER: msgspec.msgpack.Decoder[_Record] = msgspec.msgpack.Decoder(_Record)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The classes a node is built from."""
+
+    coordinator: type[Coordinator] = Coordinator
+    participant: type[Participant] = Participant
+
+
+class _Log:
+    """The node's one log: implements `RecordLog`."""
+
+    def __init__(self, log: WriteAheadLog) -> None:
+        self._log = log
+        self.flush = log.flush
+
+    def append(self, record: _Record) -> None:
+        self._log.append(LogEntry(self._log.last_index + 1, 0, DATA, _ENCODER.encode(record)))
+
+    def recover(self) -> list[_Record]:
+        self._log.recover()
+        return [_DECODER.decode(entry.data) for entry in self._log.entries(1, self._log.last_index)]
+
+
+class TransactionalKvNode:
+    """One node: implements `Node` over its ports."""
+
+    def __init__(self, ports: Ports, members: tuple[NodeId, ...], settings: TransactionSettings, parts: Parts) -> None:
+        self.ports = ports
+        self.settings = settings
+        self._log = _Log(WriteAheadLog(ports.storage, segment_size_bytes_max=settings.segment_size_bytes))
+        self._oracle = TimestampOracle(self._reserve)
+        self._begun: dict[NodeId, tuple[int, Reply | None]] = {}
+        self.times = self._make_times(members)
+        self.coordinator = parts.coordinator(
+            ports,
+            self._log,
+            self.times,
+            lambda key: host_of(members, key),
+            self.ports.network.send,
+            settings.transaction_timeout_us,
+        )
+        self.participant = parts.participant(
+            ports,
+            self._log,
+            self.times,
+            self.ports.network.send,
+            self._later,
+            settings.policy,
+            settings.timing,
+            locks_reads=settings.locks_reads,
+        )
+        self._handlers = self._make_handlers()
+        self._queue: SingularUpdateQueue[tuple[NodeId, Any], None] = SingularUpdateQueue(
+            self._handle, _QUEUE_CAPACITY, on_error=_crash
+        )
+
+    def _make_times(self, members: tuple[NodeId, ...]) -> Times:
+        if self.settings.clock == "hybrid":
+            return HybridTimes(self.ports, self.settings.forward_jump_us)
+        if self.settings.clock == "lamport":
+            return LamportTimes(self.ports)
+        return OracleTimes(self.ports, members[0], self.ports.network.send)
+
+    def _make_handlers(self) -> dict[type, Callable[[NodeId, Any], None]]:
+        return {
+            Begin: self._handle_begin,
+            AddKey: self._handle_add_key,
+            GetInTransaction: self._handle_get,
+            PutInTransaction: self._handle_put,
+            AskCommit: self._handle_commit_request,
+            AskRollback: self._handle_rollback_request,
+            ReadTime: self._handle_read_time,
+            ReadAt: self._handle_read_at,
+            PrepareTransaction: self._handle_prepare,
+            Vote: self.coordinator.handle_vote,
+            CommitTransaction: self._handle_commit,
+            RollBackTransaction: self._handle_roll_back,
+            Acknowledged: self.coordinator.handle_acknowledged,
+            Inquiry: self.coordinator.handle_inquiry,
+            OracleTimeRequest: self._handle_oracle_request,
+            OracleTime: self._handle_oracle_time,
+            _TimerRang: self._handle_timer,
+        }
+
+    # -- Node ---------------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Recover both roles from the log, and bring to an end what was under way."""
+        for record in self._log.recover():
+            self._replay(record)
+        self.ports.timers.every(self.settings.resend_us, lambda: self._enter(self._tick))
+        self._enter(self._finish_recovery)
+
+    def receive(self, source: NodeId, message: Any) -> None:
+        """Take a message into the queue."""
+        self._queue.post((source, message))
+
+    def status(self) -> NodeStatus:
+        """Nobody leads."""
+        return NodeStatus(role=READY, detail={"open": len(self.participant.open)})
+
+    def _replay(self, record: _Record) -> None:
+        if isinstance(record, Begun | KeyAdded | StatusChanged):
+            self.coordinator.replay(record)
+        elif isinstance(record, OracleLimit):
+            self._oracle.restore(record.limit)
+        else:
+            self.participant.replay(record)
+
+    def _finish_recovery(self) -> None:
+        self.participant.finish_recovery()
+        self.coordinator.finish_recovery()
+
+    def _tick(self) -> None:
+        self.times.retry()
+        self.coordinator.tick()
+        self.participant.tick()
+
+    # -- the queue ----------------------------------------------------------------------------------------------------
+
+    def _later(self, delay_us: int, callback: Callable[[], None]) -> Timer:
+        return self.ports.timers.after(delay_us, lambda: self._enter(callback))
+
+    def _enter(self, callback: Callable[[], None]) -> None:
+        self._queue.post((self.ports.node_id, _TimerRang(callback)))
+
+    def _handle_timer(self, _: NodeId, timer: _TimerRang) -> None:
+        timer.callback()
+
+    def _handle(self, item: tuple[NodeId, Any]) -> None:
+        source, message = item
+        self._handlers[type(message)](source, message)
+
+    def _reply(self, to: NodeId, reply: Reply) -> None:
+        self.ports.network.send(to, reply)
+
+    # -- coordinator --------------------------------------------------------------------------------------------------
+
+    def _handle_begin(self, source: NodeId, request: Begin) -> None:
+        number, reply = self._begun.get(source, (0, None))
+        if request.number == number:
+            if reply is not None:
+                self._reply(source, reply)
+        elif self._accepts(source, request.number, request.seen):
+            self._begun[source] = (request.number, None)
+            self.times.start_time(request.seen).then(lambda start: self._begin(source, request, start))
+
+    def _begin(self, source: NodeId, request: Begin, start: HybridTimestamp) -> None:
+        reply = Reply(request.number, ref=self.coordinator.begin(start, request.first))
+        self._begun[source] = (request.number, reply)
+        self._reply(source, reply)
+
+    def _handle_add_key(self, source: NodeId, request: AddKey) -> None:
+        error = None if self.coordinator.add_key(request.id, request.key) else _REFUSED
+        self._reply(source, Reply(request.number, error))
+
+    def _handle_commit_request(self, source: NodeId, request: AskCommit) -> None:
+        self._tell_outcome(source, request.number, self.coordinator.commit(request.id))
+
+    def _handle_rollback_request(self, source: NodeId, request: AskRollback) -> None:
+        self._tell_outcome(source, request.number, self.coordinator.roll_back(request.id))
+
+    def _tell_outcome(self, to: NodeId, number: int, outcome: Promise[Outcome]) -> None:
+        outcome.then(lambda end: self._reply(to, Reply(number, value=end.committed, time=end.time)))
+
+    # -- participant --------------------------------------------------------------------------------------------------
+
+    def _handle_get(self, source: NodeId, request: GetInTransaction) -> None:
+        self._tell_value(source, request.number, self.participant.get(request.ref, request.key, request.position))
+
+    def _handle_put(self, source: NodeId, request: PutInTransaction) -> None:
+        kept = self.participant.put(request.ref, request.key, request.value, request.position)
+        self._reply(source, Reply(request.number, None if kept else _REFUSED))
+
+    def _handle_prepare(self, source: NodeId, request: PrepareTransaction) -> None:
+        self.participant.prepare(request).then(lambda vote: self.ports.network.send(source, vote))
+
+    def _handle_commit(self, source: NodeId, decision: CommitTransaction) -> None:
+        self.ports.network.send(source, self.participant.commit(decision))
+
+    def _handle_roll_back(self, source: NodeId, decision: RollBackTransaction) -> None:
+        self.ports.network.send(source, self.participant.roll_back(decision))
+
+    def _handle_read_at(self, source: NodeId, request: ReadAt) -> None:
+        if self._accepts(source, request.number, request.time):
+            self._tell_value(source, request.number, self.participant.read_at(request.key, request.time))
+
+    def _tell_value(self, to: NodeId, number: int, value: Promise[Any]) -> None:
+        value.then(
+            lambda found: self._reply(to, Reply(number, value=found)),
+            lambda _: self._reply(to, Reply(number, _REFUSED)),
+        )
+
+    # -- times --------------------------------------------------------------------------------------------------------
+
+    def _handle_read_time(self, source: NodeId, request: ReadTime) -> None:
+        if self._accepts(source, request.number, request.seen):
+            time = self.times.start_time(request.seen)
+            time.then(lambda start: self._reply(source, Reply(request.number, time=start)))
+
+    def _accepts(self, source: NodeId, number: int, time: HybridTimestamp) -> bool:
+        """Refuse a request of which the time is too far ahead."""
+        if self.times.accepts(time):
+            return True
+        self.ports.trace.sometimes("time-too-far-ahead")
+        self._reply(source, Reply(number, _REFUSED))
+        return False
+
+    def _handle_oracle_request(self, source: NodeId, request: OracleTimeRequest) -> None:
+        self.ports.network.send(source, OracleTime(request.number, HybridTimestamp(self._oracle.next(), 0)))
+
+    def _handle_oracle_time(self, _: NodeId, answer: OracleTime) -> None:
+        if isinstance(self.times, OracleTimes):
+            self.times.handle_time(answer)
+
+    def _reserve(self, limit: int) -> None:
+        self._log.append(OracleLimit(limit))
+        self._log.flush()
+
+
+@dataclass(frozen=True, slots=True)
+class _TimerRang:
+    """The node's own event: a timer rang."""
+
+    callback: Callable[[], None]
+
+
+def _crash(_: tuple[NodeId, Any], error: Exception) -> None:
+    """An exception in a handler ends the process; a queue that swallowed it would go on with half a change."""
+    raise error

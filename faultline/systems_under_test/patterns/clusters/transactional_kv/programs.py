@@ -1,0 +1,106 @@
+"""The transactions that clients of `transactional-kv` can be asked for, each a short program of reads and writes.
+
+    txn        [["r", k, null], ["append", k, e], ["w", k, v]]   these steps, in order; answers them, reads filled in
+    transfer   {"from", "to", "amount", "opening"}               moves an amount, unless the balance is too small
+    balances   {"accounts": [...]}                               answers all balances; null where nobody has moved any
+    book       who, under the key of a day                       books truck and backhoe if both are free; who has them
+    bookings   nothing, under the key of a day                   answers who has them, [truck, backhoe]
+
+An account that nobody has used holds its `opening` balance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from faultline.harness.operation import Operation
+from faultline.systems_under_test.patterns.data_partitioning.transaction_client import Program, Read, Refused, Write
+
+__all__ = ["FUNCTIONS", "INSUFFICIENT_BALANCE", "booking_keys", "only_reads", "program_of"]
+
+INSUFFICIENT_BALANCE = "insufficient-balance"
+"""The account to be debited holds less than the amount."""
+
+_BOOKABLE = ("truck", "backhoe")
+
+
+def booking_keys(day: str) -> tuple[str, ...]:
+    """The keys that a booking of `day` is about: the truck's and the backhoe's."""
+    return tuple(f"{what}_booking_on_{day}" for what in _BOOKABLE)
+
+
+def _steps(operation: Operation) -> Program:
+    done = []
+    for kind, key, value in operation.value:
+        if kind == "r":
+            done.append([kind, key, (yield Read(key))])
+        elif kind == "append":
+            before = yield Read(key)
+            yield Write(key, [*(before or ()), value])
+            done.append([kind, key, value])
+        else:
+            yield Write(key, value)
+            done.append([kind, key, value])
+    return done
+
+
+def _transfer(operation: Operation) -> Program:
+    value = operation.value
+    opening, amount = value["opening"], value["amount"]
+    left = _or(opening, (yield Read(value["from"]))) - amount
+    if left < 0:
+        raise Refused(INSUFFICIENT_BALANCE)
+    more = _or(opening, (yield Read(value["to"]))) + amount
+    yield Write(value["from"], left)
+    yield Write(value["to"], more)
+    return None
+
+
+def _balances(operation: Operation) -> Program:
+    found = {}
+    for account in operation.value["accounts"]:
+        found[account] = yield Read(account)
+    return found
+
+
+def _book(operation: Operation) -> Program:
+    owners = yield from _bookings(operation)
+    if owners != [None] * len(owners):
+        return owners
+    for key in booking_keys(operation.key or ""):
+        yield Write(key, operation.value)
+    return [operation.value] * len(owners)
+
+
+def _bookings(operation: Operation) -> Program:
+    truck, backhoe = booking_keys(operation.key or "")
+    return [(yield Read(truck)), (yield Read(backhoe))]
+
+
+def _or(default: int, found: int | None) -> int:
+    return default if found is None else found
+
+
+_PROGRAMS: Mapping[str, Callable[[Operation], Program]] = {
+    "txn": _steps,
+    "transfer": _transfer,
+    "balances": _balances,
+    "book": _book,
+    "bookings": _bookings,
+}
+
+FUNCTIONS = tuple(_PROGRAMS)
+"""What a client can be asked to do."""
+
+
+def program_of(operation: Operation) -> Callable[[], Program] | None:
+    """What makes the program of `operation`, once for each attempt; None when there is no such function."""
+    program = _PROGRAMS.get(operation.f)
+    return None if program is None else lambda: program(operation)
+
+
+def only_reads(operation: Operation) -> bool:
+    """Is it a transaction that cannot write?"""
+    if operation.f == "txn":
+        return all(kind == "r" for kind, _, _ in operation.value)
+    return operation.f in ("balances", "bookings")

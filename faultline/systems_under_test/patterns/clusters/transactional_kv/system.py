@@ -1,0 +1,65 @@
+"""The system `transactional-kv`: keys spread over nodes, and transactions over any of them by two-phase commit.
+
+A node that is down takes its keys with it, and blocks what it had promised: nothing is replicated here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from faultline.harness.invariant import Invariant
+from faultline.harness.system import Mutant, OptionDescription
+from faultline.harness.world.ports import NodeId, Ports
+from faultline.systems_under_test.patterns.clusters.transactional_kv.client import TransactionalKvClient
+from faultline.systems_under_test.patterns.clusters.transactional_kv.invariants import transactional_kv_invariants
+from faultline.systems_under_test.patterns.clusters.transactional_kv.messages import MESSAGES
+from faultline.systems_under_test.patterns.clusters.transactional_kv.mutants import MUTANTS, mutated_parts
+from faultline.systems_under_test.patterns.clusters.transactional_kv.node import TransactionalKvNode
+from faultline.systems_under_test.patterns.clusters.transactional_kv.options import OPTIONS, TransactionSettings
+from faultline.systems_under_test.patterns.clusters.transactional_kv.programs import FUNCTIONS
+
+__all__ = ["TransactionalKv"]
+
+
+class TransactionalKv:
+    """The system as the harness sees it: implements `NodeSystem`."""
+
+    name = "transactional-kv"
+    promise = "transactions over all keys are atomic and strictly serializable"
+    summary = "keys spread over nodes, transactions by two-phase commit; wound-wait, wait-die or errors on conflict"
+    patterns: tuple[str, ...] = (
+        "two-phase-commit",
+        "write-ahead-log",
+        "segmented-log",
+        "versioned-value",
+        "hybrid-clock",
+        "lamport-clock",
+        "singular-update-queue",
+    )
+    functions: tuple[str, ...] = FUNCTIONS
+    options: Mapping[str, OptionDescription] = OPTIONS
+    mutants: Mapping[str, Mutant] = MUTANTS
+    messages: tuple[type[msgspec.Struct], ...] = MESSAGES
+
+    def node(
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+    ) -> TransactionalKvNode:
+        """A node with empty memory over `ports`. Raises UsageError for options or mutants it cannot use."""
+        return TransactionalKvNode(ports, members, TransactionSettings.read(options), mutated_parts(mutants))
+
+    def client(
+        self,
+        ports: Ports,
+        members: tuple[NodeId, ...],
+        node: NodeId,
+        options: Mapping[str, str],
+        mutants: frozenset[str],
+    ) -> TransactionalKvClient:
+        """A client; it talks to whichever nodes hold the keys of its transactions, not to `node` first."""
+        return TransactionalKvClient(ports, members, TransactionSettings.read(options))
+
+    def invariants(self) -> list[Invariant]:
+        """Fresh instances of the system's invariants."""
+        return transactional_kv_invariants()

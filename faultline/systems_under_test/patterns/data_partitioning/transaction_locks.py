@@ -1,0 +1,249 @@
+"""The locks of transactions: who may touch a key, who waits, and who has to give way so that nobody waits for ever.
+
+Reads share a lock, a write excludes everybody. Locks are kept until the transaction ends (strict two-phase locking),
+which makes histories serializable, and lets transactions wait for each other in a circle. Three policies against that:
+
+    error        nobody waits: a conflict is refused, and the client tries again after a random time
+    wound-wait   an older transaction aborts (wounds) younger owners and goes on; a younger one waits
+    wait-die     an older transaction waits for younger owners; a younger one is refused (dies)
+
+In the last two everybody waits in one direction of age, so no circle closes. Ages must be the same everywhere and never
+change: see `TransactionRef`. Who waits is looked at again whenever the owners of its lock change, because the rule
+speaks about those who own it *now*: an owner that came later can be older.
+
+An owner that has promised to commit cannot be wounded, so an older transaction waits for it. The printed rule is then
+not free of deadlocks any more: A prepared on one server waits for a lock of B on another one, and B, the older, for A
+on the first. That is why every wait has an end (`lock_wait` of the participant), after which it counts as refused.
+
+Sources: Patterns of Distributed Systems ch. 21; Rosenkrantz, Stearns and Lewis, "System Level Concurrency Control for
+Distributed Database Systems" (TODS 1978) for wound-wait and wait-die.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from enum import Enum
+
+from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import TransactionId, TransactionRef
+from faultline.systems_under_test.patterns.data_replication.promise import Promise
+
+__all__ = ["Decision", "Lock", "LockManager", "LockMode", "LockRequest", "WaitPolicy", "WriteConflict"]
+
+
+class LockMode(Enum):
+    """How a key is locked."""
+
+    READ = "read"
+    WRITE = "write"
+
+
+class WaitPolicy(Enum):
+    """What happens to a request that conflicts with the owners of a lock."""
+
+    ERROR = "error"
+    WOUND_WAIT = "wound-wait"
+    WAIT_DIE = "wait-die"
+
+
+class Decision(Enum):
+    """What a request comes to, given the owners of now."""
+
+    GRANT = "grant"
+    WOUND = "wound"
+    WAIT = "wait"
+    REFUSE = "refuse"
+
+
+class WriteConflict(Exception):
+    """The lock was refused: the transaction must be rolled back, and may be tried again."""
+
+
+class LockRequest:
+    """Somebody who wants a lock; `granted` is completed when it has it, and fails with WriteConflict."""
+
+    __slots__ = ("granted", "mode", "ref")
+
+    def __init__(self, ref: TransactionRef, mode: LockMode) -> None:
+        self.ref = ref
+        self.mode = mode
+        self.granted: Promise[None] = Promise()
+
+
+class Lock:
+    """One key: its owners, in the order in which they came, and who waits, in the order of age."""
+
+    __slots__ = ("owners", "queue")
+
+    def __init__(self) -> None:
+        self.owners: dict[TransactionId, tuple[TransactionRef, LockMode]] = {}
+        self.queue: list[LockRequest] = []
+
+    def conflicting(self, request: LockRequest) -> list[TransactionRef]:
+        """The owners that stand in the way. Reads share; a sole owner may go from reading to writing."""
+        return [
+            ref
+            for transaction, (ref, mode) in self.owners.items()
+            if transaction != request.ref.id and LockMode.WRITE in (mode, request.mode)
+        ]
+
+    def add_owner(self, ref: TransactionRef, mode: LockMode) -> None:
+        """Grant. Who may write and asks to read keeps the right to write."""
+        held = self.owners.get(ref.id)
+        self.owners[ref.id] = (ref, self.mode_after(held[1] if held else mode, mode))
+
+    @staticmethod
+    def mode_after(held: LockMode, asked: LockMode) -> LockMode:
+        """The mode of an owner that holds one and asks for another: the stronger of the two."""
+        return LockMode.WRITE if LockMode.WRITE in (held, asked) else LockMode.READ
+
+
+class LockManager:
+    """The locks of one server. `is_prepared` says who cannot be wounded, `wound` aborts a transaction here."""
+
+    lock_class: type[Lock] = Lock
+
+    def __init__(
+        self,
+        policy: WaitPolicy,
+        is_prepared: Callable[[TransactionId], bool],
+        wound: Callable[[TransactionRef, TransactionRef], None],
+    ) -> None:
+        self._policy = policy
+        self._is_prepared = is_prepared
+        self._wound = wound
+        self._locks: dict[str, Lock] = {}
+        self._owned: dict[TransactionId, dict[str, None]] = {}
+
+    def acquire(self, ref: TransactionRef, key: str, mode: LockMode) -> Promise[None]:
+        """The lock on `key` for `ref`, now or later; fails with WriteConflict."""
+        request = LockRequest(ref, mode)
+        lock = self._lock(key)
+        if self._act(key, lock, request, self._decide(lock, request)):
+            self._review(key)
+        else:
+            lock.queue.append(request)
+            lock.queue.sort(key=lambda waiting: waiting.ref.age)
+        return request.granted
+
+    def take(self, ref: TransactionRef, key: str, mode: LockMode) -> None:
+        """Own it without asking: after a restart, for a transaction that had it when it was prepared."""
+        self._lock(key).add_owner(ref, mode)
+        self._owned.setdefault(ref.id, {})[key] = None
+
+    def release_all(self, transaction: TransactionId) -> None:
+        """The transaction is over: its locks are free, its waiting requests refused, and others looked at again."""
+        owned = list(self._owned.pop(transaction, ()))
+        waited = [key for key, lock in self._locks.items() if any(asked.ref.id == transaction for asked in lock.queue)]
+        touched = dict.fromkeys([*owned, *waited])
+        refused: list[LockRequest] = []
+        for key in touched:
+            lock = self._lock(key)
+            lock.owners.pop(transaction, None)
+            refused += [asked for asked in lock.queue if asked.ref.id == transaction]
+            lock.queue = [asked for asked in lock.queue if asked.ref.id != transaction]
+        _refuse(refused)
+        for key in touched:
+            self._review(key)
+            self._forget_if_free(key)
+
+    def release(self, transaction: TransactionId, key: str) -> None:
+        """Give back one lock early, as weaker isolation does."""
+        self._owned.get(transaction, {}).pop(key, None)
+        self._lock(key).owners.pop(transaction, None)
+        self._review(key)
+
+    def give_up(self, transaction: TransactionId, key: str) -> None:
+        """Whoever waits for `key` for this transaction has waited long enough."""
+        lock = self._lock(key)
+        refused = [asked for asked in lock.queue if asked.ref.id == transaction]
+        lock.queue = [asked for asked in lock.queue if asked.ref.id != transaction]
+        _refuse(refused)
+
+    # -- what can be asked --------------------------------------------------------------------------------------------
+
+    def holds(self, transaction: TransactionId, key: str, mode: LockMode) -> bool:
+        """Does it own `key` in this mode, or in a stronger one?"""
+        lock = self._locks.get(key)
+        held = lock.owners.get(transaction) if lock else None
+        return held is not None and (mode is LockMode.READ or held[1] is LockMode.WRITE)
+
+    def locks_of(self, transaction: TransactionId) -> dict[str, LockMode]:
+        """All that it owns."""
+        return {key: self._locks[key].owners[transaction][1] for key in self._owned.get(transaction, ())}
+
+    def blockers(self, transaction: TransactionId, key: str) -> list[TransactionRef]:
+        """Who owns what this transaction waits for on `key`; empty when nothing stands in its way."""
+        lock = self._lock(key)
+        return [ref for asked in lock.queue if asked.ref.id == transaction for ref in lock.conflicting(asked)]
+
+    # -- policy -------------------------------------------------------------------------------------------------------
+
+    def _decide(self, lock: Lock, request: LockRequest) -> Decision:
+        owners = lock.conflicting(request)
+        if not owners:
+            return Decision.GRANT
+        if self._policy is WaitPolicy.ERROR:
+            return Decision.REFUSE
+        all_younger = all(self._is_younger(owner, request.ref) for owner in owners)
+        if self._policy is WaitPolicy.WAIT_DIE:
+            return Decision.WAIT if all_younger else Decision.REFUSE
+        wounds = all_younger and not any(self._cannot_be_wounded(owner.id) for owner in owners)
+        return Decision.WOUND if wounds else Decision.WAIT
+
+    def _is_younger(self, one: TransactionRef, other: TransactionRef) -> bool:
+        return one.is_younger_than(other)
+
+    def _cannot_be_wounded(self, transaction: TransactionId) -> bool:
+        return self._is_prepared(transaction)
+
+    def _act(self, key: str, lock: Lock, request: LockRequest, decision: Decision) -> bool:
+        """Do what was decided; False when the request has to wait."""
+        if decision is Decision.WAIT:
+            return False
+        if decision is Decision.REFUSE:
+            _refuse([request])
+            return True
+        victims = lock.conflicting(request)
+        for victim in victims:
+            del lock.owners[victim.id]
+            self._owned[victim.id].pop(key, None)
+        lock.add_owner(request.ref, request.mode)
+        self._owned.setdefault(request.ref.id, {})[key] = None
+        for victim in victims:
+            self._wound(victim, request.ref)
+        request.granted.complete(None)
+        return True
+
+    def _review(self, key: str) -> None:
+        """Look at everybody who waits, oldest first, until nothing changes any more."""
+        lock = self._lock(key)
+        changed = True
+        while changed:
+            changed = False
+            for request in self._waiting(lock):
+                decision = self._decide(lock, request)
+                if decision is not Decision.WAIT:
+                    lock.queue.remove(request)
+                    self._act(key, lock, request, decision)
+                    changed = True
+                    break
+
+    def _waiting(self, lock: Lock) -> list[LockRequest]:
+        return list(lock.queue)
+
+    def _forget_if_free(self, key: str) -> None:
+        lock = self._locks.get(key)
+        if lock is not None and not lock.owners and not lock.queue:
+            del self._locks[key]
+
+    def _lock(self, key: str) -> Lock:
+        lock = self._locks.get(key)
+        if lock is None:
+            lock = self._locks[key] = self.lock_class()
+        return lock
+
+
+def _refuse(requests: Iterable[LockRequest]) -> None:
+    for request in requests:
+        if not request.granted.done:
+            request.granted.fail(WriteConflict(f"transaction {request.ref.id} was refused a lock"))

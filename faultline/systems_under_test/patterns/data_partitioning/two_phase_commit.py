@@ -1,0 +1,391 @@
+"""Two-phase commit: writes on several servers take effect on all of them, or on none.
+
+*Problem.* Values that belong together lie on different servers. Each can make its own part durable, but if one of them
+fails in between, half of the change is visible, and stays so.
+
+*Idea.* The decision is separated from the work. First every participant *promises*: it locks, writes the pending
+values to its log, and can commit from now on whatever happens to it. Then one server, the *coordinator*, decides, with
+one record in its log. That record is the commit point: before it a crash means rollback, after it everybody commits,
+however long it takes to tell them.
+
+    client ── begin, keys ──▶ coordinator                         log: begun, key, key
+           ── get, put ─────▶ participants                        read locks; writes are buffered
+           ── commit ───────▶ coordinator ── prepare ──▶ all      log: preparing
+                                          ◀── yes ────── all      write locks, pending values, *prepared* in their logs
+                              coordinator decides                 log: **committed**
+           ◀── committed ──── coordinator ── commit ───▶ all      committed in their logs, visible, locks released
+                                          ◀── done ───── all      log: complete
+
+The coordinator keeps keys and not addresses: who participates is computed from the keys when it is needed. It sends
+its question or its decision again until everybody has answered, and whoever waits in doubt asks it as well. A
+transaction of which it has no decision in its log after a restart is rolled back (presumed abort); one without any
+news for `transaction_timeout` too, unless it is decided: a decision is never taken back.
+
+The other half of the pattern stands in `transaction_participant`, its locks in `transaction_locks`, what clients do in
+`transaction_client`. All values of a transaction are stored under one timestamp, the largest that a participant named.
+
+*Invariants.* TPC-I2 all participants hear the same decision, and it never changes. TPC-I6 whoever promised keeps its
+locks until it hears. TPC-I7 nobody waits for nobody, and none for ever. TPC-I8 nothing stays locked. TPC-I9 versions
+never change, nor appear below a time that was read. TPC-I1, TPC-I3 and TPC-I4 are about histories.
+
+*Tolerates.* Crashes of any server at any point, messages lost, repeated and late, clients that die.
+
+*Does not tolerate.* A coordinator that stays away: participants that promised are blocked until it is back (only a
+replicated coordinator would help, which is not shown here). Loss of a disk. The logs grow without bound, and so does
+the memory of finished transactions.
+
+*Workloads.* `bank`, `booking`, `txn-append`, `txn-register` and `write-skew` on `transactional-kv`.
+
+*Checkers.* `bank`, `booking`, `list-append` and `rw-register` (strict serializability); invariants TPC-I2 to TPC-I9.
+
+*Planted bugs.* `decision-not-logged`, `votes-with-lost-buffers`, `forgets-its-promise`, `timeout-after-decision`,
+`read-locks-released-early`, `no-read-locks`, `wounds-the-prepared`, `age-inverted`, `first-waiter-only`,
+`write-lock-downgraded`, `locks-released-before-apply`, `snapshot-ignores-prepared`, `own-prepare-time`,
+`clock-ignores-reads`, `late-put-locks`, `commit-replayed`, `ids-not-durable`.
+
+Sources: Patterns of Distributed Systems ch. 21; Gray, "Notes on Data Base Operating Systems" (1978); Mohan, Lindsay and
+Obermarck, "Transaction Management in the R* Distributed Database Management System" (TODS 1986) for presumed abort.
+Two-phase commit over foreign systems (XA) is not implemented; a transactional outbox is what one would rather use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from enum import Enum
+from typing import Any, Protocol
+
+import msgspec
+
+from faultline.harness.world.ports import NodeId, Ports
+from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import (
+    Acknowledged,
+    CommitTransaction,
+    Inquiry,
+    PrepareTransaction,
+    RollBackTransaction,
+    TransactionId,
+    TransactionRef,
+    Vote,
+)
+from faultline.systems_under_test.patterns.data_replication.promise import Promise
+from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
+
+__all__ = [
+    "Begun",
+    "CommitTimes",
+    "Coordinator",
+    "KeyAdded",
+    "Outcome",
+    "RecordLog",
+    "StatusChanged",
+    "TransactionMetadata",
+    "TransactionStatus",
+]
+
+
+class TransactionStatus(Enum):
+    """How far a transaction is, as its coordinator's log has it."""
+
+    ACTIVE = "active"
+    PREPARING = "preparing"
+    COMMITTED = "committed"
+    COMPLETE = "complete"
+    ROLLING_BACK = "rolling-back"
+    ROLLED_BACK = "rolled-back"
+
+
+_UNDECIDED = (TransactionStatus.ACTIVE, TransactionStatus.PREPARING)
+_OVER = (TransactionStatus.COMPLETE, TransactionStatus.ROLLED_BACK)
+
+
+class Begun(msgspec.Struct, frozen=True, tag="begun"):
+    """Log record: a transaction began here."""
+
+    ref: TransactionRef
+
+
+class KeyAdded(msgspec.Struct, frozen=True, tag="key-added"):
+    """Log record: the transaction is about to touch this key."""
+
+    id: TransactionId
+    key: str
+
+
+class StatusChanged(msgspec.Struct, frozen=True, tag="status-changed"):
+    """Log record: a transaction got further; `time` is the one under which it commits."""
+
+    id: TransactionId
+    status: TransactionStatus
+    time: HybridTimestamp | None = None
+
+
+class Outcome(msgspec.Struct, frozen=True, array_like=True):
+    """What the client of a transaction is told: whether it is committed, and the time of its values."""
+
+    committed: bool
+    time: HybridTimestamp | None = None
+
+
+class RecordLog(Protocol):
+    """What a coordinator and a participant need of the server's one write-ahead log."""
+
+    def append(self, record: Any) -> None:
+        """Add a record; durable after the next `flush`."""
+
+    def flush(self) -> None:
+        """What is sent from now on waits until all records are durable."""
+
+
+class CommitTimes(Protocol):
+    """Where the times of transactions come from: the server's own clock, or an oracle elsewhere."""
+
+    def start_time(self, seen: HybridTimestamp) -> Promise[HybridTimestamp]:
+        """A time for a transaction that begins, of a client that knows of `seen`."""
+
+    def commit_time(self, voted: HybridTimestamp) -> Promise[HybridTimestamp]:
+        """The time of a transaction's values, given the largest time its participants voted for."""
+
+
+class TransactionMetadata:
+    """One transaction at its coordinator. Its keys are kept in the order in which they came."""
+
+    __slots__ = ("acknowledged", "keys", "outcome", "ref", "status", "time", "updated_us", "votes")
+
+    def __init__(self, ref: TransactionRef, now_us: int) -> None:
+        self.ref = ref
+        self.status = TransactionStatus.ACTIVE
+        self.keys: dict[str, None] = {}
+        self.votes: dict[NodeId, HybridTimestamp] = {}
+        self.acknowledged: dict[NodeId, None] = {}
+        self.time: HybridTimestamp | None = None
+        self.updated_us = now_us
+        self.outcome: Promise[Outcome] = Promise()
+
+
+class Coordinator:
+    """The transactions that began at this server. `host_of` says who holds a key now; `send` reaches any server."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        log: RecordLog,
+        times: CommitTimes,
+        host_of: Callable[[str], NodeId],
+        send: Callable[[NodeId, Any], None],
+        timeout_us: int,
+    ) -> None:
+        self._ports = ports
+        self._log = log
+        self._times = times
+        self._host_of = host_of
+        self._send = send
+        self._timeout_us = timeout_us
+        self._number = 0
+        self.transactions: dict[TransactionId, TransactionMetadata] = {}
+        self._unfinished: dict[TransactionId, TransactionMetadata] = {}
+
+    # -- what clients ask ---------------------------------------------------------------------------------------------
+
+    def begin(self, start: HybridTimestamp, first: TransactionRef | None) -> TransactionRef:
+        """A new transaction that starts at `start`; `first` is the attempt that it repeats."""
+        self._number += 1
+        transaction = TransactionId(self._number, self._ports.node_id)
+        ref = TransactionRef(
+            transaction, start, first.first_start if first else start, first.first_id if first else transaction
+        )
+        self._write(Begun(ref))
+        self._enter(ref)
+        return ref
+
+    def add_key(self, transaction: TransactionId, key: str) -> bool:
+        """The client is about to touch `key`: durable before it hears yes. No: the transaction is not open any more."""
+        found = self.transactions.get(transaction)
+        if found is None or found.status is not TransactionStatus.ACTIVE:
+            return False
+        found.updated_us = self._ports.clock.monotonic_us()
+        if key not in found.keys:
+            found.keys[key] = None
+            self._write(KeyAdded(transaction, key))
+        return True
+
+    def commit(self, transaction: TransactionId) -> Promise[Outcome]:
+        """Bring it to a decision; asked again, the same one. A transaction that nobody knows was rolled back."""
+        found = self.transactions.get(transaction)
+        if found is None:
+            return _rolled_back()
+        if found.status is TransactionStatus.ACTIVE:
+            self._change(found, TransactionStatus.PREPARING)
+            self._push(found)
+            self._decide_when_all_voted(found)
+        return found.outcome
+
+    def roll_back(self, transaction: TransactionId) -> Promise[Outcome]:
+        """Give it up, unless it is decided otherwise; the answer says how it ended."""
+        found = self.transactions.get(transaction)
+        if found is None:
+            return _rolled_back()
+        self._roll_back(found)
+        return found.outcome
+
+    # -- what participants say ----------------------------------------------------------------------------------------
+
+    def handle_vote(self, source: NodeId, vote: Vote) -> None:
+        """Count a yes; one no rolls everything back."""
+        found = self.transactions.get(vote.id)
+        if found is None or found.status is not TransactionStatus.PREPARING:
+            return
+        if not vote.yes:
+            self._ports.trace.sometimes("voted-no")
+            self._roll_back(found)
+            return
+        found.votes[source] = vote.time
+        self._decide_when_all_voted(found)
+
+    def handle_acknowledged(self, source: NodeId, message: Acknowledged) -> None:
+        """When all have the decision the transaction is over."""
+        found = self._unfinished.get(message.id)
+        if found is None or found.status in _UNDECIDED:
+            return
+        found.acknowledged[source] = None
+        self._finish_when_all_acknowledged(found)
+
+    def handle_inquiry(self, source: NodeId, inquiry: Inquiry) -> None:
+        """Tell the decision to who waits for it; what nobody knows any more was rolled back."""
+        found = self.transactions.get(inquiry.id)
+        if found is None:
+            self._send(source, RollBackTransaction(inquiry.id))
+        elif found.status not in _UNDECIDED:
+            self._ports.trace.sometimes("decision-asked-for")
+            self._send(source, self._decision(found))
+
+    # -- phases -------------------------------------------------------------------------------------------------------
+
+    def _decide_when_all_voted(self, found: TransactionMetadata) -> None:
+        if self._missing(found, found.votes):
+            return
+        voted = max(found.votes.values(), default=found.ref.start)
+        self._times.commit_time(voted).then(lambda time: self._decide(found, time))
+
+    def _decide(self, found: TransactionMetadata, time: HybridTimestamp) -> None:
+        """The commit point, unless a timeout was faster while the time was being fetched."""
+        if found.status is not TransactionStatus.PREPARING:
+            return
+        found.time = time
+        self._log_decision(found)
+        found.outcome.complete(Outcome(True, time))
+        self._push(found)
+        self._finish_when_all_acknowledged(found)
+
+    def _log_decision(self, found: TransactionMetadata) -> None:
+        self._change(found, TransactionStatus.COMMITTED, found.time)
+
+    def _roll_back(self, found: TransactionMetadata) -> None:
+        if not self._may_roll_back(found):
+            return
+        self._change(found, TransactionStatus.ROLLING_BACK)
+        if not found.outcome.done:
+            found.outcome.complete(Outcome(False))
+        self._push(found)
+        self._finish_when_all_acknowledged(found)
+
+    def _may_roll_back(self, found: TransactionMetadata) -> bool:
+        return found.status in _UNDECIDED
+
+    def _finish_when_all_acknowledged(self, found: TransactionMetadata) -> None:
+        if not self._missing(found, found.acknowledged):
+            committed = found.status is TransactionStatus.COMMITTED
+            self._change(found, TransactionStatus.COMPLETE if committed else TransactionStatus.ROLLED_BACK)
+            self._unfinished.pop(found.ref.id, None)
+
+    def _participants(self, found: TransactionMetadata) -> dict[NodeId, list[str]]:
+        hosts: dict[NodeId, list[str]] = {}
+        for key in found.keys:
+            hosts.setdefault(self._host_of(key), []).append(key)
+        return hosts
+
+    def _missing(self, found: TransactionMetadata, answered: Iterable[NodeId]) -> list[NodeId]:
+        heard = list(answered)
+        return [host for host in self._participants(found) if host not in heard]
+
+    def _push(self, found: TransactionMetadata) -> None:
+        """Send what is to be done now to all who have not answered it."""
+        if found.status is TransactionStatus.PREPARING:
+            for host, keys in self._participants(found).items():
+                if host not in found.votes:
+                    self._send(host, PrepareTransaction(found.ref, tuple(keys)))
+        elif found.status not in _UNDECIDED:
+            for host in self._missing(found, found.acknowledged):
+                self._send(host, self._decision(found))
+
+    def _decision(self, found: TransactionMetadata) -> CommitTransaction | RollBackTransaction:
+        if found.status in (TransactionStatus.COMMITTED, TransactionStatus.COMPLETE):
+            assert found.time is not None
+            return CommitTransaction(found.ref.id, found.time)
+        return RollBackTransaction(found.ref.id)
+
+    # -- time and restarts --------------------------------------------------------------------------------------------
+
+    def tick(self) -> None:
+        """From time to time: roll back what has heard nothing for too long, and send everything unanswered again."""
+        now_us = self._ports.clock.monotonic_us()
+        for found in list(self._unfinished.values()):
+            if now_us - found.updated_us > self._timeout_us and self._may_time_out(found):
+                self._ports.trace.sometimes("transaction-timed-out")
+                self._roll_back(found)
+            else:
+                self._push(found)
+
+    def _may_time_out(self, found: TransactionMetadata) -> bool:
+        """Decision and timeout exclude each other: only what is undecided can be timed out."""
+        return found.status in _UNDECIDED
+
+    def replay(self, record: Begun | KeyAdded | StatusChanged) -> None:
+        """A record of the log, read back after a restart, in order."""
+        if isinstance(record, Begun):
+            self._restore_number(record.ref.id)
+            self._enter(record.ref)
+        elif isinstance(record, KeyAdded):
+            self.transactions[record.id].keys[record.key] = None
+        else:
+            found = self.transactions[record.id]
+            found.status = record.status
+            found.time = record.time if record.time is not None else found.time
+            if record.status in _OVER:
+                self._unfinished.pop(record.id, None)
+
+    def _restore_number(self, transaction: TransactionId) -> None:
+        self._number = max(self._number, transaction.number)
+
+    def finish_recovery(self) -> None:
+        """After the last record: what has no decision is rolled back, what has one is brought to an end."""
+        for found in list(self.transactions.values()):
+            if found.status in _UNDECIDED:
+                self._ports.trace.sometimes("presumed-abort")
+                self._roll_back(found)
+            else:
+                committed = found.status in (TransactionStatus.COMMITTED, TransactionStatus.COMPLETE)
+                found.outcome.complete(Outcome(committed, found.time if committed else None))
+                self._push(found)
+
+    # -- the log ------------------------------------------------------------------------------------------------------
+
+    def _enter(self, ref: TransactionRef) -> None:
+        found = TransactionMetadata(ref, self._ports.clock.monotonic_us())
+        self.transactions[ref.id] = self._unfinished[ref.id] = found
+
+    def _change(
+        self, found: TransactionMetadata, status: TransactionStatus, time: HybridTimestamp | None = None
+    ) -> None:
+        found.status = status
+        found.updated_us = self._ports.clock.monotonic_us()
+        self._write(StatusChanged(found.ref.id, status, time))
+
+    def _write(self, record: Begun | KeyAdded | StatusChanged) -> None:
+        self._log.append(record)
+        self._log.flush()
+
+
+def _rolled_back() -> Promise[Outcome]:
+    outcome: Promise[Outcome] = Promise()
+    outcome.complete(Outcome(False))
+    return outcome
