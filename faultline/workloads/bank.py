@@ -27,7 +27,7 @@ from faultline.workloads.objects import INTERVAL_US
 
 __all__ = ["ACCOUNTS", "OPENING_BALANCE", "Bank"]
 
-ACCOUNTS = ("boston", "philadelphia", "london", "pune", "jupiter")
+ACCOUNTS = ("boston", "london", "paris", "oslo", "rome")
 """The accounts; which server holds which is the system's business."""
 
 OPENING_BALANCE = 100
