@@ -70,7 +70,7 @@ class Refused(Exception):
 
 
 class TransactionAborted(Exception):
-    """Every attempt was rolled back: nothing of the transaction happened."""
+    """An attempt cannot commit, or none of many did: nothing of it happened."""
 
 
 class Verb:
@@ -131,7 +131,7 @@ class TransactionExecutor:
             self.ref, self.in_doubt = None, False
             try:
                 return (yield from self._attempt(program(), first))
-            except _Conflict:
+            except TransactionAborted:
                 first = first or self.ref
                 yield from self._roll_back()
                 yield Pause(failed)
@@ -146,7 +146,7 @@ class TransactionExecutor:
         for failed in range(1, self._attempts_max + 1):
             try:
                 return (yield from self._snapshot(program()))
-            except _Conflict:
+            except TransactionAborted:
                 yield Pause(failed)
         raise TransactionAborted
 
@@ -192,7 +192,7 @@ class TransactionExecutor:
         answer: Answer = yield Call(NodeId(self.ref.id.server), Verb.COMMIT, (self.ref.id,))
         self.in_doubt = False
         if not answer.value:
-            raise _Conflict
+            raise TransactionAborted
         self._note(answer.time)
 
     def _roll_back(self) -> _Steps:
@@ -217,16 +217,12 @@ class TransactionExecutor:
     def _ask(self, node: NodeId, verb: str, *arguments: Any) -> _Steps:
         answer: Answer = yield Call(node, verb, arguments)
         if answer.error is not None:
-            raise _Conflict
+            raise TransactionAborted
         return answer
 
     def _note(self, time: HybridTimestamp | None) -> None:
         if time is not None:
             self.seen = max(self.seen, time)
-
-
-class _Conflict(Exception):
-    """This attempt cannot commit."""
 
 
 def _advanced(program: Program, value: Any) -> tuple[Read | Write | None, Any]:
