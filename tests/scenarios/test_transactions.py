@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from transaction_driver import ATHENS, BYZANTIUM, WAITS, Transaction, TransactionCluster
 
+from faultline.systems_under_test.patterns.data_partitioning.snapshot_reads import ReadBlocked
 from faultline.systems_under_test.patterns.data_partitioning.transaction_locks import LockMode
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import PrepareTransaction
-from faultline.systems_under_test.patterns.data_partitioning.transaction_participant import ReadBlocked
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
 
 TRUCK, BACKHOE = "truck_booking_on_monday", "backhoe_booking_on_monday"
@@ -35,7 +35,7 @@ def test_a_read_at_a_time_that_may_still_get_a_write_fails_after_the_bounded_wai
     writer.ask_commit()
     cluster.deliver(lambda _, __, message: isinstance(message, PrepareTransaction))
     cluster.cut(BYZANTIUM, ATHENS)
-    answer = cluster.participant(ATHENS).read_at(key, HybridTimestamp(10**11, 0))
+    answer = cluster.participant(ATHENS).snapshots.read_at(key, HybridTimestamp(10**11, 0))
     assert not answer.done
     cluster.pass_time(200_000)
     with pytest.raises(ReadBlocked, match="not decided"):

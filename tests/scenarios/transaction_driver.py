@@ -21,7 +21,7 @@ from faultline.systems_under_test.patterns.clusters.transactional_kv.options imp
 from faultline.systems_under_test.patterns.clusters.transactional_kv.system import TransactionalKv
 from faultline.systems_under_test.patterns.data_partitioning.transaction_locks import LockMode
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import TransactionId, TransactionRef
-from faultline.systems_under_test.patterns.data_partitioning.transaction_participant import Finished
+from faultline.systems_under_test.patterns.data_partitioning.transaction_records import Finished
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import BEFORE_ALL, HybridTimestamp
 
 WAITS = "waits"
@@ -75,12 +75,12 @@ class TransactionCluster(Cluster):
 
     def latest(self, key: str) -> Any:
         """The committed value of `key`, where it is held."""
-        found = self.participant(host_of(self.members, key)).versions.latest(key)
+        found = self.participant(host_of(self.members, key)).snapshots.versions.latest(key)
         return None if found is None else found.value
 
     def version(self, key: str) -> HybridTimestamp:
         """The time of the committed value of `key`."""
-        found = self.participant(host_of(self.members, key)).versions.latest(key)
+        found = self.participant(host_of(self.members, key)).snapshots.versions.latest(key)
         assert found is not None
         time: HybridTimestamp = found.version
         return time

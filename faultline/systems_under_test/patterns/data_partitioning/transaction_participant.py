@@ -12,12 +12,6 @@ half of one, the requests of a transaction to a server are numbered: the second 
 the promise it may not decide anything: it waits, and asks the coordinator from time to time. A transaction that ended
 is remembered, so that a late request of it locks nothing.
 
-Every value is stored under the commit time of its transaction. A participant votes with a time above everything it has
-seen, so that what it votes for lies above every time that was read here; the coordinator takes the largest. A *snapshot
-read* at some time takes no locks. If there is a promise on its key at or below that time, nobody knows yet on which
-side the write will be: the read waits for the outcome, with a bound. (CockroachDB fails it, Spanner waits.) What was
-read must stay so over a restart, so the log has a *ceiling* above all times that were read.
-
 Under `isolation=snapshot` transactions read at their start time without locks, and the first who commits a key wins:
 lost updates are excluded, write skew is not (Berenson et al., 1995).
 
@@ -27,11 +21,12 @@ Sources: Patterns of Distributed Systems ch. 21; Corbett et al., "Spanner" (OSDI
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
 from faultline.harness.world.ports import NodeId, Ports, Timer
+from faultline.systems_under_test.patterns.data_partitioning.snapshot_reads import SnapshotReads, Stamps
 from faultline.systems_under_test.patterns.data_partitioning.transaction_locks import (
     LockManager,
     LockMode,
@@ -48,137 +43,23 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_message
     TransactionRef,
     Vote,
 )
+from faultline.systems_under_test.patterns.data_partitioning.transaction_records import (
+    Ceiling,
+    Finished,
+    LockGranted,
+    LocksReleased,
+    ParticipantStarted,
+    PendingValue,
+    Prepared,
+    Promised,
+    WaitEnded,
+    Wounded,
+)
 from faultline.systems_under_test.patterns.data_partitioning.two_phase_commit import RecordLog
 from faultline.systems_under_test.patterns.data_replication.promise import Promise
-from faultline.systems_under_test.patterns.data_replication.versioned_value import IndexedVersions
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import BEFORE_ALL, HybridTimestamp
 
-__all__ = [
-    "Ceiling",
-    "Finished",
-    "LockGranted",
-    "LocksReleased",
-    "Participant",
-    "ParticipantStarted",
-    "ParticipantTiming",
-    "PendingValue",
-    "Prepared",
-    "PreparedWrite",
-    "Promised",
-    "ReadBlocked",
-    "SnapshotServed",
-    "Stamps",
-    "TransactionState",
-    "Unlocked",
-    "ValueStored",
-    "WaitEnded",
-    "Wounded",
-]
-
-
-# -- the log ----------------------------------------------------------------------------------------------------------
-
-
-class PendingValue(msgspec.Struct, frozen=True, tag="pending-value"):
-    """Log record: a transaction will set `key` to `value` if it commits."""
-
-    id: TransactionId
-    key: str
-    value: Any
-
-
-class Prepared(msgspec.Struct, frozen=True, tag="prepared"):
-    """Log record: the promise, with all locks that back it and the time that was voted for."""
-
-    ref: TransactionRef
-    locks: dict[str, LockMode]
-    time: HybridTimestamp
-
-
-class Finished(msgspec.Struct, frozen=True, tag="finished"):
-    """Log record and trace: the transaction ended here; committed under `time`, or rolled back when that is None."""
-
-    id: TransactionId
-    time: HybridTimestamp | None
-
-
-class Ceiling(msgspec.Struct, frozen=True, tag="ceiling"):
-    """Log record: times up to this one may have been read."""
-
-    time: HybridTimestamp
-
-
-# -- the trace --------------------------------------------------------------------------------------------------------
-
-
-class ParticipantStarted(msgspec.Struct, frozen=True):
-    """Trace: a new process has read its log; what it holds locked is told again."""
-
-
-class LockGranted(msgspec.Struct, frozen=True):
-    """Trace: a transaction owns a lock from now on."""
-
-    id: TransactionId
-    key: str
-    mode: LockMode
-
-
-class LocksReleased(msgspec.Struct, frozen=True):
-    """Trace: a transaction owns no lock here any more."""
-
-    id: TransactionId
-
-
-class Unlocked(msgspec.Struct, frozen=True):
-    """Trace: a transaction gave one lock back before its end."""
-
-    id: TransactionId
-    key: str
-
-
-class Promised(msgspec.Struct, frozen=True):
-    """Trace: a transaction is prepared here, with these locks."""
-
-    id: TransactionId
-    locks: dict[str, LockMode]
-
-
-class Wounded(msgspec.Struct, frozen=True):
-    """Trace: a transaction was aborted here so that another one could go on."""
-
-    victim: TransactionRef
-    by: TransactionRef
-    was_prepared: bool
-
-
-class WaitEnded(msgspec.Struct, frozen=True):
-    """Trace: a transaction waited too long for a lock; for these owners."""
-
-    ref: TransactionRef
-    key: str
-    owners: list[TransactionRef]
-
-
-class ValueStored(msgspec.Struct, frozen=True):
-    """Trace: a version became visible."""
-
-    id: TransactionId
-    key: str
-    time: HybridTimestamp
-
-
-class SnapshotServed(msgspec.Struct, frozen=True):
-    """Trace: a key was read at a time."""
-
-    key: str
-    time: HybridTimestamp
-
-
-# -- the participant --------------------------------------------------------------------------------------------------
-
-
-class ReadBlocked(Exception):
-    """The outcome of a promised write at or below the time of the read is not known, for too long."""
+__all__ = ["Participant", "ParticipantTiming", "TransactionState"]
 
 
 class ParticipantTiming(msgspec.Struct, frozen=True):
@@ -186,26 +67,6 @@ class ParticipantTiming(msgspec.Struct, frozen=True):
 
     lock_wait_us: int
     inquiry_us: int
-
-
-class Stamps(Protocol):
-    """The clock of the server, for the times of values."""
-
-    def tick(self) -> HybridTimestamp:
-        """A time above everything seen here."""
-
-    def update_to(self, time: HybridTimestamp) -> None:
-        """Vote for nothing at or below `time` any more."""
-
-    def ceiling(self, time: HybridTimestamp) -> HybridTimestamp:
-        """A time some way above `time`: how far to reserve when `time` is read."""
-
-
-class PreparedWrite(msgspec.Struct, frozen=True):
-    """A promise on a key: whose, and at which time at the earliest."""
-
-    id: TransactionId
-    time: HybridTimestamp
 
 
 class TransactionState:
@@ -228,6 +89,7 @@ class Participant:
     """One server's part of all transactions."""
 
     locks_class: type[LockManager] = LockManager
+    snapshots_class: type[SnapshotReads] = SnapshotReads
 
     def __init__(
         self,
@@ -251,12 +113,9 @@ class Participant:
         self._timing = timing
         self._locks_reads = locks_reads
         self.locks = self.locks_class(policy, self._is_prepared, self._wound)
-        self.versions: IndexedVersions[HybridTimestamp] = IndexedVersions()
+        self.snapshots = self.snapshots_class(ports, log, stamps, later, timing.lock_wait_us)
         self.open: dict[TransactionId, TransactionState] = {}
         self._ended: dict[TransactionId, HybridTimestamp | None] = {}
-        self._promised_writes: dict[str, PreparedWrite] = {}
-        self._blocked_reads: list[tuple[str, HybridTimestamp, Promise[Any]]] = []
-        self._ceiling = BEFORE_ALL
         self._recovered_values: dict[TransactionId, dict[str, Any]] = {}
 
     # -- data ---------------------------------------------------------------------------------------------------------
@@ -308,17 +167,13 @@ class Participant:
         if key in state.pending:
             answer.complete(state.pending[key])
         elif not self._locks_reads:
-            self.read_at(key, state.ref.start).then(answer.complete, answer.fail)
+            self.snapshots.read_at(key, state.ref.start).then(answer.complete, answer.fail)
         else:
             granted = self._lock(state, key, LockMode.READ)
             granted.then(lambda _: self._answer_read(state, key, answer), answer.fail)
 
     def _answer_read(self, state: TransactionState, key: str, answer: Promise[Any]) -> None:
-        answer.complete(self._latest(key))
-
-    def _latest(self, key: str) -> Any:
-        found = self.versions.latest(key)
-        return None if found is None else found.value
+        answer.complete(self.snapshots.latest(key))
 
     def _lock(self, state: TransactionState, key: str, mode: LockMode) -> Promise[None]:
         """Ask for a lock, and stop asking when that takes too long."""
@@ -368,14 +223,10 @@ class Participant:
 
     def _reads_are_valid(self, state: TransactionState) -> bool:
         if not self._locks_reads:
-            return all(self._is_unchanged_since(state.ref.start, key) for key in state.pending)
+            return all(self.snapshots.is_unchanged_since(state.ref.start, key) for key in state.pending)
         return all(
             self.locks.holds(state.ref.id, key, LockMode.READ) for key in state.read_keys if key not in state.pending
         )
-
-    def _is_unchanged_since(self, time: HybridTimestamp, key: str) -> bool:
-        found = self.versions.latest(key)
-        return found is None or found.version <= time
 
     def _lock_next(self, state: TransactionState, keys: list[str], vote: Promise[Vote]) -> None:
         """One write lock after the other; then the promise."""
@@ -403,14 +254,9 @@ class Participant:
         locks = self.locks.locks_of(ref.id)
         self._log.append(Prepared(ref, locks, state.prepared_at))
         self._log.flush()
-        self._note_promise(state)
+        self.snapshots.promise(ref.id, state.pending, state.prepared_at)
         self._ports.trace.emit(Promised(ref.id, locks))
         vote.complete(Vote(ref.id, True, state.prepared_at))
-
-    def _note_promise(self, state: TransactionState) -> None:
-        assert state.prepared_at is not None
-        for key in state.pending:
-            self._promised_writes[key] = PreparedWrite(state.ref.id, state.prepared_at)
 
     # -- phase two ----------------------------------------------------------------------------------------------------
 
@@ -432,8 +278,7 @@ class Participant:
         self._stamps.update_to(time)
         at = self._time_of_values(state, time)
         for key, value in state.pending.items():
-            self.versions.put(key, at, value)
-            self._ports.trace.emit(ValueStored(state.ref.id, key, at))
+            self.snapshots.store(state.ref.id, key, at, value)
 
     def _time_of_values(self, state: TransactionState, decided: HybridTimestamp) -> HybridTimestamp:
         """All participants store at the one time that was decided."""
@@ -455,14 +300,10 @@ class Participant:
 
     def _release(self, transaction: TransactionId) -> None:
         state = self.open.pop(transaction, None)
-        for key in state.pending if state is not None else ():
-            promised = self._promised_writes.get(key)
-            if promised is not None and promised.id == transaction:
-                del self._promised_writes[key]
         if state is not None:
             self._ports.trace.emit(LocksReleased(transaction))
+            self.snapshots.settle(transaction, state.pending)
         self.locks.release_all(transaction)
-        self._answer_blocked_reads()
 
     def _is_prepared(self, transaction: TransactionId) -> bool:
         state = self.open.get(transaction)
@@ -473,52 +314,6 @@ class Participant:
         self._ports.trace.sometimes("transaction-wounded")
         self._ports.trace.emit(Wounded(victim, by, self._is_prepared(victim.id)))
         self._forget(victim.id)
-
-    # -- snapshots ----------------------------------------------------------------------------------------------------
-
-    def read_at(self, key: str, time: HybridTimestamp) -> Promise[Any]:
-        """What `key` held at `time`: now or in the future it says the same. Fails with ReadBlocked."""
-        answer: Promise[Any] = Promise()
-        self._note_read(time)
-        if self._is_uncertain(key, time):
-            self._ports.trace.sometimes("snapshot-read-waited")
-            self._blocked_reads.append((key, time, answer))
-            self._later(self._timing.lock_wait_us, lambda: self._stop_reading(key, time, answer))
-        else:
-            self._answer_at(key, time, answer)
-        return answer
-
-    def _note_read(self, time: HybridTimestamp) -> None:
-        """From now on, restarts included, nothing is voted for at or below `time`."""
-        self._stamps.update_to(time)
-        if time > self._ceiling:
-            self._ceiling = self._stamps.ceiling(time)
-            self._log.append(Ceiling(self._ceiling))
-            self._log.flush()
-
-    def _is_uncertain(self, key: str, time: HybridTimestamp) -> bool:
-        promised = self._promised_writes.get(key)
-        return promised is not None and promised.time <= time
-
-    def _answer_at(self, key: str, time: HybridTimestamp, answer: Promise[Any]) -> None:
-        found = self.versions.get(key, time)
-        self._ports.trace.emit(SnapshotServed(key, time))
-        answer.complete(None if found is None else found.value)
-
-    def _answer_blocked_reads(self) -> None:
-        if not self._blocked_reads:
-            return
-        waiting, self._blocked_reads = self._blocked_reads, []
-        for key, time, answer in waiting:
-            if self._is_uncertain(key, time):
-                self._blocked_reads.append((key, time, answer))
-            else:
-                self._answer_at(key, time, answer)
-
-    def _stop_reading(self, key: str, time: HybridTimestamp, answer: Promise[Any]) -> None:
-        if not answer.done:
-            self._blocked_reads = [waiting for waiting in self._blocked_reads if waiting[2] is not answer]
-            answer.fail(ReadBlocked(f"a promised write of {key} is not decided"))
 
     # -- time and restarts --------------------------------------------------------------------------------------------
 
@@ -542,15 +337,14 @@ class Participant:
         elif isinstance(record, Finished):
             self._replay_end(record)
         else:
-            self._ceiling = max(self._ceiling, record.time)
-            self._stamps.update_to(record.time)
+            self.snapshots.replay_ceiling(record)
 
     def _replay_promise(self, record: Prepared) -> None:
         state = self.open[record.ref.id] = TransactionState(record.ref, 0)
         state.pending = self._recovered_values.pop(record.ref.id, {})
         state.prepared_at = record.time
         self._stamps.update_to(record.time)
-        self._note_promise(state)
+        self.snapshots.promise(record.ref.id, state.pending, record.time)
         for key, mode in record.locks.items():
             self.locks.take(record.ref, key, mode)
 
@@ -558,12 +352,13 @@ class Participant:
         state = self.open.pop(record.id, None)
         self._ended[record.id] = record.time
         self.locks.release_all(record.id)
-        for key, value in state.pending.items() if state is not None else ():
-            del self._promised_writes[key]
-            if record.time is not None:
-                self.versions.put(key, record.time, value)
+        if state is None:
+            return
+        self.snapshots.settle(record.id, state.pending)
         if record.time is not None:
             self._stamps.update_to(record.time)
+            for key, value in state.pending.items():
+                self.snapshots.versions.put(key, record.time, value)
 
     def finish_recovery(self) -> None:
         """After the last record: say what is still locked, and ask what became of it."""

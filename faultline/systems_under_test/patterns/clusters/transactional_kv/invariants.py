@@ -6,7 +6,7 @@ import msgspec
 
 from faultline.harness.invariant import Invariant, Report, ReportingInvariant
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import TransactionId
-from faultline.systems_under_test.patterns.data_partitioning.transaction_participant import Finished
+from faultline.systems_under_test.patterns.data_partitioning.transaction_records import Finished
 
 __all__ = ["DecisionsAgree", "transactional_kv_invariants"]
 

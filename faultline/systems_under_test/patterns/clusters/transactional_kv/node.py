@@ -48,10 +48,10 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_message
     RollBackTransaction,
     Vote,
 )
-from faultline.systems_under_test.patterns.data_partitioning.transaction_participant import (
+from faultline.systems_under_test.patterns.data_partitioning.transaction_participant import Participant
+from faultline.systems_under_test.patterns.data_partitioning.transaction_records import (
     Ceiling,
     Finished,
-    Participant,
     PendingValue,
     Prepared,
 )
@@ -270,7 +270,7 @@ class TransactionalKvNode:
 
     def _handle_read_at(self, source: NodeId, request: ReadAt) -> None:
         if self._accepts(source, request.number, request.time):
-            self._tell_value(source, request.number, self.participant.read_at(request.key, request.time))
+            self._tell_value(source, request.number, self.participant.snapshots.read_at(request.key, request.time))
 
     def _tell_value(self, to: NodeId, number: int, value: Promise[Any]) -> None:
         value.then(
