@@ -56,6 +56,7 @@ def command(pattern: str, chosen: str | None, store: Path) -> int:
             return 0
     if planted:
         click.echo(f"None of them showed within {_SEEDS_MAX} seeds of its campaign.")
+    click.echo("\n".join(_calm_lines(lesson.pattern.slug)))
     return 0
 
 
@@ -96,7 +97,7 @@ def _lesson_lines(lesson: Lesson) -> list[str]:
 
 def _bug_lines(planted: list[_Planted]) -> list[str]:
     if not planted:
-        return ["", "No system carries a planted bug of this pattern; those of the module alone are in tests/mutants."]
+        return ["", "No system carries a planted bug of this pattern. See above why; what breaks the module alone is in tests/mutants."]
     return ["", "Planted bugs:", *(f"  {bug.system}+{bug.mutant.name}: {bug.mutant.summary}" for bug in planted)]
 
 
@@ -145,6 +146,20 @@ def _counterexample_lines(bug: _Planted, request: RunRequest, store: Path) -> li
         f"Replay: {replay_line(folder)}",
         f"Report: {folder / 'report.html'}",
     ]
+
+
+def _calm_lines(slug: str) -> list[str]:
+    """Where no bug can be shown: two operations of a system that is built on the pattern, with nothing in their way."""
+    from faultline.registry import load_system, resolve, systems
+
+    for name in sorted(systems()):
+        system = load_system(name)
+        workload = "register" if "cas" in system.functions else "read-write"
+        if slug in system.patterns and {"read", "write"} <= set(system.functions):
+            request = RunRequest(system=name, workload=workload, faults=(), operations=2, workers=1)
+            lines = _diagram_of(make_plan(request, resolve(request)))
+            return ["", f"At work in `{name}`, undisturbed:", *lines]
+    return []
 
 
 def _diagram_of(plan: Plan) -> list[str]:

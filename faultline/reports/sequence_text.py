@@ -5,8 +5,9 @@
     3.0374 s       ├─────────▶│            │      ClientRequest
     3.0391 s       │          ├────────────✕      ReplicationRequest, lost
 
-It is for a terminal and for a ticket, where the drawing of `space_time` cannot go. Only messages near the moment of
-interest are drawn, in the order in which they were sent; a line says how many were left out.
+It is for a terminal and for a ticket, where the drawing of `space_time` cannot go. Only the messages nearest to the
+operations and to the moment of interest are drawn, in the order in which they were sent; a line says how many were left
+out.
 """
 
 from __future__ import annotations
@@ -44,8 +45,9 @@ def sequence_lines(
 ) -> list[str]:
     """The operations `rows` of `record` and the messages around them as lines of text; empty without operations.
 
-    `moment_us` is the moment of interest: the `messages_max` messages nearest to it are drawn. `width` is at least how
-    wide the time column is made, so that two diagrams can stand under each other.
+    At most `messages_max` messages are drawn: those sent during an operation first, and of these the nearest to the
+    moment of interest, `moment_us`. `width` is at least how wide the time column is made, so that two diagrams can stand
+    under each other.
     """
     shown = [record.history.row(row) for row in rows]
     if not shown:
@@ -53,7 +55,7 @@ def sequence_lines(
     names = _lifelines(record, shown)
     start_us, stop_us = window(shown, moment_us)
     sent = messages_during(record.messages, names, start_us - _BEFORE_US, stop_us, moment_us, len(record.messages))
-    drawn = messages_during(sent, names, start_us - _BEFORE_US, stop_us, moment_us, messages_max)
+    drawn = _nearest(sent, shown, moment_us, messages_max)
     lines = sorted(
         [
             *(line for row in shown for line in _operation(row, len({row.key for row in shown}) > 1)),
@@ -67,8 +69,22 @@ def sequence_lines(
     return [
         _header(names, width),
         *(_drawn(line, names, decimals, width) for line in lines),
-        *([f"… and {count(left_out, 'message')} further from that moment."] if left_out else []),
+        *([f"… and {count(left_out, 'message')} further away."] if left_out else []),
     ]
+
+
+def _nearest(
+    sent: Sequence[MessageRecord], rows: Sequence[Row], moment_us: int, messages_max: int
+) -> list[MessageRecord]:
+    def distance(message: MessageRecord) -> tuple[int, int]:
+        gaps = [max(row.invoke_us - message.send_us, message.send_us - _end_us(row, moment_us), 0) for row in rows]
+        return min(gaps), abs(message.send_us - moment_us)
+
+    return sorted(sorted(sent, key=distance)[:messages_max], key=lambda message: message.send_us)
+
+
+def _end_us(row: Row, moment_us: int) -> int:
+    return max(row.invoke_us, moment_us) if row.complete_index == OPEN else row.complete_us
 
 
 def _lifelines(record: RunRecord, rows: Sequence[Row]) -> dict[str, str]:

@@ -61,7 +61,7 @@ def test_lines_stand_in_the_order_of_time_between_invocation_and_answer() -> Non
 def test_messages_far_from_the_moment_are_counted_not_drawn() -> None:
     many = [MessageRecord(CLIENT, "athens", f"M{number}", 1_000 + number, 1_100 + number) for number in range(30)]
     lines = drawn(a_run(*many), messages_max=5)
-    assert lines[-1] == "… and 25 messages further from that moment."
+    assert lines[-1] == "… and 25 messages further away."
     assert sum("▶" in line for line in lines) == 5
 
 

@@ -42,6 +42,7 @@ from faultline.systems_under_test.patterns.data_replication.low_water_mark impor
     TimeMark,
 )
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicatedLog
+from faultline.systems_under_test.patterns.data_replication.segmented_log import SegmentedLog
 from faultline.systems_under_test.patterns.data_replication.snapshot_installation import (
     InstallSnapshotRequest,
     InstallSnapshotResponse,
@@ -266,10 +267,10 @@ class Compaction:
         return snapshot.index
 
 
-def log_of(ports: Ports, settings: CoreSettings) -> WriteAheadLog:
-    """The write-ahead log of a server, flushed as the settings have it."""
+def log_of(ports: Ports, settings: CoreSettings, files: type[SegmentedLog] = SegmentedLog) -> WriteAheadLog:
+    """The write-ahead log of a server, in segments of the class `files`, flushed as the settings have it."""
     if settings.flush_policy == "each-append":
-        return WriteAheadLog(ports.storage, segment_size_bytes_max=settings.segment_size_bytes)
+        return WriteAheadLog(ports.storage, segment_size_bytes_max=settings.segment_size_bytes, files=files)
     interval_us = settings.flush_interval_us if settings.flush_policy == "interval" else 0
     return LogFlushedLater(ports, interval_us, segment_size_bytes_max=settings.segment_size_bytes)
 

@@ -109,7 +109,7 @@ class ConsistentCoreNode:
         self.store = self._new_store(parts)
         self.sessions = SessionKeeping(ports, self.store.sessions, settings, parts.session_expiry)
         self._parts = parts
-        self._log = log_of(ports, settings)
+        self._log = log_of(ports, settings, parts.segmented_log)
         self._clock = parts.generation_clock(ports.storage)
         self.election = new_election(
             ports, members, self._log, self._clock, self, self._election_timer_rang, settings, parts.elections

@@ -20,6 +20,7 @@ from faultline.systems_under_test.patterns.data_replication.leader_reads import 
 from faultline.systems_under_test.patterns.data_replication.pulled_log import PulledLog
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicatedLog
 from faultline.systems_under_test.patterns.data_replication.request_waiting_list import RequestWaitingList
+from faultline.systems_under_test.patterns.data_replication.segmented_log import SegmentedLog
 from faultline.systems_under_test.patterns.data_replication.session_expiry import SessionExpiry
 from faultline.systems_under_test.patterns.node_communication.batch_queue import BatchQueue
 
@@ -33,6 +34,7 @@ class Parts:
     `confirms_leadership` is off only for a planted bug.
     """
 
+    segmented_log: type[SegmentedLog] = SegmentedLog
     generation_clock: Callable[[Storage], GenerationClock] = GenerationClock
     replicated_log: type[ReplicatedLog] = ReplicatedLog
     pulled_log: type[PulledLog] = PulledLog

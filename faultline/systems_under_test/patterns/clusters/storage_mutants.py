@@ -17,6 +17,7 @@ from faultline.systems_under_test.patterns.clusters.planted_bugs import layered
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions
 from faultline.systems_under_test.patterns.data_replication.low_water_mark import LogCleaner, SnapshotMark
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicatedLog
+from faultline.systems_under_test.patterns.data_replication.segmented_log import Segment, SegmentedLog
 from faultline.systems_under_test.patterns.data_replication.snapshot_store import Snapshot
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import (
     DATA,
@@ -58,6 +59,15 @@ STORAGE_BUGS = (
         caught_by=("LWM-I2", "node-crash"),
     ),
     Mutant(
+        name="roll-without-flush",
+        pattern="segmented-log",
+        id="SEG-M4",
+        summary="a new segment is begun before the old one is flushed, and later flushes reach the new one only",
+        shows_as="after a crash the end of a closed segment is missing: a gap, or acknowledged writes gone",
+        campaign="compaction",
+        caught_by=("node-crash", "linearizability", "WAL-I1", "LWM-I2", "LOG-I2", "LDR-I3"),
+    ),
+    Mutant(
         name="replay-includes-snapshot-index",
         pattern="low-water-mark",
         id="LWM-M6",
@@ -95,6 +105,12 @@ STORAGE_BUGS = (
     ),
 )
 """The records of these bugs."""
+
+
+class _RollWithoutFlush(SegmentedLog):
+    def _roll(self) -> Segment:
+        self._dirty = False
+        return super()._roll()
 
 
 class _SnapshotIndexOfLastAppended(Compaction):
@@ -159,6 +175,7 @@ class _ApplyByOwnClock(ReplicatedLog):
 
 
 STORAGE_CHANGES: dict[str, Callable[[Any], Any]] = {
+    "roll-without-flush": layered("segmented_log", _RollWithoutFlush),
     "snapshot-index-of-last-appended": layered("compaction", _SnapshotIndexOfLastAppended),
     "clean-before-snapshot-is-durable": layered("compaction", _CleanBeforeSnapshotIsDurable),
     "clean-by-first-entry": layered("compaction", _CleanByFirstEntry),

@@ -109,8 +109,15 @@ class WriteAheadLog:
 
     __slots__ = ("_compacted_generation", "_entries", "_files", "compacted_index")
 
-    def __init__(self, storage: Storage, *, name: str = "wal", segment_size_bytes_max: int = 65536) -> None:
-        self._files = SegmentedLog(storage, name, segment_size_bytes_max)
+    def __init__(
+        self,
+        storage: Storage,
+        *,
+        name: str = "wal",
+        segment_size_bytes_max: int = 65536,
+        files: type[SegmentedLog] = SegmentedLog,
+    ) -> None:
+        self._files = files(storage, name, segment_size_bytes_max)
         self._entries: list[LogEntry] = []
         self.compacted_index = 0
         self._compacted_generation = 0
