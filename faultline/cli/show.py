@@ -97,7 +97,10 @@ def _lesson_lines(lesson: Lesson) -> list[str]:
 
 def _bug_lines(planted: list[_Planted]) -> list[str]:
     if not planted:
-        return ["", "No system carries a planted bug of this pattern. See above why; what breaks the module alone is in tests/mutants."]
+        return [
+            "",
+            "No system carries a planted bug of this pattern (see above why); tests/mutants has the module's own.",
+        ]
     return ["", "Planted bugs:", *(f"  {bug.system}+{bug.mutant.name}: {bug.mutant.summary}" for bug in planted)]
 
 

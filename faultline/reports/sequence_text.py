@@ -46,8 +46,8 @@ def sequence_lines(
     """The operations `rows` of `record` and the messages around them as lines of text; empty without operations.
 
     At most `messages_max` messages are drawn: those sent during an operation first, and of these the nearest to the
-    moment of interest, `moment_us`. `width` is at least how wide the time column is made, so that two diagrams can stand
-    under each other.
+    moment of interest, `moment_us`. `width` is at least how wide the time column is made, so that two diagrams can
+    stand under each other.
     """
     shown = [record.history.row(row) for row in rows]
     if not shown:

@@ -28,10 +28,10 @@ failed write: what is on disk is then unknown, so the log refuses all further wr
 
 *Checkers.* Linearizability: an entry lost at a boundary is a lost write. Invariants LOG-I1, LOG-I2 and LWM-I2.
 
-*Planted bugs.* `roll-without-flush` (SEG-M4). SEG-M1 to SEG-M6 are also subclasses in the tests, each beside the correct
-log: reading without the open segment, a base off by one, file names sorted as text, no flush before a roll, newest
-first, an empty new segment taken for an empty log. All but the fourth break the first restart of any run, so no system
-carries them.
+*Planted bugs.* `roll-without-flush` (SEG-M4). SEG-M1 to SEG-M6 are also subclasses in the tests, each beside the
+correct log: reading without the open segment, a base off by one, file names sorted as text, no flush before a roll,
+newest first, an empty new segment taken for an empty log. All but the fourth break the first restart of any run, so no
+system carries them.
 
 Deviations from the printed code: a base is the index of the first entry (the sample passes the last index), and
 reading includes the open segment (the sample leaves it out when its base is above the start). What is below the first
