@@ -32,6 +32,7 @@ _SYSTEMS = {
     "timestamped-kv": "faultline.systems_under_test.patterns.clusters.timestamped_kv.system:TimestampedKv",
     "partitioned-kv": "faultline.systems_under_test.patterns.clusters.partitioned_kv.system:PartitionedKv",
     "transactional-kv": "faultline.systems_under_test.patterns.clusters.transactional_kv.system:TransactionalKv",
+    "range-kv": "faultline.systems_under_test.patterns.clusters.range_kv.system:RangeKv",
 }
 _WORKLOADS = {
     "register": "faultline.workloads.register:Register",
@@ -49,6 +50,7 @@ _WORKLOADS = {
     "unique-ids": "faultline.workloads.counters:UniqueIds",
     "metadata": "faultline.workloads.metadata:Metadata",
     "membership": "faultline.workloads.membership:Memberships",
+    "scans": "faultline.workloads.scans:Scans",
     "causal-pairs": "faultline.workloads.causal_pairs:CausalPairs",
     "follower-reads": "faultline.workloads.follower_reads:FollowerReads",
     "read-your-writes": "faultline.workloads.follower_reads:ReadYourWrites",

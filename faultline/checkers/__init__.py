@@ -95,6 +95,12 @@ CHECKERS: Mapping[str, CheckerDescription] = {
             "MembershipChecker",
         ),
         CheckerDescription(
+            "scans",
+            "a scan has everything that was there throughout, once, in order, and nothing that was not",
+            "faultline.checkers.scans",
+            "ScansChecker",
+        ),
+        CheckerDescription(
             "causal-pairs",
             "who reads an effect finds its cause at the effect's stamp",
             "faultline.checkers.causal_pairs",

@@ -105,6 +105,8 @@ def effective_options(system: NodeSystem, asked: Mapping[str, str], mutants: Ite
 
 def _checked(system: NodeSystem, name: str, value: str) -> str:
     choices = system.options[name].choices
+    if system.options[name].is_text:
+        return value
     if choices and value not in choices:
         raise UsageError(f"Option {name} of {system.name} cannot be {value!r}.", f"Choose one of {', '.join(choices)}.")
     if not choices and not value.isdigit():

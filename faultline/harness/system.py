@@ -39,11 +39,15 @@ class Mutant(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OptionDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """One option of a system: its default, the values it takes (empty: any integer), and what it does."""
+    """One option of a system: its default, what it does, and the values it takes.
+
+    Those are the `choices`; without any they are whole numbers, or any text if `is_text`.
+    """
 
     default: str
     choices: tuple[str, ...] = ()
     summary: str = ""
+    is_text: bool = False
 
 
 class PortClient(Protocol):

@@ -57,7 +57,7 @@ PATTERNS = (
     Pattern("Versioned Value", _REPLICATION, 17, "data_replication.versioned_value"),
     Pattern("Version Vector", _REPLICATION, 18, "data_replication.version_vector"),
     Pattern("Fixed Partitions", _PARTITIONING, 19, "data_partitioning.fixed_partitions"),
-    Pattern("Key-Range Partitions", _PARTITIONING, 20),
+    Pattern("Key-Range Partitions", _PARTITIONING, 20, "data_partitioning.key_range_partitions"),
     Pattern("Two Phase Commit", _PARTITIONING, 21, "data_partitioning.two_phase_commit"),
     Pattern("Lamport Clock", _TIME, 22, "distributed_time.lamport_clock"),
     Pattern("Hybrid Clock", _TIME, 23, "distributed_time.hybrid_clock"),

@@ -41,3 +41,7 @@ class OptionValues:
     def microseconds(self, name: str) -> int:
         """The value of a time in milliseconds, above 0, in microseconds. Raises UsageError."""
         return 1_000 * self.number(name)
+
+    def text(self, name: str) -> str:
+        """The value of an option that takes any text."""
+        return self._values[name]

@@ -1,0 +1,207 @@
+"""The messages of `range-kv`, and what its nodes report about themselves.
+
+Marks that nodes and clients report with `sometimes`:
+
+| mark | reached when |
+|---|---|
+| partition-split | a host has split a partition |
+| split-repeated | a host was told again of a split that it had done |
+| trigger-refused | the coordinator heard of a split that does not fit its table any more |
+| partition-moved | a host has taken over a partition with data in it |
+| install-repeated | a host was sent again a partition that it had taken over |
+| stale-client-refused | a host refused a request of a client whose table is too old |
+| early-client-refused | a host refused a request of a client whose table is ahead of the host |
+| tasks-resumed | a restarted coordinator found tasks that were still open |
+| scan-continued | a client went on with a scan after its table had changed |
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from faultline.systems_under_test.patterns.data_partitioning.key_range_partitions import KeyRange, Partition
+from faultline.systems_under_test.patterns.data_partitioning.range_partition import Entries
+from faultline.systems_under_test.patterns.data_partitioning.range_table import (
+    HostPartition,
+    MovePartition,
+    SplitPartition,
+)
+
+__all__ = [
+    "ASK_AGAIN",
+    "MESSAGES",
+    "NOT_HERE_YET",
+    "STALE_TABLE",
+    "DeleteKey",
+    "InstallPartition",
+    "KeyResponse",
+    "KeysStored",
+    "PartitionReady",
+    "ReadKey",
+    "RegisterMember",
+    "RequestServed",
+    "ScanKeys",
+    "SizeChecked",
+    "SplitProposed",
+    "SplitTrigger",
+    "TableChanged",
+    "TableRequest",
+    "TableResponse",
+    "WriteKey",
+]
+
+STALE_TABLE = "stale-partition-table"
+"""The partition has been split or moved since the client fetched its table; nothing was done."""
+
+NOT_HERE_YET = "partition-not-here-yet"
+"""The client knows of a change that the host has not made yet; nothing was done."""
+
+ASK_AGAIN = (STALE_TABLE, NOT_HERE_YET)
+"""After these the client fetches the table and asks again."""
+
+
+class RegisterMember(msgspec.Struct, frozen=True, tag="register-member"):
+    """A host to the coordinator, again and again: I am here."""
+
+
+class InstallPartition(msgspec.Struct, frozen=True, tag="install-partition"):
+    """A partition with its data, from the host that let it go."""
+
+    partition: Partition
+    entries: Entries
+
+
+class PartitionReady(msgspec.Struct, frozen=True, tag="partition-ready"):
+    """A host holds the partition of this generation, or a later one."""
+
+    partition_id: int
+    generation: int
+
+
+class SplitTrigger(msgspec.Struct, frozen=True, tag="split-trigger"):
+    """A host proposes to split its partition of this generation at `split_key`; `reason` is size or load."""
+
+    partition_id: int
+    generation: int
+    split_key: str
+    reason: str
+
+
+class TableRequest(msgspec.Struct, frozen=True, tag="table-request"):
+    """A client asks the coordinator where the partitions are."""
+
+    request_number: int
+
+
+class TableResponse(msgspec.Struct, frozen=True, tag="table-response"):
+    """The table; empty before there is one."""
+
+    request_number: int
+    partitions: tuple[Partition, ...]
+
+
+class ReadKey(msgspec.Struct, frozen=True, tag="read-key"):
+    """What does `key` hold?"""
+
+    request_number: int
+    partition_id: int
+    generation: int
+    key: str
+
+
+class WriteKey(msgspec.Struct, frozen=True, tag="write-key"):
+    """Let `key` hold `value`."""
+
+    request_number: int
+    partition_id: int
+    generation: int
+    key: str
+    value: Any
+
+
+class DeleteKey(msgspec.Struct, frozen=True, tag="delete-key"):
+    """Let there be no `key`."""
+
+    request_number: int
+    partition_id: int
+    generation: int
+    key: str
+
+
+class ScanKeys(msgspec.Struct, frozen=True, tag="scan-keys"):
+    """What lies in `wanted`, which is within the range of the partition as the client knows it?"""
+
+    request_number: int
+    partition_id: int
+    generation: int
+    wanted: KeyRange
+
+
+class KeyResponse(msgspec.Struct, frozen=True, tag="key-response"):
+    """The answer of a host to a client."""
+
+    request_number: int
+    value: Any = None
+    error: str | None = None
+
+
+MESSAGES: tuple[type[msgspec.Struct], ...] = (
+    RegisterMember,
+    HostPartition,
+    SplitPartition,
+    MovePartition,
+    InstallPartition,
+    PartitionReady,
+    SplitTrigger,
+    TableRequest,
+    TableResponse,
+    ReadKey,
+    WriteKey,
+    DeleteKey,
+    ScanKeys,
+    KeyResponse,
+)
+"""Every message that crosses the network."""
+
+
+class TableChanged(msgspec.Struct, frozen=True):
+    """Trace: applying the entry at `index` of the coordinator's log gave this table."""
+
+    index: int
+    partitions: tuple[Partition, ...]
+
+
+class KeysStored(msgspec.Struct, frozen=True):
+    """Trace: the host stored keys of a partition, from `lowest` to `highest`."""
+
+    partition: Partition
+    lowest: str
+    highest: str
+
+
+class RequestServed(msgspec.Struct, frozen=True):
+    """Trace: the host served a request for the partition under `asked`, while it held generation `held`."""
+
+    partition_id: int
+    asked: int
+    held: int
+
+
+class SplitProposed(msgspec.Struct, frozen=True):
+    """Trace: the host proposes to split; `weight` is its size or load, which must have reached `least`."""
+
+    partition_id: int
+    reason: str
+    weight: int
+    least: int
+
+
+class SizeChecked(msgspec.Struct, frozen=True):
+    """Trace: the host looked at the size of a partition; `is_due` when it should be split and can be."""
+
+    partition_id: int
+    generation: int
+    size: int
+    is_due: bool

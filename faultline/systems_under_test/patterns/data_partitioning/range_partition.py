@@ -1,0 +1,87 @@
+"""The data of one key-range partition: a sorted map with its size, which can be scanned and split.
+
+Size is the sum of the lengths of keys and values. A value that is no text counts as its JSON text.
+
+Source: Patterns of Distributed Systems ch. 20, class Partition.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from typing import Any, Self
+
+import msgspec
+
+from faultline.systems_under_test.patterns.data_partitioning.key_range_partitions import KeyRange, Partition
+
+__all__ = ["Entries", "RangePartition", "size_of"]
+
+Entries = list[tuple[str, Any]]
+"""Keys with their values, in the order of the keys."""
+
+
+def size_of(key: str, value: Any) -> int:
+    """How many bytes `key` and `value` count for."""
+    text = value.encode() if isinstance(value, str) else msgspec.json.encode(value)
+    return len(key.encode()) + len(text)
+
+
+class RangePartition:
+    """One partition as its host holds it."""
+
+    def __init__(self, info: Partition, entries: Entries | None = None) -> None:
+        self.info = info
+        self._values: dict[str, Any] = dict(entries or ())
+        self._keys = sorted(self._values)
+
+    @property
+    def keys(self) -> list[str]:
+        """All keys, in order; to be looked at only."""
+        return self._keys
+
+    def get(self, key: str) -> Any:
+        """The value of `key`, None if there is none."""
+        return self._values.get(key)
+
+    def put(self, key: str, value: Any) -> None:
+        """Write `value` to `key`, which lies in the range."""
+        if key not in self._values:
+            insort(self._keys, key)
+        self._values[key] = value
+
+    def delete(self, key: str) -> None:
+        """Remove `key`, if it is there."""
+        if self._values.pop(key, _ABSENT) is not _ABSENT:
+            del self._keys[bisect_left(self._keys, key)]
+
+    def scan(self, wanted: KeyRange) -> Entries:
+        """What lies in both `wanted` and the partition, in order."""
+        if not wanted.overlaps(self.info.range):
+            return []
+        part = wanted.intersection(self.info.range)
+        first = bisect_left(self._keys, part.start)
+        last = len(self._keys) if part.end is None else bisect_left(self._keys, part.end)
+        return [(key, self._values[key]) for key in self._keys[first:last]]
+
+    def entries(self) -> Entries:
+        """Everything, in order."""
+        return [(key, self._values[key]) for key in self._keys]
+
+    def size(self) -> int:
+        """How many bytes all keys and values count for."""
+        return sum(size for _, size in self.sizes())
+
+    def sizes(self) -> list[tuple[str, int]]:
+        """Each key with the bytes that it and its value count for, in order."""
+        return [(key, size_of(key, self._values[key])) for key in self._keys]
+
+    def is_divided_by(self, key: str) -> bool:
+        """Whether there are keys on both sides of `key`: some below, some from it on."""
+        return bool(self._keys) and self._keys[0] < key <= self._keys[-1]
+
+    def split(self, left: Partition, right: Partition) -> tuple[Self, Self]:
+        """The two halves as partitions of their own."""
+        return type(self)(left, self.scan(left.range)), type(self)(right, self.scan(right.range))
+
+
+_ABSENT = object()

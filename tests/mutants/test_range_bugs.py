@@ -1,0 +1,25 @@
+"""Bugs planted in `range-kv` are caught in their campaigns; the correct system passes all of them."""
+
+from __future__ import annotations
+
+import pytest
+from campaign_runs import assert_caught, requests, sentences_of_failures
+
+from faultline.campaign.planfile import load_plan, shipped_plans
+from faultline.registry import load_system
+
+MUTANTS = load_system("range-kv").mutants
+CAMPAIGNS = [name for name in shipped_plans() if load_plan(name).systems == ("range-kv",)]
+SEEDS_MAX = 60
+TWIN_SEEDS = 4
+
+
+@pytest.mark.parametrize("name", sorted(MUTANTS))
+def test_a_bug_planted_in_key_ranges_is_caught_in_its_campaign(name: str) -> None:
+    assert_caught(MUTANTS[name], SEEDS_MAX)
+
+
+@pytest.mark.rows("KRP-I3", "KRP-I6")
+@pytest.mark.parametrize("campaign", CAMPAIGNS)
+def test_key_ranges_that_are_split_and_moved_by_the_rules_keep_the_promise(campaign: str) -> None:
+    assert sentences_of_failures(requests(campaign, TWIN_SEEDS)) == []
