@@ -23,3 +23,9 @@ def test_a_bug_planted_in_key_ranges_is_caught_in_its_campaign(name: str) -> Non
 @pytest.mark.parametrize("campaign", CAMPAIGNS)
 def test_key_ranges_that_are_split_and_moved_by_the_rules_keep_the_promise(campaign: str) -> None:
     assert sentences_of_failures(requests(campaign, TWIN_SEEDS)) == []
+
+
+@pytest.mark.rows("KRP-R12", "KRP-R20", "KRP-I5")
+def test_the_promise_holds_with_kept_sizes_and_with_retired_parents_too() -> None:
+    options = {"sizes": "blocks", "split_into": "two-new"}
+    assert sentences_of_failures(requests("range-moves", TWIN_SEEDS, **options)) == []

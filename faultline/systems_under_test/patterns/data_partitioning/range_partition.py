@@ -43,6 +43,10 @@ class RangePartition:
         """The value of `key`, None if there is none."""
         return self._values.get(key)
 
+    def has(self, key: str) -> bool:
+        """Whether `key` is there, with whatever value."""
+        return key in self._values
+
     def put(self, key: str, value: Any) -> None:
         """Write `value` to `key`, which lies in the range."""
         if key not in self._values:

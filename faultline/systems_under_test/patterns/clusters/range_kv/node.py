@@ -11,6 +11,7 @@ from faultline.systems_under_test.patterns.clusters.range_kv.coordinator import 
 from faultline.systems_under_test.patterns.clusters.range_kv.host import RangeHost
 from faultline.systems_under_test.patterns.clusters.range_kv.messages import PartitionReady
 from faultline.systems_under_test.patterns.clusters.range_kv.options import RangeSettings
+from faultline.systems_under_test.patterns.data_partitioning.kept_sizes import with_kept_sizes
 from faultline.systems_under_test.patterns.data_partitioning.key_range_partitions import PartitionMap
 from faultline.systems_under_test.patterns.data_partitioning.range_partition import RangePartition
 
@@ -32,7 +33,9 @@ class RangeNode:
 
     def __init__(self, ports: Ports, members: tuple[NodeId, ...], settings: RangeSettings, parts: Parts) -> None:
         first = members[0]
-        self.host = parts.host(ports, first, settings, parts.partition)
+        kept = settings.sizes == "blocks"
+        partition = with_kept_sizes(parts.partition, settings.partition_size_max) if kept else parts.partition
+        self.host = parts.host(ports, first, settings, partition)
         self.coordinator = parts.coordinator(ports, members, settings) if ports.node_id == first else None
         self._first = first
         self._handlers: dict[type, Callable[[NodeId, Any], None]] = {**self.host.handlers}
