@@ -2,7 +2,8 @@
 
 A check that adds up every key of a large partition costs as much as reading it. Kept with each change instead, the
 sizes of *blocks* of neighbouring keys answer both questions at once: how large the partition is, exactly, and where
-half of it lies, up to one block. A block that has grown too large is divided, for which only its own keys are looked at.
+half of it lies, up to one block. A block that has grown too large is divided, and only its own keys are
+looked at for that.
 
 Source: Patterns of Distributed Systems ch. 20 names it for TiKV, whose stores keep the properties of ranges of keys.
 """
