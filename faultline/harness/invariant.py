@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
-__all__ = ["Breach", "FinalInvariant", "Invariant", "Report", "ReportingInvariant"]
+__all__ = ["Breach", "FinalInvariant", "Invariant", "Report", "ReportingInvariant", "events_that_break"]
 
 
 class Breach(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +27,11 @@ Report = Callable[[Breach], None]
 
 
 class Invariant(Protocol):
-    """One invariant of a system, alive for one run. `events` are the event types it wants to see."""
+    """One invariant of a system, alive for one run. `events` are the event types it wants to see.
+
+    It may also have `broken_by`: the event types at which alone it ever reports a breach, when these are fewer. A run
+    in which none of them occurred need not be looked at.
+    """
 
     id: str
     statement: str
@@ -43,6 +47,12 @@ class FinalInvariant(Protocol):
 
     def finish(self, healed_us: int, end_us: int, report: Report) -> None:
         """The run is over; all faults ended at `healed_us`. Called in the simulated world, once."""
+
+
+def events_that_break(invariant: Invariant) -> tuple[type[msgspec.Struct], ...]:
+    """The event types at which alone `invariant` can be broken; empty when that may be any event, or the end."""
+    broken_by: tuple[type[msgspec.Struct], ...] = getattr(invariant, "broken_by", ())
+    return () if hasattr(invariant, "finish") else broken_by
 
 
 class ReportingInvariant:

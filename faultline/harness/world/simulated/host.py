@@ -127,7 +127,7 @@ class SimulatedHost:
 
     # -- events -------------------------------------------------------------------------------------------------
 
-    def deliver(self, source: str, message: Any) -> None:
+    def deliver(self, source: NodeId, message: Any) -> None:
         """Hand a message that arrived to the node; a dead node's are lost, a paused one's wait."""
         node = self.node
         if node is None:
@@ -136,7 +136,7 @@ class SimulatedHost:
             self.deferred.append((self._deliver_to, (self.incarnation, source, message)))
             return
         try:
-            node.receive(NodeId(source), message)
+            node.receive(source, message)
         except Exception as error:
             self._die_of(error)
 
@@ -147,7 +147,7 @@ class SimulatedHost:
         except Exception as error:
             self._die_of(error)
 
-    def _deliver_to(self, incarnation: int, source: str, message: Any) -> None:
+    def _deliver_to(self, incarnation: int, source: NodeId, message: Any) -> None:
         if incarnation == self.incarnation:
             self.deliver(source, message)
 

@@ -15,6 +15,7 @@ from typing import Any
 from faultline.harness.plan import Weather
 from faultline.harness.run_record import MessageRecord
 from faultline.harness.world.faults import LinkQuality
+from faultline.harness.world.ports import NodeId
 from faultline.harness.world.simulated.scheduler import Scheduler
 from faultline.harness.world.weather import DRAW_RANGE, FIRST_ODD, MASK, SECOND_ODD, draw, salt, uniform
 
@@ -26,7 +27,7 @@ _CLIENT_LATENCY_US_SPAN = 400
 _DUPLICATE_AFTER_US_MAX = 40_000
 
 
-Deliver = Callable[[str, Any], None]
+Deliver = Callable[[NodeId, Any], None]
 
 
 class Link:
@@ -46,7 +47,7 @@ class Link:
         self._latency_us = latency_us
         self._span_us = span_us
         self._deliver = deliver
-        self.source = source
+        self.source = NodeId(source)
         self.target = target
         self.last_arrival_us = 0
         self.cut = False

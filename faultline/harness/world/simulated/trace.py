@@ -1,17 +1,27 @@
-"""The trace of a simulated world: hands typed events to the invariants that want them, counts marks, keeps breaches."""
+"""The trace of a simulated world: keeps typed events for the invariants that want them, counts marks, keeps breaches.
+
+An invariant cannot influence the run, so nothing is looked at while it goes on: an event becomes a row, and each
+invariant sees its rows in one go, in the order of the reports, as it does after a run of real processes. Then it is also
+known whether any event has occurred that could break it (`broken_by`): what comes after the last of them need not be
+looked at, and of many invariants that is everything.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
-from faultline.harness.invariant import Breach, FinalInvariant, Invariant
+from faultline.harness.invariant import Breach, Invariant, events_that_break
 from faultline.harness.world.simulated.scheduler import Scheduler
 
 __all__ = ["SimulatedTrace"]
 
-_Observe = Callable[[int, str, object, Callable[[Breach], None]], None]
+_ROWS_MAX = 50_000
+"""When there are so many rows, they are looked at in between: a long run must not keep all of its events."""
+
+_Row = tuple[int, str, msgspec.Struct]
+_EventType = type[msgspec.Struct]
 
 
 class SimulatedTrace:
@@ -20,29 +30,90 @@ class SimulatedTrace:
     def __init__(self, scheduler: Scheduler, invariants: Sequence[Invariant]) -> None:
         self.marks: dict[str, int] = {}
         self.scheduler = scheduler
-        self._breaches: dict[str, Breach] = {}
-        self._final = [invariant for invariant in invariants if isinstance(invariant, FinalInvariant)]
-        self.observers: dict[type[msgspec.Struct], list[_Observe]] = {}
-        for invariant in invariants:
-            for event in invariant.events:
-                self.observers.setdefault(event, []).append(invariant.observe)
+        self.wanted = frozenset(event for invariant in invariants for event in invariant.events)
+        self.rows: list[_Row] = []
+        self._invariants = invariants
+        self._rows_before = 0
+        self._breaches: dict[str, tuple[int, Breach]] = {}
 
     def port(self, node: str) -> _TracePort:
         """The `Trace` port of `node`."""
         return _TracePort(self, node)
 
     def report(self, breach: Breach) -> None:
-        """Keep `breach` when it is the first of its invariant."""
-        self._breaches.setdefault(breach.invariant, breach)
+        """Take a `breach` that shows at this point of the run."""
+        self._keep(len(self.rows), breach)
 
     def finish(self, healed_us: int) -> None:
-        """The run is over: ask the invariants that speak about its end."""
-        for invariant in self._final:
-            invariant.finish(healed_us, self.scheduler.now_us, self.report)
+        """The run is over: show its last rows, and ask the invariants that speak about its end."""
+        self.show_rows(nothing_follows=True)
+        for invariant in self._invariants:
+            finish = getattr(invariant, "finish", None)
+            if finish is not None:
+                finish(healed_us, self.scheduler.now_us, self.report)
 
     def breaches(self) -> list[Breach]:
-        """The breaches, in order of time."""
-        return sorted(self._breaches.values(), key=lambda breach: (breach.time_us, breach.invariant))
+        """The breaches until now, in order of time."""
+        self.show_rows()
+        found = [breach for _, breach in self._breaches.values()]
+        return sorted(found, key=lambda breach: (breach.time_us, breach.invariant))
+
+    def show_rows(self, *, nothing_follows: bool = False) -> None:
+        """Show every invariant the rows it wants; those that cannot break it any more only if something follows."""
+        rows = self.rows
+        if not rows:
+            return
+        positions = _Positions(rows)
+        for invariant in self._invariants:
+            wanted = positions.of(invariant.events)
+            breaking = events_that_break(invariant) if nothing_follows else ()
+            if breaking:
+                last = positions.last_of(breaking)
+                wanted = [position for position in wanted if position <= last] if last >= 0 else []
+            self._show(invariant, rows, wanted)
+        self._rows_before += len(rows)
+        self.rows = []
+
+    def _show(self, invariant: Invariant, rows: list[_Row], wanted: list[int]) -> None:
+        found: list[Breach] = []
+        observe, report = invariant.observe, found.append
+        for position in wanted:
+            time_us, node, event = rows[position]
+            observe(time_us, node, event, report)
+            if found:
+                for breach in found:
+                    self._keep(position, breach)
+                found.clear()
+
+    def _keep(self, position: int, breach: Breach) -> None:
+        """Keep the first breach of each invariant, by the order of the reports and not by that of looking at them."""
+        position += self._rows_before
+        before = self._breaches.get(breach.invariant)
+        if before is None or position < before[0]:
+            self._breaches[breach.invariant] = (position, breach)
+
+
+class _Positions:
+    """Where in `rows` the events of each type stand."""
+
+    def __init__(self, rows: list[_Row]) -> None:
+        self._of_type: dict[_EventType, list[int]] = {}
+        for position, (_, _, event) in enumerate(rows):
+            self._of_type.setdefault(type(event), []).append(position)
+        self._merged: dict[tuple[_EventType, ...], list[int]] = {}
+
+    def of(self, events: tuple[_EventType, ...]) -> list[int]:
+        """The positions of all `events`, in order."""
+        present = tuple(event for event in events if event in self._of_type)
+        merged = self._merged.get(present)
+        if merged is None:
+            merged = sorted(position for event in present for position in self._of_type[event])
+            self._merged[present] = merged
+        return merged
+
+    def last_of(self, events: tuple[_EventType, ...]) -> int:
+        """The position of the last of `events`; -1 when there is none."""
+        return max((self._of_type[event][-1] for event in events if event in self._of_type), default=-1)
 
 
 class _TracePort:
@@ -54,8 +125,10 @@ class _TracePort:
 
     def emit(self, event: msgspec.Struct) -> None:
         trace = self._trace
-        for observe in trace.observers.get(type(event), ()):
-            observe(trace.scheduler.now_us, self._node, event, trace.report)
+        if type(event) in trace.wanted:
+            trace.rows.append((trace.scheduler.now_us, self._node, event))
+            if len(trace.rows) >= _ROWS_MAX:
+                trace.show_rows()
 
     def sometimes(self, mark: str) -> None:
         marks = self._trace.marks

@@ -43,6 +43,7 @@ stores of this kind. Leases, watches, prefix reads and session expiry are not in
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 import msgspec
 
@@ -138,4 +139,10 @@ class ConsistentCore:
 
 
 def _settings(options: Mapping[str, str], mutants: frozenset[str]) -> CoreSettings:
-    return CoreSettings.read({**options, **forced_options(mutants)})
+    return _settings_of(tuple(options.items()), mutants)
+
+
+@lru_cache(maxsize=64)
+def _settings_of(options: tuple[tuple[str, str], ...], mutants: frozenset[str]) -> CoreSettings:
+    """Read once for all servers and clients of all runs of one campaign: there are two dozen options to check."""
+    return CoreSettings.read({**dict(options), **forced_options(mutants)})

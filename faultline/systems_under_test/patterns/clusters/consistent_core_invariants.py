@@ -307,6 +307,7 @@ class LeaseReadsEndBeforeTheNextLeader(_CoreInvariant):
     id = "LOG-I7"
     statement = "No read is answered under a lease after a later leader has committed an entry."
     events: Events = (LeaseReadServed, HighWaterMarkAdvanced)
+    broken_by: Events = (LeaseReadServed,)
     needs_order = True
 
     def __init__(self) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import lru_cache
 
 from faultline.harness.system import Mutant
 from faultline.systems_under_test.patterns.clusters import (
@@ -288,6 +289,11 @@ _CHANGES: dict[str, Callable[[Parts], Parts]] = {
 
 def mutated_parts(names: Iterable[str]) -> Parts:
     """The parts of a node with the planted bugs `names`; with none, the correct ones. Raises UsageError."""
+    return _mutated_parts(frozenset(names))
+
+
+@lru_cache(maxsize=64)
+def _mutated_parts(names: frozenset[str]) -> Parts:
     elsewhere: dict[str, Callable[[Parts], Parts]] = {bug.name: lambda parts: parts for bug in FOLLOWER_READ_MUTANTS}
     return with_bugs("consistent-core", names, Parts(), _CHANGES | elsewhere)
 

@@ -106,6 +106,7 @@ class AnswersAreOfTheirKeyAndVersion(_ReadInvariant):
     id = "VVL-I3"
     statement = "A read at a version is what applying the log up to that version gives."
     events: Events = (VersionWritten, FollowerReadServed)
+    broken_by: Events = (FollowerReadServed,)
 
     def __init__(self) -> None:
         self._versions: dict[str, list[int]] = {}
@@ -133,6 +134,7 @@ class AnswersAtOneVersionAreOnePrefix(_ReadInvariant):
     id = "VVL-I4"
     statement = "Reads of several keys at one version, at whatever server and time, show one prefix of the log."
     events: Events = (VersionWritten, FollowerReadServed)
+    broken_by: Events = (FollowerReadServed,)
 
     def __init__(self) -> None:
         self._written: dict[str, list[tuple[int, int]]] = {}
@@ -171,6 +173,7 @@ class OnlyCommittedStateIsShown(_ReadInvariant):
     id = "FR-I3"
     statement = "A follower shows nothing that no leader had committed when it answered."
     events: Events = (HighWaterMarkAdvanced, FollowerReadServed)
+    broken_by: Events = (FollowerReadServed,)
     needs_order = True
 
     def __init__(self) -> None:
@@ -213,6 +216,7 @@ class BoundedAnswersAreFresh(_ReadInvariant):
     id = "FR-I6"
     statement = "An answer with a bound misses nothing that was committed longer ago than that."
     events: Events = (HighWaterMarkAdvanced, FollowerReadServed)
+    broken_by: Events = (FollowerReadServed,)
     needs_order = True
 
     def __init__(self) -> None:

@@ -54,6 +54,7 @@ class LeadersOnlyAppend(_LogInvariant):
     id = "LOG-I3"
     statement = "A leader cuts nothing off its own log."
     events: Events = (BecameLeader, SteppedDown, NodeStarted, EntriesTruncated)
+    broken_by: Events = (EntriesTruncated,)
 
     def __init__(self) -> None:
         self._leading: dict[str, int] = {}
@@ -142,6 +143,7 @@ class CommittedEntriesAreOnAQuorumOfDisks(_LogInvariant):
     id = "HWM-I2"
     statement = "A committed entry is on the disks of a majority."
     events: Events = (HighWaterMarkAdvanced, NodeStarted)
+    broken_by: Events = (NodeStarted,)
     needs_order = True
 
     def __init__(self) -> None:
@@ -176,6 +178,7 @@ class ReadsWaitForTheNoOp(_LogInvariant):
     id = "LOG-R15"
     statement = "A leader answers no read before an entry of its own generation is applied."
     events: Events = (EntryApplied, NodeStarted, IndexReadServed, LeaseReadServed)
+    broken_by: Events = (IndexReadServed, LeaseReadServed)
 
     def __init__(self) -> None:
         self._applied: dict[str, int] = {}

@@ -148,6 +148,7 @@ class LiveSessionsStay(_SessionInvariant):
     id = "IDR-R14"
     statement = "A session that is in use does not expire."
     events: Events = (EntryApplied, SessionsEnded)
+    broken_by: Events = (SessionsEnded,)
     needs_order = True
 
     def __init__(self) -> None:

@@ -61,6 +61,7 @@ class CommittedEntriesAreRecovered(_StorageInvariant):
     id = "WAL-I1"
     statement = "Only a minority of servers ever restarts without an entry that had been committed before."
     events: Events = (NodeStarted, HighWaterMarkAdvanced)
+    broken_by: Events = (NodeStarted,)
     needs_order = True
 
     def __init__(self) -> None:
@@ -208,6 +209,7 @@ class LowWaterMarkStaysBehind(_StorageInvariant):
         "The low-water mark moves forward only, and stays behind what is applied, which stays behind the high one."
     )
     events: Events = (SnapshotTaken, HighWaterMarkAdvanced, StateRestored, NodeStarted)
+    broken_by: Events = (SnapshotTaken,)
 
     def __init__(self) -> None:
         self._high: dict[str, int] = {}

@@ -113,7 +113,7 @@ class FollowedLog:
         self.last_applied = index
 
     def _advance_to(self, index: int, *, leading: bool) -> None:
-        if not self.high_water_mark.advance_to(index):
+        if index <= self.high_water_mark.value or not self.high_water_mark.advance_to(index):
             return
         entry_generation = self._log.generation_at(index)
         self._ports.trace.emit(HighWaterMarkAdvanced(self._clock.generation, index, entry_generation, leading))

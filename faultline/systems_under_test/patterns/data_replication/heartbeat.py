@@ -117,10 +117,10 @@ class TimeoutBasedFailureDetector:
     suspected too. The timeout may change from restart to restart, because elections draw it at random.
     """
 
-    __slots__ = ("_clock", "_heard_us", "timeout_us")
+    __slots__ = ("_heard_us", "_now_us", "timeout_us")
 
     def __init__(self, clock: Clock, timeout_us: int) -> None:
-        self._clock = clock
+        self._now_us = clock.monotonic_us
         self.timeout_us = timeout_us
         self._heard_us = self._now_us()
 
@@ -141,9 +141,6 @@ class TimeoutBasedFailureDetector:
     def check(self) -> int:
         """What is left of the timeout; 0 when it is over."""
         return max(0, self._heard_us + self.timeout_us - self._now_us())
-
-    def _now_us(self) -> int:
-        return self._clock.monotonic_us()
 
 
 class LocalPause:
