@@ -22,7 +22,7 @@ def plan(name: str, seed: int, *, nodes: int = 3, start_us: int = START_US, end_
 
 def test_the_packages_are_there_under_their_names() -> None:
     families = ["partition", "kill", "pause", "clock", "packet"]
-    assert list(PACKAGES) == [*families, "leadership", "durability", "clocks", "retries", "restarts", "all"]
+    assert list(PACKAGES) == [*families, "leadership", "durability", "clocks", "skew", "retries", "restarts", "all"]
     assert all(package.name == name and package.summary for name, package in PACKAGES.items())
     assert set(PACKAGES["all"].kinds) == set(NEMESES)
 

@@ -1,9 +1,9 @@
 """The trace of a simulated world: keeps typed events for the invariants that want them, counts marks, keeps breaches.
 
 An invariant cannot influence the run, so nothing is looked at while it goes on: an event becomes a row, and each
-invariant sees its rows in one go, in the order of the reports, as it does after a run of real processes. Then it is also
-known whether any event has occurred that could break it (`broken_by`): what comes after the last of them need not be
-looked at, and of many invariants that is everything.
+invariant sees its rows in one go, in the order of the reports, as it does after a run of real processes. Then it is
+also known whether any event has occurred that could break it (`broken_by`): what comes after the last of them need not
+be looked at, and of many invariants that is everything.
 """
 
 from __future__ import annotations
