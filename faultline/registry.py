@@ -1,26 +1,38 @@
 """Names to objects: what ships with Faultline, and what other packages add by entry points.
 
-Plug-ins declare entry points in the groups `faultline.systems` and `faultline.workloads`; they are loaded only when
-named. A plug-in that cannot be imported is reported when it is asked for and never disturbs the rest.
+The groups of entry points stand in `faultline.harness.plugins`. Plug-ins are loaded only when named; one that cannot be
+loaded is reported when it is asked for and never disturbs the rest.
 """
 
 from __future__ import annotations
 
 import difflib
-import importlib
-import importlib.metadata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from faultline.harness.errors import UsageError
 from faultline.harness.parts import Parts
+from faultline.harness.plugins import FAULTS_GROUP, NEMESES_GROUP, SYSTEMS_GROUP, WORKLOADS_GROUP, load, plugged_in
 from faultline.harness.system import NodeSystem
 from faultline.harness.workload import Workload
 
 if TYPE_CHECKING:
+    from faultline.harness.nemesis import Nemesis
     from faultline.nemesis import Package
 
-__all__ = ["load_packages", "load_system", "load_workload", "resolve", "systems", "unknown_name", "workloads"]
+__all__ = [
+    "fault_marks",
+    "fault_sets",
+    "load_nemeses",
+    "load_packages",
+    "load_system",
+    "load_workload",
+    "nemesis_kinds",
+    "resolve",
+    "systems",
+    "unknown_name",
+    "workloads",
+]
 
 _SYSTEMS = {
     "consistent-core": "faultline.systems_under_test.patterns.clusters.consistent_core:ConsistentCore",
@@ -71,23 +83,37 @@ class _Named(Protocol):
 
 def systems() -> dict[str, str]:
     """Every system by name, as `module:attribute`; Faultline's own cannot be replaced by a plug-in."""
-    return _plugged_in("faultline.systems") | _SYSTEMS
+    return plugged_in(SYSTEMS_GROUP) | _SYSTEMS
 
 
 def workloads() -> dict[str, str]:
     """Every workload by name, as `module:attribute`."""
-    return _plugged_in("faultline.workloads") | _WORKLOADS
+    return plugged_in(WORKLOADS_GROUP) | _WORKLOADS
+
+
+def fault_sets() -> tuple[str, ...]:
+    """The name of every fault set, Faultline's own first."""
+    from faultline.nemesis import PACKAGES
+
+    return tuple(dict.fromkeys([*PACKAGES, *sorted(plugged_in(FAULTS_GROUP))]))
+
+
+def nemesis_kinds() -> tuple[str, ...]:
+    """The kind of every nemesis, Faultline's own first."""
+    from faultline.nemesis import NEMESES
+
+    return tuple(dict.fromkeys([*NEMESES, *sorted(plugged_in(NEMESES_GROUP))]))
 
 
 def load_system(name: str) -> NodeSystem:
     """The system called `name`. Raises UsageError with the nearest name when there is none."""
-    system: NodeSystem = _load("system", name, systems())
+    system: NodeSystem = _made("system", name, _SYSTEMS, systems)
     return system
 
 
 def load_workload(name: str) -> Workload:
     """The workload called `name`. Raises UsageError with the nearest name when there is none."""
-    workload: Workload = _load("workload", name, workloads())
+    workload: Workload = _made("workload", name, _WORKLOADS, workloads)
     return workload
 
 
@@ -95,25 +121,44 @@ def load_packages(names: Sequence[str]) -> tuple[Package, ...]:
     """The fault packages called `names`, in order. Raises UsageError with the nearest name for an unknown one."""
     from faultline.nemesis import PACKAGES
 
-    for name in names:
-        if name not in PACKAGES:
-            raise unknown_name("fault set", name, PACKAGES, "faults")
-    return tuple(PACKAGES[name] for name in names)
+    return tuple(PACKAGES[name] if name in PACKAGES else _plugged_in_package(name) for name in names)
+
+
+def load_nemeses(kinds: Iterable[str]) -> dict[str, Nemesis]:
+    """Faultline's own nemeses, and those of `kinds` that other packages provide, by kind."""
+    from faultline.nemesis import NEMESES
+
+    foreign = [kind for kind in kinds if kind not in NEMESES]
+    return NEMESES | {kind: _plugged_in_nemesis(kind) for kind in foreign}
+
+
+def fault_marks() -> frozenset[str]:
+    """The marks of all nemeses: what tells that a fault took effect. Those that cannot be loaded have none."""
+    from faultline.nemesis import NEMESES
+
+    marks = {nemesis.mark for nemesis in NEMESES.values()}
+    for kind in nemesis_kinds():
+        try:
+            marks |= {load_nemeses([kind])[kind].mark}
+        except UsageError:
+            continue
+    return frozenset(marks)
 
 
 def resolve(named: _Named) -> Parts:
     """The parts of a run request or a plan."""
     from faultline.checkers import InvariantChecker
-    from faultline.nemesis import NEMESES, combined, heal_everything
+    from faultline.nemesis import combined, heal_everything
 
     workload = load_workload(named.workload)
+    package = combined(load_packages(named.fault_set))
     return Parts(
         system=load_system(named.system),
-        system_path=systems()[named.system],
+        system_path=_SYSTEMS.get(named.system) or systems()[named.system],
         workload=workload,
         checkers=(*workload.checkers(), InvariantChecker()),
-        nemeses=NEMESES,
-        package=combined(load_packages(named.fault_set)),
+        nemeses=load_nemeses(package.kinds),
+        package=package,
         heal=heal_everything,
     )
 
@@ -125,17 +170,45 @@ def unknown_name(what: str, name: str, known: Iterable[str], listing: str) -> Us
     return UsageError(f"There is no {what} called {name!r}.", f"{hint}See them with `faultline list {listing}`.")
 
 
-def _plugged_in(group: str) -> dict[str, str]:
-    return {point.name: point.value for point in importlib.metadata.entry_points(group=group)}
-
-
-def _load(what: str, name: str, table: Mapping[str, str]) -> Any:
+def _made(what: str, name: str, shipped: Mapping[str, str], known: Callable[[], dict[str, str]]) -> Any:
+    """The object called `name`, made by calling what stands under it."""
+    table = shipped if name in shipped else known()
     if name not in table:
         raise unknown_name(what, name, table, f"{what}s")
-    module_name, _, attribute = table[name].partition(":")
+    return _called(what, name, load(what, name, table[name]))
+
+
+def _called(what: str, name: str, make: Any) -> Any:
     try:
-        return getattr(importlib.import_module(module_name), attribute)()
-    except (ImportError, AttributeError) as error:
+        return make()
+    except UsageError:
+        raise
+    except Exception as error:
         raise UsageError(
-            f"The {what} {name} ({table[name]}) cannot be loaded: {error}.", "Reinstall the package that provides it."
+            f"The {what} {name} ({make!r}) cannot be made: {type(error).__name__}: {error}.",
+            "An entry point names a class or function that is called without arguments.",
         ) from error
+
+
+def _plugged_in_package(name: str) -> Package:
+    from faultline.nemesis import Package
+
+    table = plugged_in(FAULTS_GROUP)
+    if name not in table:
+        raise unknown_name("fault set", name, fault_sets(), "faults")
+    found = load("fault set", name, table[name])
+    package = found if isinstance(found, Package) else _called("fault set", name, found)
+    if not isinstance(package, Package):
+        raise UsageError(
+            f"The fault set {name} ({table[name]}) is a {type(package).__name__}, not a Package.",
+            "Make it of recipes: faultline.nemesis.Package(name, summary, (Recipe(kind), ...)).",
+        )
+    return package
+
+
+def _plugged_in_nemesis(kind: str) -> Nemesis:
+    table = plugged_in(NEMESES_GROUP)
+    if kind not in table:
+        raise unknown_name("kind of fault", kind, nemesis_kinds(), "faults")
+    nemesis: Nemesis = _called("nemesis", kind, load("nemesis", kind, table[kind]))
+    return nemesis

@@ -28,7 +28,7 @@ from faultline.campaign.statistics import wilson_interval
 from faultline.campaign.summary import CampaignSummary, CellSummary, LatencySummary, SignatureSummary
 from faultline.harness.store import read_run
 from faultline.harness.verdict import Verdict
-from faultline.nemesis import NEMESES
+from faultline.registry import fault_marks
 
 __all__ = ["Ending", "summarise"]
 
@@ -208,7 +208,7 @@ def _unreached(missed: Sequence[str]) -> list[str]:
 
 def _marks_of_systems(rows: Rows) -> Rows:
     """Without the marks of faults: a fault that a cell does not plan is none that it missed."""
-    of_faults = {nemesis.mark for nemesis in NEMESES.values()}
+    of_faults = fault_marks()
     return [row for row in rows if row["mark"] not in of_faults]
 
 

@@ -1,7 +1,7 @@
 """Which checker judges a history under which model: what `--model` names.
 
-A model is one of three kinds, looked up in this order and only when it is asked for, so that a register is checked
-without importing anything about transactions:
+A model of Faultline's own is one of three kinds, looked up in this order and only when it is asked for, so that a
+register is checked without importing anything about transactions:
 
 - *classic*: the name of a checker that judges one workload by counting, as Jepsen has it (bank, set, counter, …);
 - *linearizable*: an object that does one thing at a time (register, mutex, stack, …), also as `linearizable-NAME`,
@@ -9,6 +9,8 @@ without importing anything about transactions:
 - *transactional*: what a database promises (serializable, snapshot-isolation, …), for transactions on lists, registers,
   sets, counters or objects under a condition, told by their micro-operations. `list-append` and `rw-register` are
   strict serializability of such.
+
+Last come the checkers of other packages (entry points, see `faultline.harness.plugins`), which judge a whole history.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from typing import Any, NamedTuple, Protocol
 from faultline.checkers import CHECKERS
 from faultline.harness.errors import UsageError
 from faultline.harness.history import History
+from faultline.harness.plugins import CHECKERS_GROUP, load, plugged_in
 from faultline.harness.verdict import CheckResult
 
 __all__ = ["STEPS_MAX", "Budget", "HistoryChecker", "is_per_key", "judge", "models"]
@@ -88,6 +91,9 @@ def judge(
         return _made(model, CHECKERS["linearizability"], common | dict(options))
     if model in _transactional():
         return _made(model, _of_transactions(_workload(history)), {"model": _canonical(model)} | limit | dict(options))
+    plugged = plugged_in(CHECKERS_GROUP)
+    if model in plugged:
+        return _made(model, load("checker", model, plugged[model]), options)
     raise _unknown(model)
 
 
@@ -100,7 +106,8 @@ def models() -> dict[str, str]:
     """Every model that can be named, with one line about it."""
     classic = {name: entry.summary for name, entry in CHECKERS.items() if name not in _NO_MODELS}
     linearizable = {(_PREFIX + name if name in classic else name): text for name, text in _linearizable().items()}
-    return classic | linearizable | {name: f"transactions that are {name}" for name in _transactional()}
+    plugged = {name: f"of a plug-in: {path}" for name, path in sorted(plugged_in(CHECKERS_GROUP).items())}
+    return plugged | classic | linearizable | {name: f"transactions that are {name}" for name in _transactional()}
 
 
 def _linearizable() -> dict[str, str]:

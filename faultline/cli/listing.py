@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import click
+
+from faultline.harness.errors import UsageError
 
 __all__ = ["LISTINGS", "command"]
 
 Entry = dict[str, Any]
+Loaded = TypeVar("Loaded")
 
 
 def _systems() -> list[Entry]:
     from faultline.registry import load_system, systems
 
-    return [_system(load_system(name), path) for name, path in sorted(systems().items())]
+    return [_system(name, system, systems()[name]) for name, system in _loaded(load_system, systems())]
 
 
-def _system(system: Any, path: str) -> Entry:
+def _loaded(load: Callable[[str], Loaded], names: Iterable[str]) -> Iterator[tuple[str, Loaded]]:
+    """Everything that can be loaded; a broken plug-in is told of on standard error, and does not cost the rest."""
+    for name in sorted(names):
+        try:
+            yield name, load(name)
+        except UsageError as error:
+            click.echo(f"faultline: {error.message} {error.next_step}", err=True)
+
+
+def _system(name: str, system: Any, path: str) -> Entry:
     options = {
         name: {"default": o.default, "choices": o.choices, "summary": o.summary} for name, o in system.options.items()
     }
     return {
-        "name": system.name,
+        "name": name,
         "summary": system.summary,
         "promise": system.promise,
         "patterns": list(system.patterns),
@@ -37,8 +49,7 @@ def _workloads() -> list[Entry]:
     from faultline.registry import load_workload, workloads
 
     entries = []
-    for name, path in sorted(workloads().items()):
-        workload = load_workload(name)
+    for name, workload in _loaded(load_workload, workloads()):
         checkers = [checker.name for checker in workload.checkers()]
         entries.append(
             {
@@ -46,30 +57,45 @@ def _workloads() -> list[Entry]:
                 "summary": workload.promise,
                 "functions": list(workload.functions),
                 "checkers": checkers,
-                "provider": path,
+                "provider": workloads()[name],
             }
         )
     return entries
 
 
 def _faults() -> list[Entry]:
-    from faultline.nemesis import NEMESES, PACKAGES
+    from faultline.registry import fault_sets, load_nemeses, load_packages, nemesis_kinds
 
     packages = [
-        {"name": package.name, "summary": f"Set: {package.summary}.", "sort": "fault set", "kinds": list(package.kinds)}
-        for package in PACKAGES.values()
+        {"name": name, "summary": f"Set: {package.summary}.", "sort": "fault set", "kinds": list(package.kinds)}
+        for name, package in _in_order(fault_sets(), lambda name: load_packages([name])[0])
     ]
     kinds = [
         {"name": kind, "summary": f"Fault: {nemesis.summary}.", "sort": "fault", "needs": sorted(nemesis.needs)}
-        for kind, nemesis in NEMESES.items()
+        for kind, nemesis in _in_order(nemesis_kinds(), lambda kind: load_nemeses([kind])[kind])
     ]
     return packages + kinds
 
 
+def _in_order(names: Sequence[str], load: Callable[[str], Loaded]) -> list[tuple[str, Loaded]]:
+    found = dict(_loaded(load, names))
+    return [(name, found[name]) for name in names if name in found]
+
+
 def _checkers() -> list[Entry]:
     from faultline.checkers import CHECKERS
+    from faultline.harness.plugins import CHECKERS_GROUP, load, plugged_in
 
-    return [{"name": name, "summary": entry.summary} for name, entry in CHECKERS.items()]
+    plugged = {name: path for name, path in plugged_in(CHECKERS_GROUP).items() if name not in CHECKERS}
+    own = [{"name": name, "summary": entry.summary} for name, entry in CHECKERS.items()]
+    classes = _loaded(lambda name: load("checker", name, plugged[name]), plugged)
+    return own + [
+        {"name": name, "summary": _first_line(checker), "provider": plugged[name]} for name, checker in classes
+    ]
+
+
+def _first_line(documented: Any) -> str:
+    return (documented.__doc__ or "").strip().partition("\n")[0]
 
 
 def _mutants() -> list[Entry]:
@@ -79,8 +105,8 @@ def _mutants() -> list[Entry]:
 
     return [
         {"system": name} | msgspec.to_builtins(mutant)
-        for name in sorted(systems())
-        for mutant in load_system(name).mutants.values()
+        for name, system in _loaded(load_system, systems())
+        for mutant in system.mutants.values()
     ]
 
 
@@ -120,5 +146,10 @@ def command(what: str, as_json: bool) -> int:
         return 0
     width = max(len(entry["name"]) for entry in entries)
     for entry in entries:
-        click.echo(f"{entry['name']:<{width}}  {entry['summary']}")
+        click.echo(f"{entry['name']:<{width}}  {entry['summary']}{_plugged_in_by(entry)}")
     return 0
+
+
+def _plugged_in_by(entry: Entry) -> str:
+    provider = entry.get("provider", "faultline.")
+    return "" if provider.startswith("faultline.") else f" [{provider}]"

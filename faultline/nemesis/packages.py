@@ -160,7 +160,8 @@ def _fall(
 
 
 def _quarrel(kind: str, other: str) -> bool:
-    return _OCCUPIES[kind] == _OCCUPIES[other]
+    """Do both act on the same? A kind that is plugged in is taken to act on something of its own."""
+    return _OCCUPIES.get(kind, kind) == _OCCUPIES.get(other, other)
 
 
 def _duration_us(recipe: Recipe, length_us: int, rng: Random) -> int:

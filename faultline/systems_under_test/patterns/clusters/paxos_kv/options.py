@@ -81,11 +81,14 @@ class PaxosKvSettings(msgspec.Struct, frozen=True, kw_only=True):
         usual = PaxosQuorums.majorities(members)
         quorums = PaxosQuorums(self.prepare_quorum or usual.prepare, self.accept_quorum or usual.accept)
         if max(quorums.prepare, quorums.accept) > members:
-            raise UsageError(f"A quorum cannot be larger than the {members} nodes.", "Lower it, or add nodes.")
+            raise UsageError(
+                f"A quorum cannot be larger than the {members} nodes.",
+                "Lower prepare_quorum or accept_quorum, or add nodes.",
+            )
         if not quorums.intersect(members):
             raise UsageError(
                 f"With {members} nodes, {quorums.prepare} promises and {quorums.accept} acceptances can come from"
                 " different nodes, so two values could be chosen.",
-                f"Together they must exceed {members}.",
+                f"prepare_quorum and accept_quorum together must exceed {members}.",
             )
         return quorums

@@ -1,0 +1,32 @@
+"""What crosses the network. Frozen and tagged, so that real nodes can tell messages apart, with typed fields."""
+
+from __future__ import annotations
+
+import msgspec
+
+__all__ = ["Answer", "Copy", "Request"]
+
+
+class Request(msgspec.Struct, frozen=True, tag=True):
+    """A client asks for `f` on `key`; `old` matters to a compare-and-set only."""
+
+    number: int
+    f: str
+    key: str
+    value: int | None = None
+    old: int | None = None
+
+
+class Answer(msgspec.Struct, frozen=True, tag=True):
+    """The node's answer to request `number`: a value, or why nothing was done."""
+
+    number: int
+    value: int | None = None
+    error: str | None = None
+
+
+class Copy(msgspec.Struct, frozen=True, tag=True):
+    """The primary tells a copy what `key` holds now."""
+
+    key: str
+    value: int

@@ -1,0 +1,70 @@
+"""A node of Slate. It touches nothing but its ports, so it runs in the simulated world and as a process of its own."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from faultline.harness.world.ports import NodeId, NodeStatus, Ports
+from slate.messages import Answer, Copy, Request
+
+__all__ = ["SlateNode"]
+
+LOG = "log"
+
+
+class SlateNode:
+    """The first member is the primary and does all the work; the others hold copies of what it told them."""
+
+    def __init__(self, ports: Ports, members: tuple[NodeId, ...], flushes: bool) -> None:
+        self.ports = ports
+        self.members = members
+        self.flushes = flushes
+        self.values: dict[str, int] = {}  # what each key holds, as far as this node knows
+
+    @property
+    def is_primary(self) -> bool:
+        """Is this the node that may write?"""
+        return self.ports.node_id == self.members[0]
+
+    def start(self) -> None:
+        """Read the log. Its last line may be torn: the crash came while it was written, and nobody was answered."""
+        whole, _, torn = self.ports.storage.read(LOG).rpartition(b"\n")
+        for line in whole.splitlines():
+            key, value = json.loads(line)
+            self.values[key] = value
+        if torn:
+            self.ports.storage.truncate(LOG, len(whole) + bool(whole))
+
+    def status(self) -> NodeStatus:
+        """Who leads; faults are aimed by it."""
+        return NodeStatus(role="leader" if self.is_primary else "follower", generation=1, leader=self.members[0])
+
+    def receive(self, source: NodeId, message: Any) -> None:
+        """A request of a client, or a copy from the primary."""
+        if isinstance(message, Copy):
+            self.values[message.key] = message.value
+        else:
+            self.ports.network.send(source, self.answer(message))
+
+    def answer(self, request: Request) -> Answer:
+        """Carry out `request`; only the primary writes."""
+        now = self.values.get(request.key)
+        if request.f == "read":
+            return Answer(request.number, now)
+        if not self.is_primary:
+            return Answer(request.number, error="not-primary")
+        if request.f == "cas" and now != request.old:
+            return Answer(request.number, error="cas-mismatch")
+        assert request.value is not None, "a write has a value"
+        self.write(request.key, request.value)
+        return Answer(request.number)
+
+    def write(self, key: str, value: int) -> None:
+        """On disk first: what is sent after `fsync` leaves when it is done, so no answer promises too much."""
+        self.ports.storage.append(LOG, json.dumps([key, value]).encode() + b"\n")
+        if self.flushes:
+            self.ports.storage.fsync(LOG)
+        self.values[key] = value
+        for copy in self.members[1:]:
+            self.ports.network.send(copy, Copy(key, value))

@@ -1,0 +1,74 @@
+"""Slate as Faultline sees it: what it promises, its options, its planted bug, and how nodes and clients are made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from faultline.harness.errors import UsageError
+from faultline.harness.invariant import Invariant
+from faultline.harness.system import Mutant, OptionDescription
+from faultline.harness.world.ports import NodeId, Ports
+from slate.client import FUNCTIONS, SlateClient
+from slate.messages import Answer, Copy, Request
+from slate.node import SlateNode
+
+__all__ = ["Slate"]
+
+NO_FLUSH = Mutant(
+    name="no-flush",
+    pattern="write-ahead-log",
+    id="SLATE-M1",
+    summary="the primary answers before its log is on disk",
+    shows_as="an acknowledged write is gone after a power cut",
+    campaign=str(Path(__file__).parent / "power-cuts.toml"),
+    caught_by=("linearizability",),
+    worlds=("simulated",),
+    why_not="a killed process loses nothing: the operating system keeps what it has written, only a power cut loses it",
+)
+
+
+class Slate:
+    """Registers on one primary with a log on disk: implements `faultline.harness.system.NodeSystem`."""
+
+    name = "slate"
+    promise = "every key is a linearizable register, as long as reads go to the primary"
+    summary = "one primary with a log on disk, and copies that are told later"
+    patterns = ("write-ahead-log", "leader-and-followers")
+    functions = FUNCTIONS
+    options: Mapping[str, OptionDescription] = {
+        "read_from": OptionDescription(
+            default="primary",
+            choices=("primary", "nearest"),
+            summary="who answers reads; the nearest node may not have been told yet (expected: stale reads)",
+        ),
+        "timeout_ms": OptionDescription(default="400", summary="how long a client waits for an answer"),
+    }
+    mutants: Mapping[str, Mutant] = {NO_FLUSH.name: NO_FLUSH}
+    messages: tuple[type[msgspec.Struct], ...] = (Request, Answer, Copy)
+
+    def node(
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+    ) -> SlateNode:
+        """A node with empty memory; it finds what it knew in its storage."""
+        return SlateNode(ports, members, flushes=NO_FLUSH.name not in mutants)
+
+    def client(
+        self,
+        ports: Ports,
+        members: tuple[NodeId, ...],
+        node: NodeId,
+        options: Mapping[str, str],
+        mutants: frozenset[str],
+    ) -> SlateClient:
+        """A client; `node` is the nearest to it. Raises UsageError for a timeout that is none."""
+        if int(options["timeout_ms"]) < 1:
+            raise UsageError("Option timeout_ms must be at least 1.", "The default is 400.")
+        reads_from = node if options["read_from"] == "nearest" else members[0]
+        return SlateClient(ports, members[0], reads_from, 1_000 * int(options["timeout_ms"]))
+
+    def invariants(self) -> list[Invariant]:
+        """None: what clients see says enough here."""
+        return []

@@ -1,0 +1,53 @@
+"""For authors of plug-ins and for users of pytest: does my store, workload, checker or fault keep its contract?
+
+    class TestMyStore(SystemConformance):           # one test per claim, under pytest
+        system = MyStore
+        workload = "register"
+
+    check_system(MyStore, workload="register")      # the same in one call; raises AssertionError with every problem
+
+    assert_campaign_passes("leadership", system="my-store", seeds=20)
+
+Each problem says what is wrong, where, and what to do. The names are imported when they are first asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from faultline.testing.campaigns import assert_campaign_passes, assert_run_passes
+    from faultline.testing.kits import (
+        CheckerConformance,
+        FaultConformance,
+        SystemConformance,
+        WorkloadConformance,
+        check_checker,
+        check_faults,
+        check_system,
+        check_workload,
+    )
+    from faultline.testing.problem import Problem
+
+__all__ = [
+    "CheckerConformance",
+    "FaultConformance",
+    "Problem",
+    "SystemConformance",
+    "WorkloadConformance",
+    "assert_campaign_passes",
+    "assert_run_passes",
+    "check_checker",
+    "check_faults",
+    "check_system",
+    "check_workload",
+]
+
+_MODULES = {"Problem": "problem", "assert_campaign_passes": "campaigns", "assert_run_passes": "campaigns"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return getattr(importlib.import_module(f"faultline.testing.{_MODULES.get(name, 'kits')}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,126 @@
+"""Runs and campaigns inside a test: they pass, or the test fails with the sentence, the report and the replay line.
+
+Everything runs in this process, one run after the other (some fifty a second): a test is for dozens of seeds, and
+`faultline campaign` for thousands. The first run that does not pass is done again with everything kept: its folder,
+its report and, for a violation, its minimal counterexample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from faultline.campaign.planfile import plan_from_flags
+from faultline.cli.single_run import FinishedRun, carry_out
+from faultline.harness.errors import UsageError
+from faultline.harness.judge import judge
+from faultline.harness.planning import RunRequest, make_plan
+from faultline.harness.run import run_simulated
+from faultline.harness.verdict import Verdict
+from faultline.registry import resolve
+
+__all__ = ["RunFailed", "assert_campaign_passes", "assert_run_passes"]
+
+_STORE = Path("store")
+
+
+class RunFailed(AssertionError):
+    """A run that did not pass: `run_id`, its HTML `report` and the command that shows it again, `replay`."""
+
+    def __init__(self, finished: FinishedRun, about: str) -> None:
+        judgement = finished.judgement
+        super().__init__("\n".join([about, *finished.lines]))
+        self.run_id = judgement.run_id
+        self.report = str(finished.folder / "report.html")
+        self.replay = judgement.replay
+
+
+def assert_run_passes(
+    *,
+    system: str,
+    seed: int,
+    workload: str = "register",
+    faults: Sequence[str] = ("leadership",),
+    options: Mapping[str, str] | None = None,
+    mutants: Sequence[str] = (),
+    nodes: int = 3,
+    operations: int = 200,
+    store: Path = _STORE,
+) -> None:
+    """One simulated run, as `faultline run` would do it. Raises RunFailed when it does not pass."""
+    request = RunRequest(
+        system=system,
+        workload=workload,
+        faults=tuple(faults),
+        seed=seed,
+        mutants=tuple(mutants),
+        options=dict(options or {}),
+        nodes=nodes,
+        operations=operations,
+    )
+    __tracebackhide__ = True
+    if _verdict_of(request) is not Verdict.PASS:
+        raise RunFailed(carry_out(request, store, shrinks=True), f"{system} did not pass with seed {seed}.")
+
+
+def assert_campaign_passes(
+    campaign: str | None = None,
+    *,
+    system: str | None = None,
+    workload: str | None = None,
+    faults: Sequence[str] | None = None,
+    options: Mapping[str, str] | None = None,
+    mutants: Sequence[str] = (),
+    nodes: int | None = None,
+    operations: int | None = None,
+    seeds: int = 20,
+    first_seed: int = 0,
+    store: Path = _STORE,
+) -> None:
+    """`seeds` seeds of each cell of a campaign, shipped or in a file, with what is given in place of its own values.
+
+    Without `campaign` it is one cell: `system`, `workload` and `faults`. Raises RunFailed at the first run with a
+    violation, and where one was not decided; a run that tested nothing (no operation met a fault) counts for nothing,
+    and fails when all are so. Cells in which a violation is expected are left out.
+    """
+    if seeds < 1:
+        raise UsageError(f"A campaign of {seeds} seeds tests nothing.", "Ask for at least one.")
+    if campaign is None and system is None:
+        raise UsageError("Neither a campaign nor a system was named.", 'Write assert_campaign_passes("leadership").')
+    plan = plan_from_flags(
+        plan=campaign,
+        systems=(system,) if system else (),
+        workloads=(workload,) if workload else (),
+        fault_sets=(tuple(faults),) if faults is not None else (),
+        mutants=(tuple(mutants),) if mutants or campaign is None else (),
+        options=options,
+        nodes=nodes,
+        operations=operations,
+    )
+    cells = [cell for cell in plan.cells() if cell.expected == "pass" or mutants]
+    if not cells:
+        raise UsageError(f"In every cell of {plan.name} a violation is expected.", "Name a system that is correct.")
+    __tracebackhide__ = True
+    requests = [plan.request(cell, seed) for seed in range(first_seed, first_seed + seeds) for cell in cells]
+    verdicts: set[Verdict] = set()
+    for number, request in enumerate(requests):
+        verdict = _verdict_of(request)
+        verdicts.add(verdict)
+        about = (
+            f"{plan.name}: run {number + 1} of {len(requests)} ({_cell(request)}, seed {request.seed}) did not pass."
+        )
+        if verdict not in (Verdict.PASS, Verdict.VACUOUS):
+            raise RunFailed(carry_out(request, store, shrinks=True), about)
+    if Verdict.PASS not in verdicts:
+        raise RunFailed(carry_out(requests[-1], store, shrinks=False), f"{plan.name}: no run tested anything.")
+
+
+def _verdict_of(request: RunRequest) -> Verdict:
+    parts = resolve(request)
+    record = run_simulated(make_plan(request, parts), parts)
+    return judge(record, parts, run_id="").verdict
+
+
+def _cell(request: RunRequest) -> str:
+    mutants: Iterator[str] = (f"+{name}" for name in request.mutants)
+    return f"{request.system}{''.join(mutants)}/{request.workload}/{'+'.join(request.faults) or 'calm'}"

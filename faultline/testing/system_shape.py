@@ -1,0 +1,212 @@
+"""What a system says about itself: names, options, planted bugs, messages, invariants. No run is needed for these."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from faultline.campaign.planfile import load_plan
+from faultline.harness.errors import HarnessError, UsageError
+from faultline.harness.plan import Plan
+from faultline.harness.planning import effective_options
+from faultline.harness.system import Mutant, NodeSystem, OptionDescription
+from faultline.harness.world.real.wire import MessageCodec
+from faultline.harness.world.simulated.world import SimulatedWorld
+from faultline.testing.problem import Check
+from faultline.testing.system_subject import SystemSubject, import_path_of
+
+__all__ = ["SYSTEM_SHAPE"]
+
+Found = Iterator[tuple[str, str, str]]
+
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_BOOT_US = 600_000
+_NUMBERS = ("0", "1", "7", "1000000")
+_WORLDS = ("simulated", "local")
+_FIELDS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
+    ("name", lambda value: isinstance(value, str) and bool(_NAME.fullmatch(value)), "a word like my-store"),
+    ("promise", lambda value: isinstance(value, str) and bool(value), "one sentence on what clients may rely on"),
+    ("summary", lambda value: isinstance(value, str) and bool(value), "one line on what it is"),
+    ("patterns", lambda value: isinstance(value, tuple), "a tuple of names of patterns; () when it follows none"),
+    ("functions", lambda value: isinstance(value, tuple) and bool(value), 'a tuple such as ("read", "write")'),
+    ("options", lambda value: hasattr(value, "items"), "a dictionary of OptionDescription; {} when it has none"),
+    ("mutants", lambda value: hasattr(value, "items"), "a dictionary of Mutant; {} when it has none"),
+    ("messages", lambda value: isinstance(value, tuple) and bool(value), "a tuple of msgspec.Struct types"),
+)
+
+
+def _describes_itself(subject: SystemSubject) -> Found:
+    system = subject.make()
+    for name, is_usable, wanted in _FIELDS:
+        value = getattr(system, name, None)
+        if not is_usable(value):
+            yield f"`{name}` is {value!r}", subject.place(), f"Make it {wanted}."
+    for name in ("node", "client", "invariants"):
+        if not callable(getattr(system, name, None)):
+            yield (
+                f"there is no method `{name}`",
+                subject.place(),
+                "See the protocol faultline.harness.system.NodeSystem.",
+            )
+
+
+def _can_be_imported(subject: SystemSubject) -> Found:
+    path = import_path_of(subject.make())
+    module_name, _, attribute = path.partition(":")
+    advice = "Put the class at the top level of an importable module; processes of real runs import it by that path."
+    if "<locals>" in attribute or module_name == "__main__":
+        yield f"{path} cannot be imported by another process", subject.place(), advice
+        return
+    found = getattr(importlib.import_module(module_name), attribute, None)
+    if found is not type(subject.make()):
+        yield f"{path} leads to {found!r}", subject.place(), advice
+    else:
+        found()
+
+
+# -- options ----------------------------------------------------------------------------------------------------------
+
+
+def _options_are_described(subject: SystemSubject) -> Found:
+    system = subject.make()
+    for name, option in system.options.items():
+        where = f"option {name} of {subject.place()}"
+        if not isinstance(option, OptionDescription):
+            yield f"it is described by {option!r}", where, "Describe it by an OptionDescription."
+            continue
+        if not option.summary:
+            yield "it has no summary", where, "Say in one line what it does."
+        try:
+            effective_options(system, {name: option.default}, ())
+        except UsageError as error:
+            yield f"its default is refused: {error.message}", where, "Make the default one of the choices, or a number."
+
+
+def _options_work_or_are_refused(subject: SystemSubject) -> Found:
+    system = subject.make()
+    for name, option in system.options.items():
+        for value in option.choices or _NUMBERS:
+            trouble = _trouble_with(subject, system, name, value)
+            if trouble:
+                yield (
+                    f"{name}={value} is neither usable nor refused: {trouble}",
+                    subject.place("node"),
+                    f"Raise faultline.harness.errors.UsageError that names {name} and what it may be.",
+                )
+
+
+def _trouble_with(subject: SystemSubject, system: NodeSystem, name: str, value: str) -> str:
+    """What goes wrong when a cluster boots with this option; nothing when it works, or is refused with UsageError."""
+    plan = msgspec.structs.replace(subject.plan(0), options={**_defaults(system), **subject.options, name: value})
+    errors: list[str] = []
+    try:
+        world = SimulatedWorld(plan, system, errors)
+        world.boot()
+        world.open_client(0, plan.nodes[0])
+        world.scheduler.run(_BOOT_US)
+    except UsageError as error:
+        return "" if name in str(error) else f"its refusal does not say which option is meant ({error})"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    crashes = [breach.sentence for breach in world.trace.breaches() if breach.invariant == "node-crash"]
+    return " ".join([*crashes, *errors])
+
+
+def _defaults(system: NodeSystem) -> dict[str, str]:
+    return {name: option.default for name, option in system.options.items()}
+
+
+# -- planted bugs -----------------------------------------------------------------------------------------------------
+
+
+def _bugs_are_named(subject: SystemSubject) -> Found:
+    system = subject.make()
+    for name, mutant in system.mutants.items():
+        where = f"planted bug {name} of {subject.place()}"
+        for what, advice in _flaws_of(name, mutant, system):
+            yield what, where, advice
+
+
+def _flaws_of(name: str, mutant: Mutant, system: NodeSystem) -> Iterator[tuple[str, str]]:
+    if mutant.name != name:
+        yield f"it stands under {name} and calls itself {mutant.name}", "Use one name for both."
+    for text in ("pattern", "id", "summary", "shows_as"):
+        if not getattr(mutant, text):
+            yield f"its `{text}` is empty", "See faultline.harness.system.Mutant for what it tells."
+    if not mutant.caught_by:
+        yield "nobody is named in `caught_by`", "Name the checkers or invariants that find it."
+    if not mutant.worlds or any(world not in _WORLDS for world in mutant.worlds):
+        yield f"its worlds are {mutant.worlds}", f"Choose from {_WORLDS}."
+    elif len(mutant.worlds) < len(_WORLDS) and not mutant.why_not:
+        yield "it cannot show in every world and does not say why", "Give `why_not`."
+    try:
+        effective_options(system, {}, [name])
+        for option, value in mutant.options.items():
+            effective_options(system, {option: value}, ())
+    except UsageError as error:
+        yield f"the options it forces cannot be used: {error.message}", "Force options that the system has."
+    try:
+        load_plan(mutant.campaign)
+    except UsageError as error:
+        yield f"its campaign cannot be run: {error.message}", "Name a shipped campaign, or the path of a plan file."
+
+
+# -- messages and invariants ------------------------------------------------------------------------------------------
+
+
+def _messages_can_be_told_apart(subject: SystemSubject) -> Found:
+    messages: tuple[Any, ...] = subject.make().messages
+    for message in messages:
+        if not (isinstance(message, type) and issubclass(message, msgspec.Struct)):
+            yield f"{message!r} is no msgspec.Struct", subject.place(), "Make every message a tagged, frozen Struct."
+            return
+        if not message.__struct_config__.frozen:
+            advice = "Declare it with frozen=True: nodes of one simulated world would share what they change."
+            yield f"messages of type {message.__name__} can be changed", subject.place(), advice
+    try:
+        MessageCodec(messages)
+    except HarnessError as error:
+        yield error.message, subject.place(), error.next_step
+
+
+def _invariants_are_fresh(subject: SystemSubject) -> Found:
+    system = subject.make()
+    first, second = system.invariants(), system.invariants()
+    where = subject.place("invariants")
+    if any(one is other for one in first for other in second):
+        yield "two runs get the same invariant", where, "Make new ones at every call: they remember one run."
+    for invariant in first:
+        if not (invariant.id and invariant.statement and type(invariant.events) is tuple):
+            advice = "Give it an id, a statement in one sentence, and a tuple of event types."
+            yield f"{type(invariant).__name__} does not say what it states", where, advice
+
+
+def _somebody_is_ready(subject: SystemSubject) -> Found:
+    plan: Plan = subject.plan(0)
+    world = SimulatedWorld(plan, subject.make(), [])
+    world.boot()
+    world.scheduler.run(_BOOT_US)
+    statuses = [host.node.status() for host in world.hosts.values() if host.node is not None]
+    roles = [status.role for status in statuses]
+    if "leader" not in roles and any(role != "ready" for role in roles):
+        yield (
+            f"{_BOOT_US // 1000} ms after the start the roles are {', '.join(roles) or 'none: every node is dead'}",
+            subject.place("node"),
+            "Let `status` of one node say `leader`, or of all READY: faults are aimed by it, and runs begin with it.",
+        )
+
+
+SYSTEM_SHAPE: tuple[Check[SystemSubject], ...] = (
+    Check("a system says what it is called, promises and can do", _describes_itself),
+    Check("a system can be imported by another process", _can_be_imported),
+    Check("every option has a default that can be used and a summary", _options_are_described),
+    Check("every value of an option works or is refused", _options_work_or_are_refused),
+    Check("every planted bug has a name, a campaign and somebody who catches it", _bugs_are_named),
+    Check("messages are frozen and can be told apart", _messages_can_be_told_apart),
+    Check("invariants are fresh for each run and say what they state", _invariants_are_fresh),
+    Check("a node leads, or all are ready, soon after the start", _somebody_is_ready),
+)
