@@ -20,8 +20,16 @@ from typing import Any
 
 from faultline.harness.errors import UsageError
 
-__all__ = ["CHECKERS_GROUP", "FAULTS_GROUP", "NEMESES_GROUP", "SYSTEMS_GROUP", "WORKLOADS_GROUP"]
-__all__ += ["load", "plugged_in", "provider_of"]
+__all__ = [
+    "CHECKERS_GROUP",
+    "FAULTS_GROUP",
+    "NEMESES_GROUP",
+    "SYSTEMS_GROUP",
+    "WORKLOADS_GROUP",
+    "load",
+    "plugged_in",
+    "provider_of",
+]
 
 SYSTEMS_GROUP = "faultline.systems"
 WORKLOADS_GROUP = "faultline.workloads"
