@@ -45,7 +45,7 @@ class Hosts:
         self.ephesus = PartitionHost(self.ports["ephesus"])
         self.athens.recover()
         self.ephesus.recover()
-        self.athens.host(7, 1)
+        self.athens.host(7, 1, fresh=True)
         self.put(self.athens, 1, "v1")
 
     def put(self, host: PartitionHost, generation: int, value: str) -> None:
@@ -73,7 +73,7 @@ class Hosts:
 @pytest.mark.rows("FXP-R17", "FXP-S6")
 def test_a_repeated_host_partition_keeps_what_clients_have_written() -> None:
     hosts = Hosts()
-    assert hosts.athens.host(7, 1)
+    assert hosts.athens.host(7, 1, fresh=True)
     assert hosts.value(hosts.athens, 1) == "v1"
 
 
@@ -93,7 +93,7 @@ def test_between_arrival_and_table_nobody_answers_and_nobody_says_absent() -> No
     for host, generation in ((hosts.athens, 1), (hosts.ephesus, 2)):
         with pytest.raises(NotHosted):
             host.readable(7, generation)
-    assert hosts.ephesus.host(7, 2)
+    assert hosts.ephesus.host(7, 2, fresh=False)
     assert hosts.value(hosts.ephesus, 2) == "v1"
     assert hosts.ephesus.partitions[7].answers["client"] == Answer(1)
 
@@ -102,7 +102,7 @@ def test_between_arrival_and_table_nobody_answers_and_nobody_says_absent() -> No
 def test_a_late_move_changes_nothing_at_who_serves_or_has_passed_the_partition_on() -> None:
     hosts = Hosts()
     old = hosts.move()
-    hosts.ephesus.host(7, 2)
+    hosts.ephesus.host(7, 2, fresh=False)
     hosts.put(hosts.ephesus, 2, "v2")
     hosts.ephesus.install(MOVE, old)
     assert hosts.value(hosts.ephesus, 2) == "v2"
@@ -112,7 +112,7 @@ def test_a_late_move_changes_nothing_at_who_serves_or_has_passed_the_partition_o
     hosts.ephesus.drop(BACK)
     hosts.ephesus.install(MOVE, old)
     assert hosts.ephesus.partitions == {}
-    hosts.athens.host(7, 3)
+    hosts.athens.host(7, 3, fresh=False)
     assert hosts.value(hosts.athens, 3) == "v2"
 
 
@@ -120,7 +120,7 @@ def test_a_late_move_changes_nothing_at_who_serves_or_has_passed_the_partition_o
 def test_a_late_host_partition_does_not_begin_anew_what_has_left() -> None:
     hosts = Hosts()
     hosts.move()
-    assert not hosts.athens.host(7, 1)
+    assert not hosts.athens.host(7, 1, fresh=True)
     assert hosts.athens.partitions == {}
     assert hosts.athens.send_off(MOVE) is None
     assert hosts.athens.has_left(MOVE)
@@ -130,7 +130,7 @@ def test_a_late_host_partition_does_not_begin_anew_what_has_left() -> None:
 @pytest.mark.rows("FXP-R30")
 def test_data_that_never_arrived_is_not_replaced_by_nothing() -> None:
     hosts = Hosts()
-    assert not hosts.ephesus.host(7, 2)
+    assert not hosts.ephesus.host(7, 2, fresh=False)
     with pytest.raises(NotHosted):
         hosts.ephesus.readable(7, 2)
 
@@ -169,7 +169,7 @@ def test_every_state_of_a_move_is_durable() -> None:
     assert hosts.crash("ephesus").partitions[7].state == ARRIVING
     hosts.athens.drop(MOVE)
     assert hosts.crash("athens").left == {7: 2}
-    hosts.ephesus.host(7, 2)
+    hosts.ephesus.host(7, 2, fresh=False)
     assert hosts.crash("ephesus").partitions[7].state == SERVING
     assert hosts.value(hosts.ephesus, 2) == "v1"
 

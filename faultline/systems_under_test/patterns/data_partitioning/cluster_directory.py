@@ -30,16 +30,21 @@ __all__ = [
     "PartitionOnline",
     "PartitionTable",
     "PendingMigration",
+    "ReassignPartition",
     "RegisterClusterNode",
 ]
 
 
 class PartitionEntry(msgspec.Struct, frozen=True, array_like=True):
-    """A row of the table: who owns the partition, under which generation, and whether it said that it serves it."""
+    """A row of the table: who owns the partition, under which generation, and whether it said that it serves it.
+
+    A `fresh` partition has never been online: no client was ever sent to it, so it is certainly empty.
+    """
 
     owner: str
     generation: int
     online: bool = False
+    fresh: bool = False
 
 
 class PartitionTable(msgspec.Struct, frozen=True, array_like=True):
@@ -88,6 +93,14 @@ class AssignPartitions(msgspec.Struct, frozen=True, tag="assign-partitions"):
     owners: tuple[str, ...]
 
 
+class ReassignPartition(msgspec.Struct, frozen=True, tag="reassign-partition"):
+    """The owner died before it served the fresh partition of this generation: `owner` shall begin it instead."""
+
+    partition: int
+    generation: int
+    owner: str
+
+
 class PartitionOnline(msgspec.Struct, frozen=True, tag="partition-online"):
     """The owner serves the partition under this generation."""
 
@@ -123,6 +136,7 @@ DirectoryCommand = (
     RegisterClusterNode
     | MembersFailed
     | AssignPartitions
+    | ReassignPartition
     | PartitionOnline
     | MigratePartitions
     | MigrationCompleted
@@ -185,6 +199,8 @@ class ClusterDirectory:
                 return self._set_life(tuple(member for member in members if member in self.members), lives=False)
             case AssignPartitions(owners):
                 return self._assign(owners)
+            case ReassignPartition(partition, generation, owner):
+                return self._reassign(partition, generation, owner)
             case PartitionOnline(partition, generation):
                 return self._set_online(partition, generation)
             case MigratePartitions(migrations):
@@ -205,7 +221,14 @@ class ClusterDirectory:
     def _assign(self, owners: tuple[str, ...]) -> bool:
         if self.entries or not all(owner in self.members for owner in owners):
             return False
-        self.entries = [PartitionEntry(owner, FIRST_GENERATION) for owner in owners]
+        self.entries = [PartitionEntry(owner, FIRST_GENERATION, fresh=True) for owner in owners]
+        return True
+
+    def _reassign(self, partition: int, generation: int, owner: str) -> bool:
+        entry = self.entries[partition]
+        if not entry.fresh or entry.generation != generation or not self.is_live(owner):
+            return False
+        self.entries[partition] = PartitionEntry(owner, generation + 1, fresh=True)
         return True
 
     def _set_online(self, partition: int, generation: int) -> bool:

@@ -9,7 +9,7 @@ A partition is at a node in one of three states:
 
 Every step is compared with the highest generation the node has known of the partition, and also what has *left* keeps
 its generation: so a late message to host, to move or to install finds a higher generation and changes nothing. Only a
-partition of the first generation that was never here is begun empty; anything else that is missing is missing.
+partition that no client has ever been sent to is begun empty; anything else that is missing is missing.
 
 Each step and each write is one record in a write-ahead log, flushed before anything is answered. With a value goes the
 number of the request that wrote it, and the answer: a repeated request is answered again and not executed, also by the
@@ -30,7 +30,6 @@ import msgspec
 
 from faultline.harness.world.ports import Ports
 from faultline.systems_under_test.patterns.data_partitioning.cluster_directory import Migration
-from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import FIRST_GENERATION
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry, WriteAheadLog
 
 __all__ = [
@@ -155,8 +154,11 @@ class PartitionHost:
 
     # -- told by the coordinator --------------------------------------------------------------------------------------
 
-    def host(self, partition: int, generation: int) -> bool:
-        """Serve `partition` under `generation` from now on; False when this node has no right to, or not the data."""
+    def host(self, partition: int, generation: int, *, fresh: bool) -> bool:
+        """Serve `partition` under `generation` from now on; False when this node has no right to, or not the data.
+
+        A `fresh` one has no data anywhere, and is begun here.
+        """
         hosted = self.partitions.get(partition)
         if hosted is not None and hosted.generation == generation:
             if hosted.state == ARRIVING:
@@ -164,7 +166,7 @@ class PartitionHost:
             else:
                 self._ports.trace.sometimes("hosts-already")
             return True
-        if generation != FIRST_GENERATION or self.known_generation(partition):
+        if not fresh or self.known_generation(partition) >= generation:
             self._ports.trace.sometimes("late-host-partition-ignored")
             return False
         self._begin_empty(partition, generation)

@@ -23,7 +23,7 @@ from faultline.systems_under_test.patterns.clusters.partitioned_kv.messages impo
     TableResponse,
 )
 from faultline.systems_under_test.patterns.clusters.partitioned_kv.options import PartitionSettings
-from faultline.systems_under_test.patterns.data_partitioning.cluster_directory import PartitionTable
+from faultline.systems_under_test.patterns.data_partitioning.cluster_directory import PartitionEntry, PartitionTable
 from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import partition_of
 
 __all__ = ["FUNCTIONS", "NO_TABLE", "TIMEOUT", "UNSUPPORTED", "PartitionedClient"]
@@ -48,6 +48,7 @@ FUNCTIONS = tuple(_COMMANDS)
 
 _REGISTRY = OutcomeRegistry((UNSUPPORTED, NO_TABLE, CAS_MISMATCH))
 _PAUSE_US = 20_000
+_NOBODY = PartitionEntry("", 0)
 
 
 class PartitionedClient:
@@ -115,11 +116,12 @@ class PartitionedClient:
     def _transmit(self) -> None:
         command = self._command
         assert command is not None
-        if not self._table.entries:
-            self._open.expect(self._settings.request_timeout_us, self._handle_silence)
+        partition = self._partition_of(command.key) if self._table.entries else 0
+        entry = self._table.entries[partition] if self._table.entries else _NOBODY
+        if not entry.online:
+            # What was never online may yet begin at another member; what has just moved is refused until it is told.
+            self._open.expect(_PAUSE_US, self._try_again)
             return
-        partition = self._partition_of(command.key)
-        entry = self._table.entries[partition]
         self._was_sent = True
         request = PartitionRequest(self._number, partition, entry.generation, command)
         self._ports.network.send(NodeId(entry.owner), request)

@@ -5,7 +5,8 @@ Only the leader acts; what it must act upon follows from the directory, whenever
 
     member unheard of       ─▶ commit: it failed                   (checked at an interval, by the leader's own clock)
     enough members, no table ─▶ commit: the first assignment
-    entry not online        ─▶ tell the owner to host it           (repeated until it says so)
+    entry not online        ─▶ tell the owner to host it           (repeated until it says so; or another member, when
+                               it died and the partition was never online, so that nothing can be lost)
     move pending            ─▶ tell the source to send it          (repeated; to give it up, when the target is dead)
 
 so a new leader takes everything up by applying its first entry. It starts with a full period of grace for all members,
@@ -56,6 +57,7 @@ from faultline.systems_under_test.patterns.data_partitioning.cluster_directory i
     MigrationCancelled,
     MigrationCompleted,
     PartitionOnline,
+    ReassignPartition,
     RegisterClusterNode,
 )
 from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import (
@@ -292,6 +294,7 @@ class Coordinator(ConsistentCoreNode):
             except NotEnoughClusterNodes:
                 self.ports.trace.sometimes("too-few-members-to-assign")
             return
+        self._reassign_what_never_began()
         self._give_up_moves_to_the_dead()
         self.retried.keep(self._wanted())
 
@@ -301,6 +304,14 @@ class Coordinator(ConsistentCoreNode):
             table = self.directory.table()
             for member in self.directory.live():
                 self._send(member, TablePublished(table))
+
+    def _reassign_what_never_began(self) -> None:
+        live = self.directory.live()
+        for partition, entry in enumerate(self.directory.entries):
+            if entry.fresh and live and not self.directory.is_live(entry.owner):
+                self.ports.trace.sometimes("partition-reassigned")
+                command = ReassignPartition(partition, entry.generation, live[partition % len(live)])
+                self._commit_once(f"reassign-{partition}-{entry.generation}", command)
 
     def _give_up_moves_to_the_dead(self) -> None:
         for pending in self.directory.pending.values():
@@ -315,7 +326,7 @@ class Coordinator(ConsistentCoreNode):
             if not entry.online and self.directory.is_live(entry.owner):
                 wanted[f"host-{partition}-{entry.generation}"] = (
                     entry.owner,
-                    HostPartition(partition, entry.generation),
+                    HostPartition(partition, entry.generation, entry.fresh),
                 )
         for partition, pending in self._moves_to_drive().items():
             migration, cancelled = pending.migration, pending.cancelled

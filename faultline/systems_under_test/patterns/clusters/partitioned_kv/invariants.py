@@ -147,7 +147,7 @@ class HostingFollowsTheTable(ReportingInvariant):
                 if entry.online and node == entry.owner and not serves:
                     sentence = f"{node} owns partition {partition} in the table and does not serve it: {state}."
                     self._breach(report, end_us, node, sentence)
-                if node != entry.owner and state[1] == SERVING:
+                if node != entry.owner and state[0] >= entry.generation and state[1] == SERVING:
                     sentence = f"{node} serves partition {partition}, which the table gives to {entry.owner}."
                     self._breach(report, end_us, node, sentence)
 

@@ -71,10 +71,11 @@ class TablePublished(msgspec.Struct, frozen=True, tag="table-published"):
 
 
 class HostPartition(msgspec.Struct, frozen=True, tag="host-partition"):
-    """Serve this partition under this generation."""
+    """Serve this partition under this generation; a fresh one has never been served, and is begun empty."""
 
     partition: int
     generation: int
+    fresh: bool
 
 
 class HostPartitionAck(msgspec.Struct, frozen=True, tag="host-partition-ack"):

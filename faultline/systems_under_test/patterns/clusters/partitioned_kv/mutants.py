@@ -155,12 +155,12 @@ class _ModLiveNodes(PartitionedClient):
 
 
 class _HostAgainEmpties(PartitionHost):
-    def host(self, partition: int, generation: int) -> bool:
+    def host(self, partition: int, generation: int, *, fresh: bool) -> bool:
         hosted = self.partitions.get(partition)
         if hosted is not None and hosted.generation == generation and hosted.state == SERVING:
             self.partitions[partition] = HostedPartition(generation, SERVING, PartitionContent({}, {}))
             return True
-        return super().host(partition, generation)
+        return super().host(partition, generation, fresh=fresh)
 
 
 class _WritesWhileMigrating(PartitionHost):
@@ -186,11 +186,11 @@ class _TableBeforeData(ClusterDirectory):
 
 
 class _BeginsWithNothing(PartitionHost):
-    def host(self, partition: int, generation: int) -> bool:
+    def host(self, partition: int, generation: int, *, fresh: bool) -> bool:
         if self.known_generation(partition) < generation:
             self._begin_empty(partition, generation)
             return True
-        return super().host(partition, generation)
+        return super().host(partition, generation, fresh=fresh)
 
 
 class _MovesOfTheLeaderOnly(Coordinator):

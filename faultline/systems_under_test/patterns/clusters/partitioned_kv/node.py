@@ -141,7 +141,7 @@ class PartitionedNode:
         self.member.handle_table(source, message)
 
     def _handle_host(self, source: NodeId, message: HostPartition) -> None:
-        if self.host.host(message.partition, message.generation):
+        if self.host.host(message.partition, message.generation, fresh=message.fresh):
             self._report(message.partition)
             self._send(source, HostPartitionAck(message.partition, message.generation))
 
