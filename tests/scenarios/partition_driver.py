@@ -1,0 +1,119 @@
+"""The hand-cranked cluster with nodes and clients of `partitioned-kv`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from zlib import crc32
+
+from cluster_driver import Cluster, ManualPorts
+
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import Outcome
+from faultline.harness.world.ports import NodeId
+from faultline.systems_under_test.patterns.clusters.partitioned_kv.coordinator import Coordinator
+from faultline.systems_under_test.patterns.clusters.partitioned_kv.system import PartitionedKv
+from faultline.systems_under_test.patterns.data_partitioning.cluster_directory import (
+    MigratePartitions,
+    Migration,
+    PartitionTable,
+)
+
+__all__ = ["PartitionCluster"]
+
+
+class ChancePorts(ManualPorts):
+    """Chance that depends on who asks and what for."""
+
+    def uniform_us(self, stream: str, low_us: int, high_us: int) -> int:
+        return low_us + crc32(f"{self.node_id} {stream}".encode()) % (high_us - low_us)
+
+
+class PartitionCluster(Cluster):
+    """Nodes that host partitions, and clients that keep a table; time passes in milliseconds."""
+
+    system_type = PartitionedKv
+    ports_type = ChancePorts
+
+    def __init__(self, size: int = 3, mutants: tuple[str, ...] = (), **options: str) -> None:
+        self.copies_of: Callable[[Any], int] = lambda _: 1
+        super().__init__(size, mutants, **{"partitions": "9", **options})
+
+    def post(self, source: str, target: str, message: Any) -> None:
+        """Send it as often as `copies_of` says: not at all, once, or twice."""
+        for _ in range(self.copies_of(message)):
+            super().post(source, target, message)
+
+    def wait(self, duration_ms: int = 1_500) -> None:
+        self.pass_time(1_000 * duration_ms)
+
+    # -- the coordinator ----------------------------------------------------------------------------------------------
+
+    def leader(self) -> str:
+        return next(name for name in self.members if name in self.nodes and self.leads(name))
+
+    def coordinator(self) -> Coordinator:
+        coordinator = self.nodes[self.leader()].coordinator
+        assert isinstance(coordinator, Coordinator)
+        return coordinator
+
+    def table(self) -> PartitionTable:
+        return self.coordinator().directory.table()
+
+    def reassign(self) -> bool:
+        """An administrator asks for it; nothing is delivered yet."""
+        return self.coordinator().reassign_partitions()
+
+    def move(self, partition: int, target: str) -> Migration:
+        """The coordinator decides on this move; it is committed, and on its way as far as messages get."""
+        entry = self.coordinator().directory.entries[partition]
+        migration = Migration(partition, entry.owner, target, entry.generation + 1)
+        self.coordinator()._commit(MigratePartitions((migration,)))
+        self.deliver()
+        return migration
+
+    def is_settled(self) -> bool:
+        """Is every partition online, nothing moving, and hosted where the table says?"""
+        directory = self.coordinator().directory
+        hosted = {
+            (partition, name, held.generation)
+            for name in self.members
+            if name in self.nodes
+            for partition, held in self.nodes[name].host.partitions.items()
+            if held.state == "serving"
+        }
+        wanted = {(number, entry.owner, entry.generation) for number, entry in enumerate(directory.entries)}
+        return bool(wanted) and hosted == wanted and not directory.pending and all(e.online for e in directory.entries)
+
+    # -- clients ------------------------------------------------------------------------------------------------------
+
+    def client(self, name: str = "client-1", node: str = "athens") -> Any:
+        if name not in self.nodes:
+            self.ports[name] = self.ports_type(self, name)
+            self.ports[name].now_us = self.ports["athens"].now_us
+            self.nodes[name] = self.system.client(
+                self.ports[name], self.members, NodeId(node), self.options, self.mutants
+            )
+            self.nodes[name].start()
+            self.deliver(lambda source, target, _: name in (source, target))
+        return self.nodes[name]
+
+    def hand(self, source: str, target: str, message: Any) -> None:
+        if target in self.nodes:
+            self.nodes[target].receive(NodeId(source), message)
+
+    def begin(self, f: str, key: str, value: Any = None, client: str = "client-1") -> list[Outcome]:
+        """Let the client begin; the list has the outcome once there is one."""
+        outcomes: list[Outcome] = []
+        self.client(client).invoke(Operation(process=0, f=f, key=key, value=value), outcomes.append)
+        return outcomes
+
+    def ask(self, f: str, key: str, value: Any = None, client: str = "client-1") -> Outcome:
+        """Let the client perform it, and time pass until it is over."""
+        outcomes = self.begin(f, key, value, client)
+        for _ in range(120):
+            self.deliver()
+            if outcomes:
+                return outcomes[0]
+            self.wait(10)
+        raise AssertionError("the client never ended its operation")
