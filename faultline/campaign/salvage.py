@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from faultline.campaign.commands import run_command
-from faultline.campaign.histories import write_parquet
+from faultline.campaign.histories import write_part
 from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.matrix import CampaignPlan, WorkUnit
 from faultline.campaign.row import run_row, table_of_rows
@@ -29,7 +29,7 @@ def salvage(plan: CampaignPlan, folder: CampaignFolder) -> int:
     for unit in unfinished:
         rows = _rows(plan, folder, unit)
         if rows:
-            write_parquet(folder.rows_part(unit.number), table_of_rows(rows))
+            write_part(folder.rows_part(unit.number), table_of_rows(rows))
         salvaged += len(rows)
     return salvaged
 

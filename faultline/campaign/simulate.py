@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from faultline.campaign.commands import replay_command, run_command
 from faultline.campaign.engine import Engine
-from faultline.campaign.histories import HISTORY_SCHEMA, history_table, write_parquet
+from faultline.campaign.histories import HISTORY_SCHEMA, history_table, write_parquet, write_part
 from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.matrix import CampaignPlan, Cell, WorkUnit
 from faultline.campaign.row import run_row, table_of_rows
@@ -81,7 +81,7 @@ def run_unit(job: SimulationJob, unit: WorkUnit) -> int:
             progress.write(progress_mark(judgement.verdict))
     table = pa.concat_tables(histories) if histories else HISTORY_SCHEMA.empty_table()
     write_parquet(job.folder.history_part(unit.number), table)
-    write_parquet(job.folder.rows_part(unit.number), table_of_rows(rows))
+    write_part(job.folder.rows_part(unit.number), table_of_rows(rows))
     return len(rows)
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from campaign_fakes import BROKEN_SEED, fake_engine, fake_plan
 
+from faultline.campaign import histories
 from faultline.campaign.explain import explain_run
 from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.progress import read_progress
@@ -143,3 +146,44 @@ def test_a_verdict_says_what_the_row_says(job: SimulationJob) -> None:
     rows = run_mutants(job)
     assert verdict(job, 5).verdict is Verdict.VIOLATION
     assert (rows[5]["anomaly"], rows[5]["checker"]) == ("stale-read", "linearizability")
+
+
+def test_a_stopped_task_that_ends_late_leaves_the_salvaged_rows_as_they_are(job: SimulationJob) -> None:
+    run_mutants(job)
+    part = job.folder.rows_part(mutant_unit(job))
+    part.unlink()
+    salvage(job.plan, job.folder)
+    salvaged = part.read_bytes()
+    run_mutants(job)
+    assert part.read_bytes() == salvaged
+    assert [path.name for path in part.parent.iterdir()] == [part.name]
+
+
+def test_where_there_are_no_hard_links_a_part_is_kept_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_self: Path, _target: Path) -> None:
+        raise OSError("no hard links here")
+
+    monkeypatch.setattr(Path, "hardlink_to", refused)
+    path = tmp_path / "part.parquet"
+    for number in (1, 2):
+        histories.write_part(path, pa.table({"number": [number]}))
+    assert pq.read_table(path).to_pylist() == [{"number": 1}]
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_task_and_its_salvage_that_write_one_part_at_once_do_not_mix_their_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, write_table = tmp_path / "part.parquet", pq.write_table
+    other = threading.Thread(target=histories.write_part, args=(path, pa.table({"number": [2]})))
+
+    def interleaved(table: pa.Table, where: Path, **options: Any) -> None:
+        write_table(table, where, **options)
+        if threading.current_thread() is threading.main_thread():
+            other.start()
+            other.join()
+
+    monkeypatch.setattr(histories.pq, "write_table", interleaved)
+    histories.write_part(path, pa.table({"number": [1]}))
+    assert pq.read_table(path).to_pylist() == [{"number": 2}]
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
