@@ -30,6 +30,7 @@ from faultline.systems_under_test.patterns.clusters.range_kv.mutants import muta
 from faultline.systems_under_test.patterns.clusters.range_kv.options import RangeSettings
 from faultline.systems_under_test.patterns.clusters.range_kv.store import PartitionStore, StoredKey
 from faultline.systems_under_test.patterns.data_partitioning.key_range_partitions import (
+    EVERYTHING,
     MAX_KEY,
     KeyRange,
     Partition,
