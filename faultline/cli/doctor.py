@@ -29,13 +29,15 @@ class Examination(msgspec.Struct, frozen=True):
 
 @click.command("doctor")
 @store_option
+@click.option("--hosts", metavar="HOSTS", help="Examine hosts instead: namespaces:N or ssh:FILE.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array of examinations.")
-def command(store: Path, as_json: bool) -> int:
+def command(store: Path, hosts: str | None, as_json: bool) -> int:
     """Say what this machine can do, and what is missing.
 
-    Ends with 0 when every world and the campaign engine can work here, else with 4.
+    Ends with 0 when every world and the campaign engine can work here, else with 4. With --hosts, it says what each
+    of them can do, and ends with 4 when one lacks something.
     """
-    examinations = [examine(store) for examine in _EXAMINATIONS]
+    examinations = _hosts(hosts) if hosts is not None else [examine(store) for examine in _EXAMINATIONS]
     if as_json:
         click.echo(msgspec.json.encode(examinations))
     else:
@@ -107,6 +109,26 @@ def _store(store: Path) -> Examination:
     healthy = os.access(folder, os.W_OK)
     seen = f"{store} {'can' if healthy else 'cannot'} be written"
     return Examination("Store", healthy, seen, "Choose another folder with --store DIR.")
+
+
+def _hosts(text: str) -> list[Examination]:
+    import contextlib
+
+    from faultline.hosts.examination import examine
+    from faultline.hosts.host_sets import open_hosts, parse_hosts
+
+    specification = parse_hosts(text)
+    if specification.kind == "ssh":
+        findings = examine(specification.hosts)
+        return [Examination(f"{f.host}: {f.name}", f.healthy, f.seen, f.next_step) for f in findings]
+    try:
+        with contextlib.closing(open_hosts(specification)) as host_set:
+            findings = examine(host_set.hosts)
+            refusal = host_set.links.refusal
+    except FaultlineError as error:
+        return [Examination(text, False, error.message, error.next_step)]
+    links = Examination("bridge: partition", not refusal, refusal or "nftables takes rules", "See the reason.")
+    return [links, *(Examination(f"{f.host}: {f.name}", f.healthy, f.seen, f.next_step) for f in findings)]
 
 
 _EXAMINATIONS: tuple[Callable[[Path], Examination], ...] = (

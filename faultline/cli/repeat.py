@@ -20,7 +20,7 @@ __all__ = ["Repeated", "repeat"]
 
 
 class Repeated(msgspec.Struct, frozen=True, kw_only=True):
-    """How a repetition went. `as_recorded`: equal to the byte (simulated), or comparable at all (local)."""
+    """How a repetition went. `as_recorded`: equal to the byte (simulated), or comparable at all (real)."""
 
     run_id: str
     world: str
@@ -37,7 +37,7 @@ def repeat(stored: StoredRun, times: int) -> Repeated:
     parts = resolve(stored.file.plan)
     if stored.file.world == "simulated":
         return _repeat_simulated(stored, parts)
-    return _repeat_local(stored, parts, times)
+    return _repeat_real(stored, parts, times)
 
 
 def _repeat_simulated(stored: StoredRun, parts: Parts) -> Repeated:
@@ -72,16 +72,16 @@ def _comparison(stored: StoredRun, same_history: bool, same_verdict: bool) -> li
     return [f"Reproduced: the same history byte for byte (sha256 {digest}…), {verdict}."]
 
 
-def _repeat_local(stored: StoredRun, parts: Parts, times: int) -> Repeated:
+def _repeat_real(stored: StoredRun, parts: Parts, times: int) -> Repeated:
     file, judgements = stored.file, []
     for _ in range(times):
         with tempfile.TemporaryDirectory(prefix="faultline-replay-") as scratch:
-            record = execute(file.plan, parts, "local", Path(scratch), None)
+            record = execute(file.plan, parts, file.world, Path(scratch), None, file.hosts)
             judgements.append(judge(record, parts, run_id=file.run_id))
     reproduced = sum(1 for judgement in judgements if _agrees(stored.judgement, judgement))
     return Repeated(
         run_id=file.run_id,
-        world="local",
+        world=file.world,
         verdict=stored.judgement.verdict if stored.judgement and reproduced else judgements[-1].verdict,
         sentence=judgements[-1].sentence,
         as_recorded=True,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
 import click
+from click.core import ParameterSource
 
 from faultline.cli.options import as_options, request_options, store_option
+from faultline.harness.errors import UsageError
 from faultline.harness.judgement import Judgement
+from faultline.harness.run_record import WorldName
 from faultline.harness.verdict import exit_code
 
 __all__ = ["command"]
@@ -19,9 +21,10 @@ __all__ = ["command"]
 @request_options
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides everything in the simulated world.")
 @click.option(
-    "--duration", "duration_s", type=float, help="Length of the fault phase in seconds [default: 30 if local]."
+    "--duration", "duration_s", type=float, help="Length of the fault phase in seconds [default: 30 if real]."
 )
 @click.option("--world", type=click.Choice(["simulated", "local"]), default="simulated", show_default=True)
+@click.option("--hosts", metavar="HOSTS", help="Run on hosts: namespaces:N makes N of them, ssh:FILE names machines.")
 @store_option
 @click.option("--shrink/--no-shrink", "shrinks", default=True, help="Shrink a violation of the simulated world.")
 @click.option("--json", "as_json", is_flag=True, help="Print verdict.json instead of sentences.")
@@ -36,7 +39,8 @@ def command(
     operations: int,
     seed: int,
     duration_s: float | None,
-    world: Literal["simulated", "local"],
+    world: WorldName,
+    hosts: str | None,
     store: Path,
     shrinks: bool,
     as_json: bool,
@@ -49,6 +53,8 @@ def command(
     from faultline.cli.single_run import carry_out
     from faultline.harness.planning import RunRequest
 
+    if hosts is not None:
+        world, nodes = "hosts", _nodes_on(hosts, nodes)
     request = RunRequest(
         system=system,
         workload=workload,
@@ -62,9 +68,23 @@ def command(
         duration_s=duration_s,
         world=world,
     )
-    finished = carry_out(request, store, shrinks=shrinks)
+    finished = carry_out(request, store, shrinks=shrinks, hosts=hosts or "")
     _print(finished.judgement, finished.lines, as_json)
     return 130 if finished.interrupted else exit_code(finished.judgement.verdict)
+
+
+def _nodes_on(hosts: str, nodes: int) -> int:
+    """How many nodes run on `hosts`: one on each, unless the user asked for fewer."""
+    from faultline.hosts.host_sets import parse_hosts
+
+    context = click.get_current_context()
+    if context.get_parameter_source("world") is ParameterSource.COMMANDLINE:
+        raise UsageError("--hosts is a world of its own and cannot go with --world.", "Leave one of them out.")
+    count = parse_hosts(hosts).count
+    asked = context.get_parameter_source("nodes") is ParameterSource.COMMANDLINE
+    if asked and nodes > count:
+        raise UsageError(f"{nodes} nodes need as many hosts, but {hosts} has {count}.", "Leave --nodes out.")
+    return nodes if asked else count
 
 
 def _print(judgement: Judgement, lines: list[str], as_json: bool) -> None:

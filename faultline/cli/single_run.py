@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import shlex
 from dataclasses import dataclass
@@ -36,8 +37,8 @@ class FinishedRun:
     interrupted: bool
 
 
-def carry_out(request: RunRequest, store: Path, *, shrinks: bool) -> FinishedRun:
-    """Plan, run, record, judge and report `request` in a folder of its own below `store`.
+def carry_out(request: RunRequest, store: Path, *, shrinks: bool, hosts: str = "") -> FinishedRun:
+    """Plan, run, record, judge and report `request` in a folder of its own below `store`, on `hosts` if any.
 
     With `shrinks`, a violation in the simulated world is shrunk too, and its minimal run kept beside it.
     """
@@ -45,9 +46,9 @@ def carry_out(request: RunRequest, store: Path, *, shrinks: bool) -> FinishedRun
     plan = make_plan(request, parts)
     run_id = _run_id(plan, request.world, store / "runs")
     folder = store / "runs" / run_id
-    prepare_run(folder, run_id, plan, request.world)
+    prepare_run(folder, run_id, plan, request.world, hosts)
     with open_history(folder) as sink:
-        record = execute(plan, parts, request.world, folder, sink)
+        record = execute(plan, parts, request.world, folder, sink, hosts)
     return judge_and_report(record, parts, run_id, folder, shrinks)
 
 
@@ -56,17 +57,35 @@ def _run_id(plan: Plan, world: WorldName, runs: Path) -> str:
     run_id = run_id_of(plan.cell, plan.seed)
     if world == "simulated":
         return run_id
-    names = itertools.chain([f"{run_id}.local"], (f"{run_id}.local-{number}" for number in itertools.count(2)))
+    names = itertools.chain([f"{run_id}.{world}"], (f"{run_id}.{world}-{number}" for number in itertools.count(2)))
     return next(name for name in names if not (runs / name).exists())
 
 
-def execute(plan: Plan, parts: Parts, world: WorldName, folder: Path, sink: EventSink | None) -> RunRecord:
-    """Carry out `plan` in `world`; messages are recorded for the diagram."""
+def execute(
+    plan: Plan, parts: Parts, world: WorldName, folder: Path, sink: EventSink | None, hosts: str = ""
+) -> RunRecord:
+    """Carry out `plan` in `world`, on `hosts` where that is the world; messages are recorded for the diagram."""
     if world == "simulated":
         return run_simulated(plan, parts, sink=sink, record_messages=True)
+    if world == "hosts":
+        return _execute_on_hosts(plan, parts, folder, sink, hosts)
     from faultline.harness.world.real.local import run_local
 
-    return run_local(plan, parts, folder=folder, sink=sink, progress=lambda line: click.echo(line, err=True))
+    return run_local(plan, parts, folder=folder, sink=sink, progress=_tell)
+
+
+def _execute_on_hosts(plan: Plan, parts: Parts, folder: Path, sink: EventSink | None, hosts: str) -> RunRecord:
+    from faultline.hosts.host_sets import open_hosts, parse_hosts
+    from faultline.hosts.run import run_on_hosts
+
+    specification = parse_hosts(hosts)
+    _tell(f"bringing up {specification.text}")
+    with contextlib.closing(open_hosts(specification)) as host_set:
+        return run_on_hosts(plan, parts, host_set, folder=folder, sink=sink, progress=_tell)
+
+
+def _tell(sentence: str) -> None:
+    click.echo(sentence, err=True)
 
 
 def judge_and_report(record: RunRecord, parts: Parts, run_id: str, folder: Path, shrinks: bool) -> FinishedRun:

@@ -15,6 +15,10 @@ from faultline.harness.world.faults import FaultPort
 __all__ = ["Parts", "refuse_what_cannot_run"]
 
 
+_SHOWS_LIKE = {"hosts": "local"}
+"""A bug shows in a world where it shows in this one: both run the same processes in real time."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
     """Everything a run is put together from.
@@ -43,7 +47,7 @@ def refuse_what_cannot_run(plan: Plan, parts: Parts, capabilities: frozenset[str
             )
     for name in plan.mutants:
         mutant = parts.system.mutants[name]
-        if world not in mutant.worlds:
+        if _SHOWS_LIKE.get(world, world) not in mutant.worlds:
             raise UsageError(
                 f"The planted bug {name} cannot show in the {world} world: {mutant.why_not}",
                 f"Run it with --world {mutant.worlds[0]}.",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import Literal
 
 import msgspec
 
@@ -17,6 +16,7 @@ from faultline.harness.errors import UsageError
 from faultline.harness.generator.simulate import planned_operations
 from faultline.harness.parts import Parts
 from faultline.harness.plan import NODE_NAMES, Plan, PlannedOperation, node_names
+from faultline.harness.run_record import WorldName
 from faultline.harness.system import NodeSystem
 
 __all__ = ["RunRequest", "effective_options", "make_plan"]
@@ -48,7 +48,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     workers: int = 5
     operations: int = 200
     duration_s: float | None = None
-    world: Literal["simulated", "local"] = "simulated"
+    world: WorldName = "simulated"
 
     @property
     def fault_set(self) -> tuple[str, ...]:
@@ -145,7 +145,7 @@ def _refuse_what_is_not_served(parts: Parts) -> None:
 
 
 def _active_phase(request: RunRequest) -> tuple[int, int]:
-    if request.world == "local":
+    if request.world != "simulated":
         return 0, int((request.duration_s or 30) * _SECOND_US)
     if request.duration_s is not None:
         return _SIMULATED_START_US, _SIMULATED_START_US + int(request.duration_s * _SECOND_US)
@@ -153,7 +153,7 @@ def _active_phase(request: RunRequest) -> tuple[int, int]:
 
 
 def _final_phase(request: RunRequest) -> tuple[int, int]:
-    if request.world == "local":
+    if request.world != "simulated":
         return _REAL_SETTLE_US, _REAL_FINAL_SPAN_US
     return _SIMULATED_SETTLE_US, _FINAL_SPAN_US
 
@@ -188,6 +188,6 @@ def _final_operations(
 
 def _count(request: RunRequest, start_us: int, end_us: int) -> int:
     """How many operations: in a real run at least as many as keep every second busy."""
-    if request.world == "local":
+    if request.world != "simulated":
         return max(request.operations, int((end_us - start_us) / _SECOND_US * _REAL_OPERATIONS_PER_SECOND))
     return request.operations

@@ -12,7 +12,7 @@ from faultline.harness.plan import Plan
 
 __all__ = ["FaultInterval", "MessageRecord", "RunRecord", "WorldName"]
 
-WorldName = Literal["simulated", "local"]
+WorldName = Literal["simulated", "local", "hosts"]
 
 
 class FaultInterval(msgspec.Struct, frozen=True, kw_only=True):

@@ -28,13 +28,14 @@ SCHEMA = 1
 
 
 class RunFile(msgspec.Struct, kw_only=True):
-    """`run.json`: all that is needed to do the run again."""
+    """`run.json`: all that is needed to do the run again. `hosts` is what `--hosts` named, in the world of hosts."""
 
     schema: int = SCHEMA
     run_id: str
     world: WorldName
     plan: Plan
     versions: dict[str, str] = {}
+    hosts: str = ""
 
 
 class StoredRun(msgspec.Struct, kw_only=True):
@@ -51,13 +52,14 @@ class StoredRun(msgspec.Struct, kw_only=True):
         return History.from_jsonl(lines, source=str(Path(self.folder) / "history.jsonl"))
 
 
-def prepare_run(folder: Path, run_id: str, plan: Plan, world: WorldName) -> None:
+def prepare_run(folder: Path, run_id: str, plan: Plan, world: WorldName, hosts: str = "") -> None:
     """Make the run's folder and write `run.json`. Raises HarnessError when the store cannot be written."""
     with _writable(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for stale in ("verdict.json", "report.html"):
             (folder / stale).unlink(missing_ok=True)
-        file = RunFile(run_id=run_id, world=world, plan=plan, versions={"faultline": faultline.__version__})
+        versions = {"faultline": faultline.__version__}
+        file = RunFile(run_id=run_id, world=world, plan=plan, versions=versions, hosts=hosts)
         write_atomically(folder / "run.json", _pretty(file))
 
 

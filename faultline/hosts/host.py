@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-__all__ = ["Host"]
+__all__ = ["HOSTS_MAX", "Host"]
+
+HOSTS_MAX = 9
+"""A set has at most this many hosts: as many as there are names for the nodes of a run."""
 
 
 class Host(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

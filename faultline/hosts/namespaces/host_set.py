@@ -24,14 +24,16 @@ import paramiko
 from faultline.harness.errors import HarnessError
 from faultline.hosts.errors import HostUnreachable
 from faultline.hosts.fleet import Fleet
-from faultline.hosts.host import Host
+from faultline.hosts.host import HOSTS_MAX, Host
+from faultline.hosts.links import LinkFaults, NoLinkFaults
+from faultline.hosts.namespaces.datagrams import DatagramProbe
 from faultline.hosts.namespaces.files import Site, write_host
 from faultline.hosts.namespaces.keeper import Keeper
 from faultline.hosts.namespaces.requirements import find_program, lacks
+from faultline.hosts.namespaces.switch import Switch
 
-__all__ = ["HOSTS_MAX", "NamespaceHosts"]
+__all__ = ["NamespaceHosts"]
 
-HOSTS_MAX = 9
 _SETS_MAX = 200
 _UP_TIMEOUT_S = 10.0
 _POLL_S = 0.005
@@ -40,6 +42,8 @@ _PREFIX = "faultline-hosts-"
 
 class NamespaceHosts:
     """`count` hosts, up when this returns. Close it, or end the process: either way nothing is left."""
+
+    shares_clock = True
 
     def __init__(self, count: int) -> None:
         _refuse_where_impossible()
@@ -56,6 +60,7 @@ class NamespaceHosts:
             self._outer = {host.name: self.keeper.start(host.name) for host in self.hosts}
             self.fleet = Fleet(self.hosts)
             self._wait_until_up(self.hosts)
+            self.links = self._make_links()
         except BaseException:
             self.keeper.close()
             raise
@@ -75,8 +80,19 @@ class NamespaceHosts:
 
     def close(self) -> None:
         """Take all hosts down and wait until they are gone."""
+        self.links.close()
         self.fleet.close()
         self.keeper.close()
+
+    def _make_links(self) -> LinkFaults:
+        nft = find_program("nft")
+        if nft is None:
+            return NoLinkFaults("the program nft is missing (apt-get install nftables)")
+        probe = DatagramProbe({host.name: host.address for host in self.hosts}, self.network_of)
+        try:
+            return Switch(self.keeper.network, nft, probe)
+        except HarnessError as error:
+            return NoLinkFaults(error.message.rstrip("."))
 
     # -- coming up ----------------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
-"""A local cluster: one process per node on loopback addresses, a proxy on every directed link between them.
+"""A cluster of node processes; and the local one, on loopback addresses, with a proxy on every directed link.
 
-No port number is ever chosen here: nodes and proxies ask the kernel for a free one and tell, so that a port in use
-cannot happen, neither at the start nor when a node comes back after others took its old port.
+In the local cluster no port number is ever chosen: nodes and proxies ask the kernel for a free one and tell, so that
+a port in use cannot happen, neither at the start nor when a node comes back after others took its old port.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from faultline.harness.errors import HarnessError
 from faultline.harness.plan import Plan
@@ -17,34 +19,69 @@ from faultline.harness.world.ports import READY, NodeId, NodeStatus
 from faultline.harness.world.real.channel import HOST, Address
 from faultline.harness.world.real.clock import ClockSetting
 from faultline.harness.world.real.node_process import NodeConfig
-from faultline.harness.world.real.process import NodeProcess
+from faultline.harness.world.real.process import HeldProcess, NodeProcess
 from faultline.harness.world.real.proxy import ProxyMesh
 
-__all__ = ["LocalCluster"]
+__all__ = ["LocalCluster", "NodeCluster"]
 
 STATUS_TIMEOUT_S = 0.3
 _POLL_S = 0.01
 
 
-class LocalCluster:
-    """The nodes of one run. Methods without `async` may be called from any thread, except `spawn`."""
+class NodeCluster:
+    """The nodes of one run, each a process. Methods without `async` may be called from any thread, except `spawn`.
 
-    def __init__(self, plan: Plan, system_path: str, folder: Path) -> None:
-        self._plan = plan
-        self._system_path = system_path
-        self.nodes = tuple(map(NodeId, plan.nodes))
-        self.processes = {node: NodeProcess(node, folder / "nodes" / node) for node in self.nodes}
+    What differs from one real world to another is where the processes are and how messages travel between them.
+    `shares_clock` says whether all nodes and the harness read one monotonic clock.
+    """
+
+    shares_clock = True
+
+    def __init__(self, plan: Plan, processes: Mapping[NodeId, HeldProcess]) -> None:
+        self.plan = plan
+        self.nodes = tuple(processes)
+        self.processes = processes
         self.clocks = {node: ClockSetting() for node in self.nodes}
         self._last_status: dict[NodeId, NodeStatus] = {}
-        self.mesh = ProxyMesh(self.nodes, self.address, plan.seed)
+
+    # -- what each real world says for itself ---------------------------------------------------------------------
+
+    def config(self, node: NodeId) -> NodeConfig:
+        """What the process of `node` is told at its start."""
+        raise NotImplementedError
+
+    def address(self, node: NodeId) -> Address | None:
+        """Where clients find `node`, or None while it is dead."""
+        raise NotImplementedError
+
+    async def open_links(self) -> None:
+        """Make what nodes need to reach each other, before the first of them starts."""
+
+    async def close(self) -> None:
+        """Kill all nodes and release everything, whatever state they are in."""
+        raise NotImplementedError
+
+    def statistics(self) -> dict[str, int]:
+        """Numbers about the messages between nodes, as far as this world can count them."""
+        return {}
+
+    def detail(self) -> dict[str, Any]:
+        """What else the record of the run is to say."""
+        return {}
+
+    # -- the course of a run --------------------------------------------------------------------------------------
 
     async def start(self) -> None:
         """Start everything and wait until all nodes listen. Raises HarnessError naming the log of one that does not."""
-        await self.mesh.listen()
+        await self.open_links()
         for node in self.nodes:
             self.spawn(node)
         for process in self.processes.values():
             await asyncio.to_thread(process.wait_until_up)
+
+    def spawn(self, node: NodeId) -> None:
+        """Start the process of `node`; to be called in the event loop's thread."""
+        self.processes[node].spawn(self.config(node))
 
     async def wait_until_serving(self, timeout_s: float) -> str:
         """Wait until a node leads or, without leaders, all are ready; says which. Raises HarnessError."""
@@ -59,39 +96,6 @@ class LocalCluster:
         raise HarnessError(
             f"No node became leader, nor were all nodes ready, within {timeout_s:g} s.", f"See the nodes' logs: {logs}."
         )
-
-    async def close(self) -> None:
-        """Kill all nodes and release all sockets, whatever state they are in."""
-        for process in self.processes.values():
-            process.kill()
-        await self.mesh.close()
-        # Transports let go of their sockets in the loop's next rounds.
-        await asyncio.sleep(0.01)
-
-    def spawn(self, node: NodeId) -> None:
-        """Start the process of `node`; to be called in the event loop's thread."""
-        process, plan = self.processes[node], self._plan
-        process.spawn(
-            NodeConfig(
-                node_id=node,
-                members=plan.nodes,
-                peers={str(peer): address for peer, address in self.mesh.addresses(node).items()},
-                system_path=self._system_path,
-                options=dict(plan.options),
-                mutants=plan.mutants,
-                seed=plan.seed,
-                data_folder=str(process.data.absolute()),
-                trace_file=str(process.trace.absolute()),
-                harness_pid=os.getpid(),
-                clock=self.clocks[node],
-                fsync_us=(plan.weather.fsync_us_min, plan.weather.fsync_us_max),
-            )
-        )
-
-    def address(self, node: NodeId) -> Address | None:
-        """Where `node` listens, or None while it is dead."""
-        port = self.processes[node].port
-        return (HOST, port) if port is not None else None
 
     def status(self, node: NodeId) -> NodeStatus | None:
         """What `node` says of itself, or last said when it is stopped: then it still believes so. None when dead."""
@@ -134,6 +138,56 @@ class LocalCluster:
                 f"The node {node} ended with code {code} before the run began: {process.log_tail()}",
                 f"The whole log is {process.log}.",
             )
+
+
+class LocalCluster(NodeCluster):
+    """Nodes on loopback addresses of this machine; their files are under `folder`/nodes."""
+
+    def __init__(self, plan: Plan, system_path: str, folder: Path) -> None:
+        held = {NodeId(name): NodeProcess(name, folder / "nodes" / name) for name in plan.nodes}
+        super().__init__(plan, held)
+        self._held = held
+        self._system_path = system_path
+        self.mesh = ProxyMesh(self.nodes, self.address, plan.seed)
+
+    async def open_links(self) -> None:
+        """Open all proxies."""
+        await self.mesh.listen()
+
+    async def close(self) -> None:
+        """Kill all nodes and release all sockets, whatever state they are in."""
+        for process in self.processes.values():
+            process.kill()
+        await self.mesh.close()
+        # Transports let go of their sockets in the loop's next rounds.
+        await asyncio.sleep(0.01)
+
+    def config(self, node: NodeId) -> NodeConfig:
+        """A node whose peers are its links' proxies."""
+        process, plan = self._held[node], self.plan
+        return NodeConfig(
+            node_id=node,
+            members=plan.nodes,
+            peers={str(peer): address for peer, address in self.mesh.addresses(node).items()},
+            system_path=self._system_path,
+            options=dict(plan.options),
+            mutants=plan.mutants,
+            seed=plan.seed,
+            data_folder=str(process.data.absolute()),
+            trace_file=str(process.trace.absolute()),
+            harness_pid=os.getpid(),
+            clock=self.clocks[node],
+            fsync_us=(plan.weather.fsync_us_min, plan.weather.fsync_us_max),
+        )
+
+    def address(self, node: NodeId) -> Address | None:
+        """Where `node` listens, or None while it is dead."""
+        port = self.processes[node].port
+        return (HOST, port) if port is not None else None
+
+    def statistics(self) -> dict[str, int]:
+        """The counters of all links, summed."""
+        return self.mesh.statistics()
 
 
 def _leader(statuses: dict[NodeId, NodeStatus | None]) -> NodeId | None:

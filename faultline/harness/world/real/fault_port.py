@@ -1,4 +1,7 @@
-"""The fault port of the local world. Actions return when the kernel, the proxy or the node confirms them."""
+"""Fault ports of real worlds. Actions return when the kernel, the proxy or the node confirms them.
+
+`ProcessFaultPort` is what all of them have in common: processes are signalled, clocks are set where the node looks.
+Links differ: in the local world they are proxies, on hosts they are real ones."""
 
 from __future__ import annotations
 
@@ -11,22 +14,20 @@ from faultline.harness.errors import HarnessError
 from faultline.harness.world.faults import CAPABILITIES, LinkQuality
 from faultline.harness.world.ports import Link, NodeId
 from faultline.harness.world.real.clock import ClockSetting, machine_monotonic_us
-from faultline.harness.world.real.cluster import LocalCluster
+from faultline.harness.world.real.cluster import LocalCluster, NodeCluster
 from faultline.harness.world.real.control import ClockReading
 
-__all__ = ["LocalFaultPort"]
+__all__ = ["LocalFaultPort", "ProcessFaultPort"]
 
 LOOP_TIMEOUT_S = 10.0
 CLOCK_TIMEOUT_S = 2.0
 Result = TypeVar("Result")
 
 
-class LocalFaultPort:
-    """Implements `faultline.harness.world.faults.FaultPort`; to be used from a thread that is not the event loop's."""
+class ProcessFaultPort:
+    """Faults of processes and their clocks on `cluster`; to be used from a thread that is not the event loop's."""
 
-    capabilities = frozenset(CAPABILITIES)
-
-    def __init__(self, cluster: LocalCluster, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, cluster: NodeCluster, loop: asyncio.AbstractEventLoop) -> None:
         self.nodes = cluster.nodes
         self._cluster = cluster
         self._loop = loop
@@ -43,34 +44,6 @@ class LocalFaultPort:
             return "dead"
         status = self._cluster.status(node)
         return status.role if status is not None else "unknown"
-
-    # -- links --------------------------------------------------------------------------------------------------
-
-    def cut(self, links: Iterable[Link]) -> None:
-        """Swallow every message on `links` from now on."""
-        self._set_cut(tuple(links), True)
-
-    def restore(self, links: Iterable[Link]) -> None:
-        """Let messages pass over `links` again."""
-        self._set_cut(tuple(links), False)
-
-    def is_cut(self, link: Link) -> bool:
-        """Does the link's proxy swallow a probe?"""
-        return self._in_loop(self._cluster.mesh.links[link].swallows_a_probe)
-
-    def degrade(self, links: Iterable[Link], quality: LinkQuality) -> None:
-        """Give `links` the `quality`."""
-        chosen = tuple(links)
-
-        def apply() -> None:
-            for link in chosen:
-                self._cluster.mesh.links[link].quality = quality
-
-        self._in_loop(apply)
-
-    def quality(self, link: Link) -> LinkQuality:
-        """The quality in force on `link`."""
-        return self._in_loop(lambda: self._cluster.mesh.links[link].quality)
 
     # -- processes ----------------------------------------------------------------------------------------------
 
@@ -153,13 +126,6 @@ class LocalFaultPort:
 
     # -- the event loop -----------------------------------------------------------------------------------------
 
-    def _set_cut(self, links: tuple[Link, ...], cut: bool) -> None:
-        def apply() -> None:
-            for link in links:
-                self._cluster.mesh.links[link].set_cut(cut)
-
-        self._in_loop(apply)
-
     def _in_loop(self, action: Callable[[], Result]) -> Result:
         """Run `action` in the loop's thread and wait for its result."""
         done: Future[Result] = Future()
@@ -175,3 +141,48 @@ class LocalFaultPort:
             return done.result(LOOP_TIMEOUT_S)
         except TimeoutError as error:
             raise HarnessError("The harness's own event loop did not answer.", "Is the machine overloaded?") from error
+
+
+class LocalFaultPort(ProcessFaultPort):
+    """Implements `faultline.harness.world.faults.FaultPort` on the local world."""
+
+    capabilities = frozenset(CAPABILITIES)
+
+    def __init__(self, cluster: LocalCluster, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(cluster, loop)
+        self._mesh = cluster.mesh
+
+    # -- links --------------------------------------------------------------------------------------------------
+
+    def cut(self, links: Iterable[Link]) -> None:
+        """Swallow every message on `links` from now on."""
+        self._set_cut(tuple(links), True)
+
+    def restore(self, links: Iterable[Link]) -> None:
+        """Let messages pass over `links` again."""
+        self._set_cut(tuple(links), False)
+
+    def is_cut(self, link: Link) -> bool:
+        """Does the link's proxy swallow a probe?"""
+        return self._in_loop(self._mesh.links[link].swallows_a_probe)
+
+    def degrade(self, links: Iterable[Link], quality: LinkQuality) -> None:
+        """Give `links` the `quality`."""
+        chosen = tuple(links)
+
+        def apply() -> None:
+            for link in chosen:
+                self._mesh.links[link].quality = quality
+
+        self._in_loop(apply)
+
+    def quality(self, link: Link) -> LinkQuality:
+        """The quality in force on `link`."""
+        return self._in_loop(lambda: self._mesh.links[link].quality)
+
+    def _set_cut(self, links: tuple[Link, ...], cut: bool) -> None:
+        def apply() -> None:
+            for link in links:
+                self._mesh.links[link].set_cut(cut)
+
+        self._in_loop(apply)

@@ -1,51 +1,23 @@
-"""Carries out a plan in the local real world: processes, loopback TCP, real files, real time.
-
-Times of the plan count from the moment the cluster serves. Clients and proxies share one event loop, the nemesis
-has a thread of its own. Operations that are due after the plan's heal wait until the heal is really done, since
-bringing a process back takes real time here. However the run ends – finished, out of time, Ctrl-C, an exception – all
-processes, sockets and threads are released.
-
-Of the plan's weather only the disk applies: an fsync waits as long as it says before the machine's own disk carries it
-out. Latency, loss and drift are the machine's own, until a fault adds to them.
-"""
+"""The local world: a run on processes of this machine, joined by loopback TCP through proxies."""
 
 from __future__ import annotations
 
 import asyncio
 import shutil
-import signal
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
-from faultline.harness.errors import FaultlineError, HarnessError
-from faultline.harness.fault_schedule import FaultSchedule
-from faultline.harness.generator.scheduled import scheduled
+from faultline.harness.errors import HarnessError
 from faultline.harness.history import EventSink
-from faultline.harness.interpreter import Dispatch, Interpreter
-from faultline.harness.invariant import Breach
-from faultline.harness.outcome import Outcome
 from faultline.harness.parts import Parts, refuse_what_cannot_run
 from faultline.harness.plan import Plan
 from faultline.harness.run_record import RunRecord
 from faultline.harness.world.faults import CAPABILITIES
-from faultline.harness.world.real.client_host import ClientHost
-from faultline.harness.world.real.clock import machine_monotonic_us
 from faultline.harness.world.real.cluster import LocalCluster
 from faultline.harness.world.real.fault_port import LocalFaultPort
-from faultline.harness.world.real.nemesis_thread import NemesisThread
-from faultline.harness.world.real.shared_history import SharedHistory
-from faultline.harness.world.real.trace import observe, read_traces
+from faultline.harness.world.real.run import RealRun
 
-__all__ = ["run_local"]
-
-LEADER_TIMEOUT_S = 10.0
-HEAL_TIMEOUT_S = 60.0
-_WATCH_S = 0.05
-_PROGRESS_S = 5.0
+__all__ = ["make_nodes_folder", "run_local"]
 
 
 def run_local(
@@ -63,226 +35,25 @@ def run_local(
     when the cluster does not come up.
     """
     refuse_what_cannot_run(plan, parts, frozenset(CAPABILITIES), "local")
+    make_nodes_folder(folder)
+    cluster = LocalCluster(plan, parts.system_path, folder)
+    run = RealRun(
+        plan,
+        parts,
+        cluster,
+        lambda loop: LocalFaultPort(cluster, loop),
+        world="local",
+        sink=sink,
+        progress=progress,
+    )
+    return asyncio.run(run.carry_out())
+
+
+def make_nodes_folder(folder: Path) -> None:
+    """Make the run's `folder`, without anything that nodes of an earlier run left there. Raises HarnessError."""
     try:
         # A node that recovered the log of an earlier run would answer with values nobody has written in this one.
         shutil.rmtree(folder / "nodes", ignore_errors=True)
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise HarnessError(f"The folder {folder} cannot be made: {error}.", "Choose another --store.") from error
-    run = _LocalRun(plan, parts, folder, sink, progress or _say_nothing)
-    return asyncio.run(run.carry_out())
-
-
-def _say_nothing(sentence: str) -> None:
-    """The progress of a run nobody watches."""
-
-
-class _LocalRun:
-    def __init__(
-        self, plan: Plan, parts: Parts, folder: Path, sink: EventSink | None, progress: Callable[[str], None]
-    ) -> None:
-        self.plan = plan
-        self.parts = parts
-        self.progress = progress
-        self.errors: list[str] = []
-        self.crashes: list[Breach] = []
-        self.history = SharedHistory(sink)
-        self.cluster = LocalCluster(plan, parts.system_path, folder)
-        self.interrupted = False
-        self._failure: BaseException | None = None
-        self._ready_us = machine_monotonic_us()
-        self._holding = False
-        self._pump_handle: asyncio.TimerHandle | None = None
-
-    # -- the course of a run ------------------------------------------------------------------------------------
-
-    async def carry_out(self) -> RunRecord:
-        loop = asyncio.get_running_loop()
-        self._loop = loop
-        self._changed = asyncio.Event()
-        loop.set_exception_handler(self._fail)
-        try:
-            with _interrupts_go_to(loop, self._interrupt):
-                await self._boot()
-                await self._run()
-        finally:
-            await self.cluster.close()
-        return self._record()
-
-    async def _boot(self) -> None:
-        self.progress(f"starting {len(self.plan.nodes)} node processes")
-        started_us = machine_monotonic_us()
-        await self.cluster.start()
-        serving = await self.cluster.wait_until_serving(LEADER_TIMEOUT_S)
-        self._ready_us = machine_monotonic_us()
-        self._boot_us = self._ready_us - started_us
-        self.progress(f"{serving} after {self._boot_us / 1_000_000:.2f} s")
-
-    async def _run(self) -> None:
-        self.clients = ClientHost(self.plan, self.parts.system, self.cluster.address, self.errors)
-        self.interpreter = Interpreter(
-            scheduled(self.plan.operations, workers=self.plan.workers),
-            workers=self.plan.workers,
-            seed=self.plan.seed,
-            history=self.history,
-            node_of=self.clients.node_of,
-        )
-        port = LocalFaultPort(self.cluster, self._loop)
-        self.schedule = FaultSchedule(self.plan, self.parts, port, self.history, self._now_us, self.errors)
-        self._healed = asyncio.Event()
-        nemesis = NemesisThread(self.plan, self.schedule, self._now_us, self._tell_healed, self.errors)
-        try:
-            nemesis.start()
-            self._loop.call_soon(self._pump)
-            await self._operate()
-            nemesis.heal_now()
-            await self._wait_for_heal()
-            await self._finish()
-        finally:
-            self._stop_pumping()
-            self._watch_nodes()
-            self.clients.close()
-            nemesis.heal_now()
-            if not await asyncio.to_thread(nemesis.join):
-                self.errors.append("The nemesis did not come to an end.")
-            self.interpreter.abandon(self._now_us())
-
-    async def _operate(self) -> None:
-        """Let operations and faults happen until it is time to heal."""
-        await self._until(self.plan.heal_us, lambda: False)
-        self._holding = not self.interrupted
-
-    async def _wait_for_heal(self) -> None:
-        """Hold operations back until all faults are undone and the cluster serves again."""
-        try:
-            await asyncio.wait_for(self._healed.wait(), HEAL_TIMEOUT_S)
-            if not self.interrupted:
-                await self.cluster.wait_until_serving(LEADER_TIMEOUT_S)
-        except TimeoutError:
-            self.errors.append(f"The heal was not done after {HEAL_TIMEOUT_S:g} s.")
-        except HarnessError as error:
-            self.errors.append(f"After the heal: {error}")
-        self._late_us = max(self._now_us() - self.plan.heal_us, 0)
-        self._holding = False
-
-    async def _finish(self) -> None:
-        """Let the final operations happen."""
-        self._loop.call_soon(self._pump)
-        await self._until(self.plan.end_us + self._late_us, lambda: self.interpreter.finished)
-
-    async def _until(self, at_us: int, is_done: Callable[[], bool]) -> None:
-        next_report_us = self._now_us() + int(_PROGRESS_S * 1_000_000)
-        while not (self.interrupted or is_done()) and (left_us := at_us - self._now_us()) > 0:
-            self._changed.clear()
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), min(left_us / 1_000_000, _WATCH_S))
-            self._refuse_to_go_on_broken()
-            self._watch_nodes()
-            if self._now_us() >= next_report_us:
-                next_report_us += int(_PROGRESS_S * 1_000_000)
-                self.progress(f"{self._now_us() / 1_000_000:.0f} s: {len(self.history)} operations")
-
-    def _interrupt(self) -> None:
-        self.interrupted = True
-        self._changed.set()
-
-    def _fail(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """A callback raised – a client, the history's sink, the harness itself: such a run proves nothing."""
-        if self._failure is None:
-            self._failure = context.get("exception") or RuntimeError(context.get("message", "unknown"))
-        self._changed.set()
-
-    def _refuse_to_go_on_broken(self) -> None:
-        if isinstance(self._failure, FaultlineError):
-            raise self._failure
-        if self._failure is not None:
-            raise HarnessError(
-                f"The run broke after {len(self.history)} operations: {self._failure!r}.",
-                "What was recorded until then is in the run's folder.",
-            ) from self._failure
-
-    def _now_us(self) -> int:
-        return machine_monotonic_us() - self._ready_us
-
-    def _tell_healed(self) -> None:
-        self._loop.call_soon_threadsafe(self._healed.set)
-
-    def _watch_nodes(self) -> None:
-        """A node that ends without being killed has crashed: a finding about the system, not about the harness."""
-        for node, code in self.cluster.unexpected_exits():
-            tail = self.cluster.processes[node].log_tail()
-            sentence = f"{node} ended of its own with code {code}: {tail}"
-            self.crashes.append(Breach(invariant="node-crash", sentence=sentence, time_us=self._now_us(), node=node))
-
-    # -- operations ---------------------------------------------------------------------------------------------
-
-    def _pump(self) -> None:
-        """Invoke everything that may start now, and be woken when the next operation may."""
-        self._stop_pumping()
-        if self._holding or self.interrupted:
-            return
-        for dispatch in self.interpreter.poll(self._now_us()):
-            self.clients.invoke(dispatch.worker, dispatch.operation, self._when_done(dispatch))
-        wake_us = self.interpreter.next_wake_us()
-        if wake_us is not None:
-            delay_s = max(wake_us - self._now_us(), 0) / 1_000_000
-            self._pump_handle = self._loop.call_later(delay_s, self._pump)
-        elif self.interpreter.finished:
-            self._changed.set()
-
-    def _stop_pumping(self) -> None:
-        if self._pump_handle is not None:
-            self._pump_handle.cancel()
-            self._pump_handle = None
-
-    def _when_done(self, dispatch: Dispatch) -> Callable[[Outcome], None]:
-        def done(outcome: Outcome) -> None:
-            self.interpreter.complete(dispatch.worker, outcome, self._now_us())
-            self._pump()
-
-        return done
-
-    # -- the record ---------------------------------------------------------------------------------------------
-
-    def _record(self) -> RunRecord:
-        processes = self.cluster.processes.values()
-        lines = read_traces(process.trace for process in processes)
-        breaches, marks = observe(lines, self.parts.system.invariants(), lambda time_us: time_us - self._ready_us)
-        found = sorted(breaches + self.crashes, key=lambda breach: (breach.time_us, breach.invariant))
-        return RunRecord(
-            plan=self.plan,
-            world="local",
-            history=self.history,
-            faults=self.schedule.intervals(),
-            marks=dict(sorted((marks | self.schedule.marks).items())),
-            breaches=found,
-            errors=self.errors,
-            statistics=self.cluster.mesh.statistics()
-            | {
-                "boot_us": self._boot_us,
-                "run_us": self._now_us(),
-                "node_starts": sum(process.starts for process in processes),
-                "trace_events": len(lines),
-            },
-            interrupted=self.interrupted,
-            detail={"node_logs": [str(process.log) for process in processes]},
-        )
-
-
-@contextmanager
-def _interrupts_go_to(loop: asyncio.AbstractEventLoop, callback: Callable[[], None]) -> Iterator[None]:
-    """Deliver the first Ctrl-C to `callback`; a second one raises KeyboardInterrupt as usual. Main thread only."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.getsignal(signal.SIGINT)
-
-    def handle(_number: int, _frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        loop.call_soon_threadsafe(callback)
-
-    signal.signal(signal.SIGINT, handle)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

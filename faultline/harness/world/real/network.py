@@ -41,11 +41,11 @@ class NodeNetwork:
         for peer in self._peers:
             self._channels[peer] = OutgoingChannel(self._node_id, partial(self._peers.get, peer))
 
-    async def listen(self, host: str) -> tuple[asyncio.Server, int]:
-        """Accept connections on any free port; returns the server and its port."""
+    async def listen(self, host: str, port: int = 0) -> tuple[asyncio.Server, int]:
+        """Accept connections on `port`, or on any free one; returns the server and its port."""
         loop = asyncio.get_running_loop()
         server = await loop.create_server(
-            lambda: InboundConnection(self._caller_came, self._payload_came, self._caller_left), host, 0
+            lambda: InboundConnection(self._caller_came, self._payload_came, self._caller_left), host, port
         )
         return server, server.sockets[0].getsockname()[1]
 

@@ -1,6 +1,7 @@
 """One node as an operating-system process: `python -m faultline.harness.world.real.node_process CONFIG.json`.
 
-Its standard input is the control channel to the harness (see `control`). The process has no life of its own: it ends
+Its standard input is the control channel to the harness (see `control`); when that carries one direction only, answers
+go to descriptor 3. The process has no life of its own: it ends
 when the harness does, even when it is stopped at that moment. A handler that raises and a disk that refuses an fsync
 end it too, as they would end a server that takes its own errors seriously; the reason is in its log.
 """
@@ -12,6 +13,7 @@ import importlib
 import os
 import signal
 import socket
+import stat
 import sys
 import traceback
 from concurrent.futures import ThreadPoolExecutor
@@ -45,8 +47,10 @@ from faultline.harness.world.real.timers import ClockTimers
 from faultline.harness.world.real.trace import FileTrace
 from faultline.harness.world.real.wire import MessageCodec
 
-__all__ = ["NodeConfig", "load_system", "main"]
+__all__ = ["ANSWERS_DESCRIPTOR", "NodeConfig", "load_system", "main"]
 
+ANSWERS_DESCRIPTOR = 3
+"""Where answers on the control channel go when standard input is no socket."""
 EXIT_HARNESS_GONE = 71
 EXIT_CRASHED = 70
 
@@ -55,7 +59,8 @@ class NodeConfig(msgspec.Struct, frozen=True, kw_only=True):
     """All a node process is told at its start.
 
     `peers` are the addresses under which it reaches the other nodes, `fsync_us` the least and the longest time that
-    its disk makes an fsync wait before it is carried out.
+    its disk makes an fsync wait before it is carried out, `listen` is where others find it (port 0: any free one).
+    `harness_pid` is the process it was started by and dies with; 0 on a host, where the control channel is its life.
     """
 
     node_id: str
@@ -70,6 +75,7 @@ class NodeConfig(msgspec.Struct, frozen=True, kw_only=True):
     harness_pid: int
     clock: ClockSetting
     fsync_us: tuple[int, int] = (0, 0)
+    listen: Address = (HOST, 0)
 
 
 def load_system(path: str) -> NodeSystem:
@@ -88,11 +94,14 @@ class _ControlProtocol(asyncio.Protocol):
         self._clock = clock
         self._timers = timers
         self._decoder = FrameDecoder()
-        self._transport: asyncio.Transport | None = None
+        self._answers: asyncio.WriteTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        if isinstance(transport, asyncio.WriteTransport):
+            self.answer_through(transport)
+
+    def answer_through(self, answers: asyncio.WriteTransport) -> None:
+        self._answers = answers
 
     def data_received(self, data: bytes) -> None:
         for payload in self._decoder.feed(data):
@@ -102,8 +111,8 @@ class _ControlProtocol(asyncio.Protocol):
         _end(EXIT_HARNESS_GONE)
 
     def tell(self, message: Answer) -> None:
-        assert self._transport is not None
-        self._transport.write(encode_control(message))
+        assert self._answers is not None
+        self._answers.write(encode_control(message))
 
     def answer(self, question: Question) -> None:
         if isinstance(question, AskStatus):
@@ -145,12 +154,22 @@ async def _run(config: NodeConfig) -> None:
     node = system.node(ports, tuple(map(NodeId, config.members)), config.options, frozenset(config.mutants))
     network.connect()
     node.start()
-    _, port = await network.listen(HOST)
+    _, port = await network.listen(*config.listen)
     control = _ControlProtocol(node, clock, timers)
-    await loop.connect_accepted_socket(lambda: control, socket.socket(fileno=os.dup(0)))
+    await _open_control(loop, control)
     control.tell(Started(port))
-    print(f"{node_id}: process {os.getpid()} listens on {HOST}:{port}", flush=True)
+    print(f"{node_id}: process {os.getpid()} listens on {config.listen[0]}:{port}", flush=True)
     await loop.create_future()
+
+
+async def _open_control(loop: asyncio.AbstractEventLoop, control: _ControlProtocol) -> None:
+    if stat.S_ISSOCK(os.fstat(0).st_mode):
+        await loop.connect_accepted_socket(lambda: control, socket.socket(fileno=os.dup(0)))
+        return
+    # Started over SSH: a pipe for each direction, and standard output is the log.
+    answers, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(ANSWERS_DESCRIPTOR, "wb"))
+    control.answer_through(answers)
+    await loop.connect_read_pipe(lambda: control, os.fdopen(os.dup(0), "rb"))
 
 
 def _crash(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -175,7 +194,7 @@ def _end(code: int) -> None:
 
 def _die_with(harness_pid: int) -> None:
     """Ask the kernel (Linux) to kill this process when the harness ends: the lifeline cannot wake a stopped process."""
-    if sys.platform == "linux":
+    if harness_pid and sys.platform == "linux":
         import ctypes
 
         set_parent_death_signal = 1

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
@@ -17,11 +18,52 @@ from faultline.harness.errors import HarnessError
 from faultline.harness.world.real.control import ControlChannel
 from faultline.harness.world.real.node_process import NodeConfig
 
-__all__ = ["NodeProcess"]
+__all__ = ["HeldProcess", "NodeProcess"]
 
 START_TIMEOUT_S = 10.0
 SIGNAL_TIMEOUT_S = 5.0
 _LOG_TAIL_CHARACTERS = 600
+
+
+class HeldProcess(Protocol):
+    """One node process as every real world holds it; `log` and `trace` are files of ours once the run has ended."""
+
+    node_id: str
+    log: Path
+    trace: Path
+    port: int | None
+    starts: int
+
+    @property
+    def control(self) -> ControlChannel:
+        """The channel to the running node. Raises ConnectionError when there is none."""
+
+    def spawn(self, config: NodeConfig) -> None:
+        """Start the process; returns before the node is up."""
+
+    def wait_until_up(self, timeout_s: float = START_TIMEOUT_S) -> None:
+        """Wait until the node listens. Raises HarnessError with the end of its log when it does not."""
+
+    def kill(self) -> None:
+        """SIGKILL, and wait until the process is gone; harmless when it is already."""
+
+    def pause(self) -> None:
+        """SIGSTOP, and wait until the kernel says that the process is stopped."""
+
+    def resume(self) -> None:
+        """SIGCONT, and wait until the kernel says that the process goes on."""
+
+    def is_alive(self) -> bool:
+        """Does the process exist, as the kernel sees it?"""
+
+    def is_paused(self) -> bool:
+        """Is the process stopped, as the kernel sees it?"""
+
+    def take_crashes(self) -> list[int]:
+        """The exit codes of processes that ended without being killed by us, each once."""
+
+    def log_tail(self) -> str:
+        """The end of the node's log, as one line."""
 
 
 class NodeProcess:

@@ -1,0 +1,98 @@
+"""A cluster whose nodes are processes on hosts, one on each, which speak to each other over the hosts' own network."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from faultline.harness.plan import Plan
+from faultline.harness.world.ports import NodeId
+from faultline.harness.world.real.channel import Address
+from faultline.harness.world.real.cluster import NodeCluster
+from faultline.harness.world.real.node_process import NodeConfig
+from faultline.hosts.host_sets import HostSet
+from faultline.hosts.remote_process import RemoteProcess
+
+__all__ = ["HostCluster", "capabilities_of"]
+
+_ALWAYS = frozenset({"kill", "pause"})
+_WITH_ONE_CLOCK = frozenset({"clock-step", "clock-drift"})
+
+
+def capabilities_of(host_set: HostSet) -> frozenset[str]:
+    """The faults that can be injected on these hosts.
+
+    Clocks need one monotonic clock that the harness and all nodes read, as on hosts of namespaces.
+    """
+    links = frozenset[str]() if host_set.links.refusal else frozenset({"cut"})
+    return _ALWAYS | links | (_WITH_ONE_CLOCK if host_set.shares_clock else frozenset())
+
+
+class HostCluster(NodeCluster):
+    """The nodes of one run on the first hosts of `host_set`; logs and traces come to `folder`/nodes at the end."""
+
+    def __init__(self, plan: Plan, system_path: str, host_set: HostSet, folder: Path) -> None:
+        self.host_set = host_set
+        self.shares_clock = host_set.shares_clock
+        self._system_path = system_path
+        self._hosts = dict(zip(map(NodeId, plan.nodes), host_set.hosts))
+        self._remote = {
+            node: RemoteProcess(node, host_set.fleet[host.name], f"{host.folder}/{node}", folder / "nodes" / node)
+            for node, host in self._hosts.items()
+        }
+        super().__init__(plan, self._remote)
+
+    def host_of(self, node: NodeId) -> str:
+        """The name of the host that carries `node`."""
+        return self._hosts[node].name
+
+    def capabilities(self) -> frozenset[str]:
+        """The faults that can be injected."""
+        return capabilities_of(self.host_set)
+
+    async def open_links(self) -> None:
+        """Make the nodes' folders; the links are there."""
+        await asyncio.gather(*(asyncio.to_thread(process.prepare) for process in self._remote.values()))
+
+    async def close(self) -> None:
+        """Kill all nodes and fetch what they wrote; the hosts stay."""
+        await asyncio.gather(*(asyncio.to_thread(_end, process) for process in self._remote.values()))
+        self.host_set.links.close()
+
+    def config(self, node: NodeId) -> NodeConfig:
+        """A node that finds its peers on their hosts."""
+        plan, host, remote = self.plan, self._hosts[node], self._remote[node].remote
+        return NodeConfig(
+            node_id=node,
+            members=plan.nodes,
+            peers={str(peer): self._listening(peer) for peer in self.nodes if peer != node},
+            system_path=self._system_path,
+            options=dict(plan.options),
+            mutants=plan.mutants,
+            seed=plan.seed,
+            data_folder=f"{remote}/data",
+            trace_file=f"{remote}/trace.jsonl",
+            harness_pid=0,
+            clock=self.clocks[node],
+            fsync_us=(plan.weather.fsync_us_min, plan.weather.fsync_us_max),
+            listen=("0.0.0.0", host.node_port),
+        )
+
+    def address(self, node: NodeId) -> Address | None:
+        """Where clients find `node`, or None while it is dead."""
+        return self._listening(node) if self.processes[node].port is not None else None
+
+    def detail(self) -> dict[str, object]:
+        """Which host carried which node, and what could not be observed."""
+        detail: dict[str, object] = {"hosts": {str(node): host.name for node, host in self._hosts.items()}}
+        if not self.shares_clock:
+            detail["not_observed"] = "Invariants and marks: the hosts' clocks cannot order what happened on each."
+        return detail
+
+    def _listening(self, node: NodeId) -> Address:
+        host = self._hosts[node]
+        return host.address, host.node_port
+
+
+def _end(process: RemoteProcess) -> None:
+    process.end()

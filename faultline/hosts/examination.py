@@ -1,0 +1,129 @@
+"""What each host of a set can and cannot do, found out by asking it: for `faultline doctor --hosts`."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+
+import msgspec
+
+from faultline.hosts.connection import Connection
+from faultline.hosts.errors import HostError
+from faultline.hosts.firewall import host_ruleset
+from faultline.hosts.fleet import Fleet
+from faultline.hosts.host import Host
+
+__all__ = ["Finding", "examine"]
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that was looked at on `host`: whether it is there, what was seen, and the next step when it is not."""
+
+    host: str
+    name: str
+    healthy: bool
+    seen: str
+    next_step: str = ""
+
+
+def examine(hosts: tuple[Host, ...]) -> list[Finding]:
+    """Look at every host, all at the same time. One that cannot be reached has that as its only finding."""
+    with Fleet(hosts) as fleet:
+        outcomes = fleet.attempt(_examined)
+    findings: list[Finding] = []
+    for name, outcome in outcomes.items():
+        findings += [_unreachable(name, outcome)] if isinstance(outcome, HostError) else outcome
+    return findings
+
+
+def _unreachable(name: str, error: HostError) -> Finding:
+    return Finding(host=name, name="connection", healthy=False, seen=error.message, next_step=error.next_step)
+
+
+def _examined(connection: Connection) -> list[Finding]:
+    system = connection.run("uname -srm").text
+    host = connection.host.name
+    return [
+        Finding(host=host, name="connection", healthy=True, seen=system),
+        *(question(connection) for question in _QUESTIONS),
+    ]
+
+
+def _nodes(connection: Connection) -> Finding:
+    host = connection.host
+    command = (
+        f"PYTHONPATH={shlex.quote(host.python_path)} {shlex.quote(host.python)} -c "
+        "'import faultline.harness.world.real.node_process, sys; print(sys.version.split()[0])'"
+    )
+    answer = connection.run(command, check=False)
+    complaint = answer.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+    return Finding(
+        host=host.name,
+        name="nodes",
+        healthy=answer.exit_code == 0,
+        seen=f"Python {answer.text} runs them" if answer.exit_code == 0 else complaint,
+        next_step="Install faultline there, or name the interpreter that has it: python = ... in the host file.",
+    )
+
+
+def _folder(connection: Connection) -> Finding:
+    folder = connection.host.folder
+    answer = connection.run(f"mkdir -p {shlex.quote(folder)} && test -w {shlex.quote(folder)}", check=False)
+    return Finding(
+        host=connection.host.name,
+        name="folder",
+        healthy=answer.exit_code == 0,
+        seen=f"{folder} {'can' if answer.exit_code == 0 else 'cannot'} be written",
+        next_step="Name another with folder = ... in the host file.",
+    )
+
+
+def _kill_and_pause(connection: Connection) -> Finding:
+    # The shell stops a child of its own, asks the kernel for its state, and ends it.
+    script = (
+        "sleep 60 & pid=$!; kill -STOP $pid; "
+        "for try in 1 2 3 4 5 6; do read -r _ _ state _ </proc/$pid/stat; [ $state = T ] && break; sleep .05; done; "
+        "kill -KILL $pid; echo $state"
+    )
+    answer = connection.run(f"/bin/sh -c {shlex.quote(script)} 2>/dev/null", check=False)
+    return Finding(
+        host=connection.host.name,
+        name="kill, pause",
+        healthy=answer.text == "T",
+        seen="processes can be stopped and killed" if answer.text == "T" else f"a stopped process is {answer.text!r}",
+        next_step="Leave kill and pause out.",
+    )
+
+
+def _cuts(connection: Connection) -> Finding:
+    # Rules that are only checked (-c) change nothing.
+    rules = host_ruleset(["192.0.2.1"]).encode()
+    answer = connection.run("PATH=$PATH:/usr/sbin:/sbin nft -c -f -", stdin=rules, check=False, root=True)
+    return Finding(
+        host=connection.host.name,
+        name="partition",
+        healthy=answer.exit_code == 0,
+        seen="nftables takes rules" if answer.exit_code == 0 else _first_line(answer.stderr),
+        next_step="Partitions need root (sudo = true in the host file) and: apt-get install nftables",
+    )
+
+
+def _bad_links(connection: Connection) -> Finding:
+    command = "zgrep -qs '^CONFIG_NET_SCH_NETEM=' /proc/config.gz || modprobe -nq sch_netem"
+    there = connection.run(command, check=False).exit_code == 0
+    # Healthy either way: nothing uses it yet, and nobody should have to mend it.
+    seen = "netem is there, but not used yet" if there else "no netem in this kernel"
+    return Finding(
+        host=connection.host.name,
+        name="packet faults",
+        healthy=True,
+        seen=f"refused by name ({seen}); --world local has them",
+    )
+
+
+def _first_line(stream: bytes) -> str:
+    lines = stream.decode(errors="replace").strip().splitlines()
+    return lines[0] if lines else "it said nothing"
+
+
+_QUESTIONS: tuple[Callable[[Connection], Finding], ...] = (_nodes, _folder, _kill_and_pause, _cuts, _bad_links)

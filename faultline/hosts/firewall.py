@@ -1,0 +1,85 @@
+"""Link faults on hosts that are reached over SSH: rules in each receiving host's own nftables, by the sender's address.
+
+A cut takes effect at the receiver, so it needs root there. All of it stands in one table of ours, which is replaced as
+a whole and deleted at the end; no other rule of the host is touched. What the probe proves is that the host's kernel
+holds the rule, not that no packet arrives: there is no way into the sender's network from here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from contextlib import suppress
+
+from faultline.hosts.errors import HostError
+from faultline.hosts.fleet import Fleet
+from faultline.hosts.links import HostLink
+
+__all__ = ["HostFirewalls", "host_ruleset"]
+
+_NFT = "PATH=$PATH:/usr/sbin:/sbin nft"
+
+
+def host_ruleset(senders: Iterable[str]) -> str:
+    """The rules under which a host hears nothing from the addresses `senders`, and everything from all others."""
+    addresses = ", ".join(sorted(senders))
+    elements = f"elements = {{ {addresses} }}" if addresses else ""
+    return f"""\
+table ip faultline
+delete table ip faultline
+table ip faultline {{
+  set cut {{
+    type ipv4_addr
+    {elements}
+  }}
+  chain hearing {{
+    type filter hook input priority -10; policy accept;
+    ip saddr @cut counter drop
+  }}
+}}
+"""
+
+
+class HostFirewalls:
+    """The links between the hosts of `fleet`, as far as their own firewalls cut them."""
+
+    refusal = ""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._cut: set[HostLink] = set()
+        self._ruled: set[str] = set()
+
+    def cut(self, links: Iterable[HostLink]) -> None:
+        """Let nothing pass over `links`."""
+        self._change(self._cut | set(links))
+
+    def restore(self, links: Iterable[HostLink]) -> None:
+        """Let everything pass over `links` again."""
+        self._change(self._cut - set(links))
+
+    def is_cut(self, link: HostLink) -> bool:
+        """Does the receiving host's kernel hold a rule that drops what the sender sends?"""
+        source, target = link
+        command = f"{_NFT} -j list set ip faultline cut"
+        answer = self._fleet[target].run(command, check=False, root=True)
+        return answer.exit_code == 0 and self._fleet.hosts[source].address in _elements(answer.stdout)
+
+    def close(self) -> None:
+        """Delete our table wherever it was made; a host that cannot be reached any more keeps it."""
+        for name in sorted(self._ruled):
+            with suppress(HostError):
+                self._fleet[name].run(f"{_NFT} delete table ip faultline", check=False, root=True)
+
+    def _change(self, cut: set[HostLink]) -> None:
+        changed = {target for _, target in cut ^ self._cut}
+        for target in sorted(changed):
+            senders = [self._fleet.hosts[source].address for source, sink in cut if sink == target]
+            self._ruled.add(target)
+            self._fleet[target].run(f"{_NFT} -f -", stdin=host_ruleset(senders).encode(), root=True)
+        self._cut = cut
+
+
+def _elements(listing: bytes) -> list[str]:
+    objects = json.loads(listing)["nftables"]
+    return [element for entry in objects for element in entry.get("set", {}).get("elem", ())]

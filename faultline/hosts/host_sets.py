@@ -1,0 +1,94 @@
+"""What `--hosts` can name: `namespaces:N`, hosts made for the run, and `ssh:FILE`, machines that are there."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from faultline.harness.errors import UsageError
+from faultline.hosts.errors import HostError
+from faultline.hosts.firewall import HostFirewalls
+from faultline.hosts.fleet import Fleet
+from faultline.hosts.host import HOSTS_MAX, Host
+from faultline.hosts.host_file import read_host_file
+from faultline.hosts.links import LinkFaults, NoLinkFaults
+
+__all__ = ["HostSet", "HostSpecification", "SshHosts", "open_hosts", "parse_hosts"]
+
+_BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+
+class HostSet(Protocol):
+    """Hosts that are up and can be reached."""
+
+    hosts: tuple[Host, ...]
+    fleet: Fleet
+    links: LinkFaults
+    shares_clock: bool
+    """Do all hosts and the harness run under one kernel, and so read one monotonic clock?"""
+
+    def close(self) -> None:
+        """Let the hosts go."""
+
+
+class HostSpecification:
+    """A `--hosts` text that makes sense: how many hosts it will give, and of which kind."""
+
+    def __init__(self, text: str, kind: str, count: int, hosts: tuple[Host, ...] = ()) -> None:
+        self.text = text
+        self.kind = kind
+        self.count = count
+        self.hosts = hosts
+
+
+def parse_hosts(text: str) -> HostSpecification:
+    """The hosts that `text` names, not yet reached. Raises UsageError."""
+    kind, _, argument = text.partition(":")
+    if kind == "namespaces" and argument.isdigit() and 1 <= int(argument) <= HOSTS_MAX:
+        return HostSpecification(text, kind, int(argument))
+    if kind == "ssh" and argument:
+        hosts = read_host_file(Path(argument))
+        return HostSpecification(text, kind, len(hosts), hosts)
+    raise UsageError(
+        f"--hosts {text} names no hosts.", f"Write --hosts namespaces:N with N from 1 to {HOSTS_MAX}, or ssh:FILE.toml."
+    )
+
+
+def open_hosts(specification: HostSpecification) -> HostSet:
+    """Make or reach the hosts. Raises HarnessError with the reason when that is not possible."""
+    if specification.kind == "namespaces":
+        from faultline.hosts.namespaces.host_set import NamespaceHosts
+
+        return NamespaceHosts(specification.count)
+    return SshHosts(specification.hosts)
+
+
+class SshHosts:
+    """Machines that are there already. Raises HostError when one cannot be reached."""
+
+    def __init__(self, hosts: tuple[Host, ...]) -> None:
+        self.hosts = hosts
+        self.fleet = Fleet(hosts)
+        try:
+            boots = {result.text for result in self.fleet.run(f"cat {_BOOT_ID}").values()}
+            refusals = self.fleet.attempt(
+                lambda connection: connection.run("PATH=$PATH:/usr/sbin:/sbin nft list tables", root=True)
+            )
+        except BaseException:
+            self.fleet.close()
+            raise
+        self.shares_clock = boots == {_own_boot()}
+        refused = [outcome for outcome in refusals.values() if isinstance(outcome, HostError)]
+        self.links: LinkFaults = NoLinkFaults(refused[0].message.rstrip(".")) if refused else HostFirewalls(self.fleet)
+
+    def close(self) -> None:
+        """Hang up."""
+        self.links.close()
+        self.fleet.close()
+
+
+def _own_boot() -> str:
+    with suppress(OSError):
+        return Path(_BOOT_ID).read_text().strip()
+    return ""

@@ -1,0 +1,187 @@
+"""One node process on a host, held over SSH as `harness.world.real.process` holds one on this machine.
+
+The control channel is the SSH channel of the command that started the node, and it is the lifeline here too: when the
+harness ends or the connection breaks, the node reads the end of the stream and ends. (A node that is stopped at that
+moment cannot; on hosts of namespaces it goes with the host, elsewhere it waits until somebody lets it go on.)
+
+Signals and probes are commands of their own: what they report is what the host's kernel says.
+"""
+
+from __future__ import annotations
+
+import shlex
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from faultline.harness.errors import HarnessError
+from faultline.harness.world.real.control import ControlChannel
+from faultline.harness.world.real.node_process import ANSWERS_DESCRIPTOR, NodeConfig
+from faultline.hosts.connection import Connection
+from faultline.hosts.errors import HostError
+
+__all__ = ["RemoteProcess"]
+
+START_TIMEOUT_S = 20.0
+SIGNAL_TIMEOUT_S = 5.0
+_POLL_S = 0.005
+_LOG_TAIL_BYTES = 600
+_GONE = "gone"
+_DEAD = (_GONE, "Z", "X")
+
+
+class RemoteProcess:
+    """The life of one node over any number of starts. Its files are in `remote` there, and come to `folder` at the end.
+
+    Implements `faultline.harness.world.real.process.HeldProcess`.
+    """
+
+    def __init__(self, node_id: str, connection: Connection, remote: str, folder: Path) -> None:
+        self.node_id = node_id
+        self.remote = remote
+        self.log = folder / "node.log"
+        self.trace = folder / "trace.jsonl"
+        self.port: int | None = None
+        self.starts = 0
+        self._connection = connection
+        self._guard = threading.Lock()
+        self._crashes: list[int] = []
+        self._expected_to_live = False
+        self._channel: Any = None
+        self._control: ControlChannel | None = None
+        self._pid: int | None = None
+        folder.mkdir(parents=True, exist_ok=True)
+
+    # -- start and end ------------------------------------------------------------------------------------------
+
+    def prepare(self) -> None:
+        """Make the node's folder on the host, without anything an earlier run left there."""
+        self._connection.run(f"rm -rf {self._quoted('')} && mkdir -p {self._quoted('data')}")
+
+    def spawn(self, config: NodeConfig) -> None:
+        """Start the process; returns before the node is up."""
+        self._connection.upload(msgspec.json.format(msgspec.json.encode(config)), f"{self.remote}/config.json")
+        host = self._connection.host
+        # The shell becomes the node, so that its number, written down first, is the node's.
+        command = (
+            f"cd {self._quoted('')} && echo $$ >node.pid && "
+            f"PYTHONPATH={shlex.quote(host.python_path)} exec {shlex.quote(host.python)} "
+            f"-m faultline.harness.world.real.node_process config.json {ANSWERS_DESCRIPTOR}>&1 >>node.log 2>&1"
+        )
+        channel = self._connection.open(command)
+        with self._guard:
+            self._channel, self._control = channel, ControlChannel(channel)
+            self._expected_to_live = True
+            self._pid = None
+        self.starts += 1
+
+    def wait_until_up(self, timeout_s: float = START_TIMEOUT_S) -> None:
+        """Wait until the node listens. Raises HarnessError with the end of its log when it does not."""
+        try:
+            self.port = self.control.started(timeout_s).port
+            self._pid = self._read_pid()
+        except (TimeoutError, OSError) as error:
+            raise HarnessError(
+                f"The node {self.node_id} did not come up on {self._connection.host.name} within {timeout_s:g} s "
+                f"({error}): {self.log_tail()}",
+                f"See {self.remote}/node.log there, and what `faultline doctor --hosts ...` says.",
+            ) from error
+
+    def kill(self) -> None:
+        """SIGKILL, and wait until the host's kernel no longer knows the process; harmless when it is already gone."""
+        self._note_crash()
+        self._expected_to_live = False
+        self.port = None
+        if self._channel is not None:
+            pid = self._pid or self._read_pid()
+            self._connection.run(f"kill -KILL {pid} 2>/dev/null || true")
+            self._wait_for(lambda: not self.is_alive())
+            self._channel.close()
+            self._channel = self._control = None
+
+    def pause(self) -> None:
+        """SIGSTOP, and wait until the host's kernel says that the process is stopped."""
+        self._connection.run(f"kill -STOP {self._known_pid()}")
+        self._wait_for(self.is_paused)
+
+    def resume(self) -> None:
+        """SIGCONT, and wait until the host's kernel says that the process goes on."""
+        self._connection.run(f"kill -CONT {self._known_pid()}")
+        self._wait_for(lambda: not self.is_paused())
+
+    # -- probes -------------------------------------------------------------------------------------------------
+
+    @property
+    def control(self) -> ControlChannel:
+        """The channel to the running node. Raises ConnectionError when there is none."""
+        if self._control is None:
+            raise ConnectionError(f"{self.node_id} is not running")
+        return self._control
+
+    def is_alive(self) -> bool:
+        """Does the process exist, as the host's kernel sees it?"""
+        return self._kernel_state() not in _DEAD
+
+    def is_paused(self) -> bool:
+        """Is the process stopped, as the host's kernel sees it?"""
+        return self._kernel_state() == "T"
+
+    def take_crashes(self) -> list[int]:
+        """The exit codes of processes that ended without being killed by us, each once."""
+        self._note_crash()
+        with self._guard:
+            crashes, self._crashes = self._crashes, []
+        return crashes
+
+    def log_tail(self) -> str:
+        """The end of the node's log, as one line."""
+        try:
+            text = self._connection.run(f"tail -c {_LOG_TAIL_BYTES} {self._quoted('node.log')}", check=False).text
+        except HostError as error:
+            return f"its log cannot be read: {error.message}"
+        return " / ".join(text.split("\n")).strip(" /") or "its log is empty"
+
+    def end(self) -> None:
+        """Kill the node, and bring its log and trace here; what is on a host that cannot be reached any more stays."""
+        with suppress(HostError):
+            self.kill()
+        for name, local in (("node.log", self.log), ("trace.jsonl", self.trace)):
+            with suppress(HostError):
+                self._connection.download(f"{self.remote}/{name}", local)
+
+    def _note_crash(self) -> None:
+        with self._guard:
+            channel = self._channel
+            if channel is not None and self._expected_to_live and channel.exit_status_ready():
+                self._expected_to_live = False
+                self.port = None
+                self._crashes.append(channel.recv_exit_status())
+
+    def _kernel_state(self) -> str:
+        """The state letter of the process, or `gone`."""
+        if self._channel is None or self._pid is None:
+            return _GONE
+        # The name in parentheses may hold blanks; the state is the first field after it.
+        said = self._connection.run(f"cat /proc/{self._pid}/stat 2>/dev/null || echo ')' {_GONE}").text
+        return said.rpartition(")")[2].split()[0]
+
+    def _known_pid(self) -> int:
+        if self._pid is None:
+            raise HarnessError(f"The node {self.node_id} does not run, so it cannot be sent a signal.")
+        return self._pid
+
+    def _read_pid(self) -> int:
+        return int(self._connection.run(f"cat {self._quoted('node.pid')}").text)
+
+    def _wait_for(self, condition: Callable[[], bool]) -> None:
+        deadline_s = time.monotonic() + SIGNAL_TIMEOUT_S
+        while not condition() and time.monotonic() < deadline_s:
+            time.sleep(_POLL_S)
+
+    def _quoted(self, name: str) -> str:
+        return shlex.quote(f"{self.remote}/{name}".rstrip("/"))

@@ -1,0 +1,92 @@
+"""`--hosts` of run and doctor: what it prints, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from faultline.cli.main import cli, perform
+from faultline.harness.errors import HarnessError, UsageError
+from faultline.hosts.host_sets import open_hosts, parse_hosts
+
+
+def why_refused() -> str:
+    """Why this machine makes no hosts of namespaces; empty when it does."""
+    try:
+        open_hosts(parse_hosts("namespaces:1")).close()
+    except HarnessError as refusal:
+        return refusal.message
+    return ""
+
+
+def test_hosts_that_mean_nothing_end_with_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="--hosts docker:3 names no hosts"):
+        perform(["run", "--hosts", "docker:3"])
+    with pytest.raises(UsageError, match="names no hosts"):
+        perform(["doctor", "--hosts", "3"])
+
+
+def test_hosts_and_a_world_contradict_each_other() -> None:
+    with pytest.raises(UsageError, match="cannot go with --world"):
+        perform(["run", "--hosts", "namespaces:3", "--world", "local"])
+
+
+def test_more_nodes_than_hosts_are_refused_before_any_host_is_made() -> None:
+    with pytest.raises(UsageError, match="5 nodes need as many hosts, but namespaces:3 has 3"):
+        perform(["run", "--hosts", "namespaces:3", "--nodes", "5"])
+
+
+@pytest.mark.real
+@pytest.mark.slow
+def test_a_run_on_hosts_is_recorded_judged_and_replayed_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["run", "--hosts", "namespaces:3", "--faults", "kill", "--duration", "1", "--operations", "60"]
+    refusal = why_refused()
+    if refusal:
+        with pytest.raises(HarnessError, match="namespaces"):
+            perform([*arguments, "--store", str(tmp_path)])
+        return
+    assert perform([*arguments, "--store", str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["world"] == "hosts"
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert folder.name == "consistent-core.register.calm.0.hosts"
+    assert json.loads((folder / "run.json").read_bytes())["hosts"] == "namespaces:3"
+    assert perform(["replay", str(folder)]) == 0
+    assert "Reproduced 1 of 1" in capsys.readouterr().out
+
+
+@pytest.mark.real
+def test_doctor_says_of_each_host_what_it_can_do(capsys: pytest.CaptureFixture[str]) -> None:
+    refusal = why_refused()
+    code = perform(["doctor", "--hosts", "namespaces:2", "--json"])
+    findings = json.loads(capsys.readouterr().out)
+    if refusal:
+        assert code == 4 and findings == [{**findings[0], "name": "namespaces:2", "healthy": False, "seen": refusal}]
+        return
+    seen = {finding["name"]: finding for finding in findings}
+    assert {"n1: connection", "n1: nodes", "n1: kill, pause", "n2: partition", "n2: packet faults"} <= set(seen)
+    assert seen["n1: nodes"]["seen"].endswith("runs them")
+    assert code == (0 if all(finding["healthy"] for finding in findings) else 4)
+    assert all(finding["healthy"] or finding["next_step"] for finding in findings)
+
+
+def test_doctor_names_hosts_that_cannot_be_reached(tmp_path: Path) -> None:
+    file = tmp_path / "hosts.toml"
+    file.write_text('[hosts.n1]\naddress = "127.0.0.1"\nport = 1\n')
+    ended = CliRunner().invoke(cli, ["doctor", "--hosts", f"ssh:{file}"], standalone_mode=False)
+    assert ended.return_value == 4
+    assert "missing  n1: connection: The host n1 (root@127.0.0.1:1) cannot be reached in 3 attempts" in ended.output
+    assert "ssh -p 1 root@127.0.0.1" in ended.output
+
+
+def test_nobody_pays_for_ssh_who_does_not_use_it() -> None:
+    script = (
+        "import sys, faultline.cli.main, faultline.cli.run, faultline.cli.doctor; sys.exit('paramiko' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -1,0 +1,149 @@
+"""The same test on hosts: nodes are started, struck and watched over SSH, and the run is judged like any other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from namespace_fixtures import on_namespaces
+
+from faultline.harness.errors import HarnessError, UsageError
+from faultline.harness.judge import judge
+from faultline.harness.plan import Plan, PlannedFault
+from faultline.harness.planning import RunRequest, make_plan
+from faultline.harness.run_record import RunRecord
+from faultline.harness.verdict import Verdict
+from faultline.harness.world.ports import NodeId
+from faultline.hosts.cluster import HostCluster
+from faultline.hosts.host_sets import parse_hosts
+from faultline.hosts.namespaces.host_set import NamespaceHosts
+from faultline.hosts.remote_process import RemoteProcess
+from faultline.hosts.run import run_on_hosts
+from faultline.registry import resolve
+
+pytestmark = [pytest.mark.real, pytest.mark.slow]
+
+MS = 1_000
+
+
+def planned(faults: tuple[PlannedFault, ...] = (), **fields: Any) -> tuple[Plan, Any]:
+    request = RunRequest(
+        system="consistent-core", world="hosts", seed=1, **{"duration_s": 1.0, "faults": (), "operations": 60, **fields}
+    )
+    parts = resolve(request)
+    return msgspec.structs.replace(make_plan(request, parts), faults=faults), parts
+
+
+def assert_nothing_runs(hosts: NamespaceHosts) -> None:
+    for name, result in hosts.fleet.run("grep -l node_process /proc/[0-9]*/cmdline; true").items():
+        # The shell that asks is one of those whose command line has the word.
+        pids = [path.split("/")[2] for path in result.text.splitlines()]
+        commands = [hosts.fleet[name].run(f"cat /proc/{pid}/cmdline", check=False).stdout for pid in pids]
+        assert not [command for command in commands if b"\0-m\0" in command]
+
+
+@on_namespaces
+def test_kill_pause_partition_and_clock_faults_bite_on_hosts_and_heal(hosts: NamespaceHosts, tmp_path: Path) -> None:
+    faults = (
+        PlannedFault("pause", 100 * MS, 200 * MS, "cyrene"),
+        PlannedFault("clock-step", 150 * MS, 300 * MS, "byzantium", {"delta_us": 60_000_000}),
+        PlannedFault("kill", 400 * MS, 300 * MS, "athens"),
+    )
+    if not hosts.links.refusal:
+        faults += (PlannedFault("partition", 750 * MS, 200 * MS, "byzantium", {"shape": "one"}),)
+    plan, parts = planned(faults, duration_s=1.5)
+    record: RunRecord = run_on_hosts(plan, parts, hosts, folder=tmp_path)
+    assert record.errors == [] and record.breaches == []
+    assert [(fault.kind, fault.applied) for fault in record.faults] == [(fault.kind, None) for fault in faults]
+    assert record.statistics["node_starts"] == 4
+    assert judge(record, parts, run_id="hosts").verdict is Verdict.PASS
+    assert record.detail["hosts"] == {"athens": "n1", "byzantium": "n2", "cyrene": "n3"}
+    for node in plan.nodes:
+        assert "listens on 0.0.0.0:7077" in (tmp_path / "nodes" / node / "node.log").read_text()
+        assert (tmp_path / "nodes" / node / "trace.jsonl").stat().st_size
+    assert_nothing_runs(hosts)
+
+
+@on_namespaces
+def test_a_node_that_ends_of_its_own_is_a_finding(hosts: NamespaceHosts, tmp_path: Path) -> None:
+    plan, parts = planned(duration_s=1.0)
+    process = RemoteProcess("athens", hosts.fleet["n1"], f"{hosts.hosts[0].folder}/athens", tmp_path / "own")
+    said: list[str] = []
+
+    def crash_when_serving(sentence: str) -> None:
+        said.append(sentence)
+        if "leads" in sentence:
+            hosts.fleet["n1"].run(f"kill -TERM $(cat {process.remote}/node.pid)")
+
+    record = run_on_hosts(plan, parts, hosts, folder=tmp_path, progress=crash_when_serving)
+    assert [(breach.invariant, breach.node) for breach in record.breaches] == [("node-crash", "athens")], said
+
+
+@on_namespaces
+def test_a_planted_bug_that_hosts_cannot_show_or_a_fault_they_cannot_inject_is_refused(
+    hosts: NamespaceHosts, tmp_path: Path
+) -> None:
+    plan, parts = planned((PlannedFault("packet-loss", 0, MS),))
+    with pytest.raises(UsageError, match="The hosts world cannot inject packet-loss: it lacks link-quality"):
+        run_on_hosts(plan, parts, hosts, folder=tmp_path)
+
+
+@on_namespaces
+def test_more_nodes_than_hosts_are_refused(hosts: NamespaceHosts, tmp_path: Path) -> None:
+    plan, parts = planned(nodes=4)
+    with pytest.raises(UsageError, match="4 nodes need as many hosts, but there are 3"):
+        run_on_hosts(plan, parts, hosts, folder=tmp_path)
+
+
+@on_namespaces
+def test_a_node_that_cannot_start_is_an_error_with_its_log(hosts: NamespaceHosts, tmp_path: Path) -> None:
+    plan, parts = planned()
+    occupied = (
+        hosts.fleet["n1"]
+        .run(
+            'setsid python3 -c \'import socket,time; s=socket.create_server(("0.0.0.0",7077)); print(1,flush=True); '
+            "time.sleep(60)' >/tmp/faultline-port.$$ 2>&1 </dev/null & echo $!"
+        )
+        .text
+    )
+    try:
+        hosts.fleet["n1"].run("until grep -qs :1BA5 /proc/net/tcp; do sleep 0.01; done")
+        with pytest.raises(HarnessError, match="athens did not come up on n1.*address already in use"):
+            run_on_hosts(plan, parts, hosts, folder=tmp_path)
+    finally:
+        hosts.fleet["n1"].run(f"kill -KILL {occupied}")
+    assert_nothing_runs(hosts)
+
+
+@on_namespaces
+def test_the_fault_port_asks_the_kernel_of_the_host(hosts: NamespaceHosts, tmp_path: Path) -> None:
+    plan, parts = planned()
+    cluster = HostCluster(plan, parts.system_path, hosts, tmp_path)
+    process = cluster.processes[NodeId("athens")]
+    assert not process.is_alive()
+    assert cluster.address(NodeId("athens")) is None
+    for remote in cluster.processes.values():
+        assert isinstance(remote, RemoteProcess)
+        remote.prepare()
+    try:
+        cluster.spawn(NodeId("athens"))
+        process.wait_until_up()
+        assert process.is_alive() and not process.is_paused()
+        assert cluster.address(NodeId("athens")) == (hosts.hosts[0].address, 7077)
+        process.pause()
+        assert process.is_paused()
+        process.resume()
+        assert not process.is_paused()
+        # A stranger's signal is seen as well: it is the kernel that is asked, not a note of what was done.
+        hosts.fleet["n1"].run(f"kill -STOP $(cat {hosts.hosts[0].folder}/athens/node.pid)")
+        assert process.is_paused()
+        process.kill()
+        assert not process.is_alive() and process.take_crashes() == []
+    finally:
+        process.kill()
+
+
+def test_a_specification_counts_its_hosts() -> None:
+    assert parse_hosts("namespaces:5").count == 5
