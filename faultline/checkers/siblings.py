@@ -14,7 +14,8 @@ alone tells who replaced whom:
 | duplicated-sibling      | has one value twice: copies of one write that the store takes for conflicting ones      |
 | failed-write-visible    | has a value whose write had definitely failed                                           |
 | unexpected-value        | has a value that nobody had written yet                                                 |
-| not-converged           | after the heal and the last write, a process's second read differs from another's       |
+| not-converged           | after the heal and the last write, a process's second read differs from another's, and  |
+|                         | no write that was neither acknowledged nor read before explains it                      |
 
 `lost-write` and the second half of `returned-write` presume quorums that overlap (R + W > N). For `not-converged` the
 workload has every process read every key twice after the heal: the first reads may repair, the second ones must agree.
@@ -40,6 +41,8 @@ from faultline.harness.verdict import CheckResult
 __all__ = ["SiblingsChecker"]
 
 _EMPTY: frozenset[Any] = frozenset()
+_Read = tuple[int, frozenset[Any]]
+"""The row of a read, and what it returned."""
 
 _SENTENCES = {
     "lost-write": "{client} read {seen}, although {what} had been acknowledged and nothing there can have replaced it",
@@ -160,9 +163,33 @@ class _Key:
             if history.process[row] in before:
                 second.append((row, frozenset(values)))
             before.add(history.process[row])
-        for row, seen in second[1:]:
-            if seen != second[0][1]:
-                self._note("not-converged", tuple(sorted(second[0][1], key=str)), second[0][0], row)
+        for place, read in enumerate(second):
+            contrary = (other for other in second[:place] if not self._agree(read, other))
+            if other := next(contrary, None):
+                self._note("not-converged", tuple(sorted(other[1], key=str)), other[0], read[0])
+
+    def _agree(self, one: _Read, other: _Read) -> bool:
+        return one[1] == other[1] or (self._explained(one, other) and self._explained(other, one))
+
+    def _explained(self, one: _Read, other: _Read) -> bool:
+        """Whether what `one` has beyond `other` is open: not acknowledged, or replaced by something that is not.
+
+        A write that stopped halfway is on some replicas only, and a quorum of readers need not ask one of these. But
+        once a read has shown it, it was repaired, and no later read may lack it.
+        """
+        newer = [value for value in other[1] - one[1] if self._is_open_before(value, one[0])]
+        return all(
+            self._is_open_before(value, other[0]) or any(value in self.may_replace.get(new, _EMPTY) for new in newer)
+            for value in one[1] - other[1]
+        )
+
+    def _is_open_before(self, value: Any, row: int) -> bool:
+        """Nobody had said that `value` was written, and no read had shown it, when `row` began."""
+        history, write = self.history, self.writes.get(value)
+        if write is None or history.outcome[write] != "info":
+            return False
+        begin = history.invoke_index[row]
+        return not any(history.complete_index[read] < begin and value in seen for read, seen in self.reads)
 
     # -- telling ------------------------------------------------------------------------------------------------------
 

@@ -116,6 +116,22 @@ def test_first_reads_after_the_heal_may_disagree_and_those_before_prove_nothing(
     assert judged(*steps).verdict is Verdict.PASS
 
 
+def met_by_one(outcome: Outcome) -> tuple[Step, ...]:
+    """Client 5 meets the value 3 in its second read, and nobody did before; client 4 never meets it."""
+    begun = (write(1, 1), write(2, 2), read(3, 1, 2), write(3, 3, outcome))
+    return (*begun, read(4, 1, 2), read(5, 1, 2), read(4, 1, 2), read(5, 3))
+
+
+def test_a_write_that_was_never_acknowledged_may_be_met_by_one_read_and_not_by_those_before() -> None:
+    assert "not-converged" not in anomalies(judged(*met_by_one(info("timeout")), healed_from=4))
+    assert "not-converged" in anomalies(judged(*met_by_one(ok()), healed_from=4))
+
+
+def test_once_it_was_met_no_later_read_may_lack_it() -> None:
+    steps = (*met_by_one(info("timeout")), read(4, 1, 2))
+    assert "not-converged" in anomalies(judged(*steps, healed_from=4))
+
+
 def test_reads_around_a_late_write_need_not_agree() -> None:
     steps = (write(1, 1), read(2, 1), read(3, 1), read(2, 1), write(2, 2), read(3, 2))
     assert judged(*steps, healed_from=1).verdict is Verdict.PASS
