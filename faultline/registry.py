@@ -66,6 +66,8 @@ _WORKLOADS = {
     "causal-pairs": "faultline.workloads.causal_pairs:CausalPairs",
     "follower-reads": "faultline.workloads.follower_reads:FollowerReads",
     "read-your-writes": "faultline.workloads.follower_reads:ReadYourWrites",
+    "watches": "faultline.workloads.watches:Watches",
+    "locks": "faultline.workloads.locks:Locks",
     "bounded-staleness": "faultline.workloads.follower_reads:BoundedStaleness",
 }
 

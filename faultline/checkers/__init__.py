@@ -113,6 +113,18 @@ CHECKERS: Mapping[str, CheckerDescription] = {
             "FollowerReadsChecker",
         ),
         CheckerDescription(
+            "leased-lock",
+            "no two clients believe to hold one lease at a time, and stale fencing tokens are refused",
+            "faultline.checkers.leased_lock",
+            "LeasedLockChecker",
+        ),
+        CheckerDescription(
+            "watches",
+            "watchers miss no event, get none twice or out of order or made up, and are told of every gap",
+            "faultline.checkers.watches",
+            "WatchesChecker",
+        ),
+        CheckerDescription(
             "vacuity",
             "the run tested something: faults bit while operations were in flight, and final reads followed",
             "faultline.checkers.vacuity",

@@ -71,6 +71,11 @@ from faultline.systems_under_test.patterns.clusters.follower_read_mutants import
 from faultline.systems_under_test.patterns.clusters.follower_reading_client import FollowerReadingClient
 from faultline.systems_under_test.patterns.clusters.follower_reading_node import following_node
 from faultline.systems_under_test.patterns.clusters.leader_key_node import LeaderKeyNode
+from faultline.systems_under_test.patterns.clusters.service_invariants import SERVICE_INVARIANTS
+from faultline.systems_under_test.patterns.clusters.service_messages import SERVICE_MESSAGES
+from faultline.systems_under_test.patterns.clusters.service_mutants import service_parts
+from faultline.systems_under_test.patterns.clusters.serviced_client import SERVICE_FUNCTIONS, serviced_client
+from faultline.systems_under_test.patterns.clusters.serviced_node import serviced_node
 
 __all__ = ["ConsistentCore"]
 
@@ -99,11 +104,14 @@ class ConsistentCore:
         "request-pipeline",
         "follower-reads",
         "versioned-value",
+        "consistent-core",
+        "lease",
+        "state-watch",
     )
-    functions = FUNCTIONS
+    functions = (*FUNCTIONS, *SERVICE_FUNCTIONS)
     options: Mapping[str, OptionDescription] = OPTIONS
     mutants: Mapping[str, Mutant] = MUTANTS
-    messages: tuple[type[msgspec.Struct], ...] = (*MESSAGES, *FOLLOWER_READ_MESSAGES)
+    messages: tuple[type[msgspec.Struct], ...] = (*MESSAGES, *FOLLOWER_READ_MESSAGES, *SERVICE_MESSAGES)
 
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
@@ -114,9 +122,11 @@ class ConsistentCore:
         store = store_of(members, settings)
         if store is not None and store == ports.node_id:
             return LeaderKeyNode(ports, settings.leader_key_ttl_us)
-        if settings.follower.is_off:
-            return (parts.node or ConsistentCoreNode)(ports, members, settings, parts)
-        return following_node(parts.node)(ports, members, settings, parts, read_parts(mutants))
+        node = parts.node or ConsistentCoreNode if settings.follower.is_off else following_node(parts.node)
+        if settings.service.is_on:
+            node = serviced_node(node, service_parts(mutants))
+        reads = () if settings.follower.is_off else (read_parts(mutants),)
+        return node(ports, members, settings, parts, *reads)
 
     def client(
         self,
@@ -131,11 +141,13 @@ class ConsistentCore:
         replicas = replicas_of(members, settings)
         usual = ConsistentCoreClient if settings.follower.is_off else FollowerReadingClient
         client = with_client_bug(usual, mutants)
+        if settings.service.is_on:
+            client = serviced_client(client, service_parts(mutants).client)
         return client(ports, replicas, node if node in replicas else replicas[0], settings)
 
     def invariants(self) -> list[Invariant]:
         """Fresh instances of the system's invariants."""
-        return [*consistent_core_invariants(), *follower_read_invariants()]
+        return [*consistent_core_invariants(), *follower_read_invariants(), *(kind() for kind in SERVICE_INVARIANTS)]
 
 
 def _settings(options: Mapping[str, str], mutants: frozenset[str]) -> CoreSettings:

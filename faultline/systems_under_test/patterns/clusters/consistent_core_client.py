@@ -128,6 +128,10 @@ class ConsistentCoreClient:
         if command is None:
             done(DEFINITE_ERRORS.outcome(UNSUPPORTED))
             return
+        self._begin(command, done)
+
+    def _begin(self, command: Command, done: Callable[[Outcome], None]) -> None:
+        """Take up `command`: register first, if need be, then send it until it is answered or time is over."""
         self._command = command
         self._done = done
         self._deadline_us = self._ports.clock.monotonic_us() + self._settings.client_timeout_us

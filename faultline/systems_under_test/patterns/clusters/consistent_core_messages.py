@@ -64,6 +64,7 @@ __all__ = [
     "ClientResponse",
     "Command",
     "CompareAndSet",
+    "ExpireLease",
     "ExpireSessions",
     "GetValue",
     "LoggedCommand",
@@ -95,7 +96,14 @@ class ExpireSessions(msgspec.Struct, frozen=True, tag="expire-sessions"):
     client_ids: tuple[int, ...]
 
 
-LoggedCommand = RegisterClient | ClientCommand | ExpireSessions
+class ExpireLease(msgspec.Struct, frozen=True, tag="expire-lease"):
+    """Log entry: this incarnation of the lease `name` was not refreshed in time; it ends here, with its keys."""
+
+    name: str
+    incarnation: int
+
+
+LoggedCommand = RegisterClient | ClientCommand | ExpireSessions | ExpireLease
 
 
 class SessionHeartbeat(msgspec.Struct, frozen=True, tag="session-heartbeat"):

@@ -31,6 +31,7 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_node import 
 from faultline.systems_under_test.patterns.clusters.follower_read_mutants import FOLLOWER_READ_MUTANTS
 from faultline.systems_under_test.patterns.clusters.planted_bugs import LazyFlush, layered, with_bugs
 from faultline.systems_under_test.patterns.clusters.replicated_log_mutants import in_the_log
+from faultline.systems_under_test.patterns.clusters.service_mutants import SERVICE_MUTANTS
 from faultline.systems_under_test.patterns.clusters.session_mutants import SESSION_CHANGES, SESSION_MUTANTS
 from faultline.systems_under_test.patterns.clusters.storage_mutants import STORAGE_BUGS, STORAGE_CHANGES
 from faultline.systems_under_test.patterns.data_replication.follower_handler import FollowerHandler
@@ -178,6 +179,7 @@ MUTANTS: dict[str, Mutant] = {
         *SESSION_MUTANTS,
         *STORAGE_BUGS,
         *FOLLOWER_READ_MUTANTS,
+        *SERVICE_MUTANTS,
     )
 }
 """Every planted bug by name."""
@@ -294,7 +296,8 @@ def mutated_parts(names: Iterable[str]) -> Parts:
 
 @lru_cache(maxsize=64)
 def _mutated_parts(names: frozenset[str]) -> Parts:
-    elsewhere: dict[str, Callable[[Parts], Parts]] = {bug.name: lambda parts: parts for bug in FOLLOWER_READ_MUTANTS}
+    others = (*FOLLOWER_READ_MUTANTS, *SERVICE_MUTANTS)
+    elsewhere: dict[str, Callable[[Parts], Parts]] = {bug.name: lambda parts: parts for bug in others}
     return with_bugs("consistent-core", names, Parts(), _CHANGES | elsewhere)
 
 

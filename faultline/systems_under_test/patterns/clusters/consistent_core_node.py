@@ -15,7 +15,7 @@ list, under the index of their entry.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -70,6 +70,8 @@ from faultline.systems_under_test.patterns.data_replication.write_ahead_log impo
 )
 
 __all__ = ["ConsistentCoreNode", "Parts"]
+
+Store = TypeVar("Store", bound=KeyValueStore)
 
 _QUEUE_CAPACITY = 1_000
 _STEP_DOWN_AFTER_ELECTION_TIMEOUTS = 2
@@ -352,7 +354,11 @@ class ConsistentCoreNode:
     # -- the state machine --------------------------------------------------------------------------------------------
 
     def _new_store(self, parts: Parts) -> KeyValueStore:
-        return KeyValueStore(parts.sessions(discard_policy(self.settings)))
+        return self._store_type(KeyValueStore)(parts.sessions(discard_policy(self.settings)))
+
+    def _store_type(self, usual: type[Store]) -> type[Store]:
+        """The class to make a store of, where `usual` would do: what a kind of server puts in front of it."""
+        return usual
 
     def apply(self, entry: LogEntry) -> None:
         """Execute a committed entry, and answer whoever waits for it."""

@@ -12,6 +12,7 @@ from faultline.systems_under_test.patterns.clusters.follower_read_options import
     FOLLOWER_READ_OPTIONS,
     FollowerReadSettings,
 )
+from faultline.systems_under_test.patterns.clusters.service_options import SERVICE_OPTIONS, ServiceSettings
 from faultline.systems_under_test.patterns.data_replication.heartbeat import check_heartbeat_timing
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import SAVED_RESPONSES_MAX
 from faultline.systems_under_test.patterns.data_replication.session_expiry import CHECK_INTERVAL_US, SESSION_TIMEOUT_US
@@ -134,6 +135,7 @@ OPTIONS: dict[str, OptionDescription] = {
     "request_timeout_ms": OptionDescription(default="300", summary="after how long a client asks another server"),
     "client_timeout_ms": OptionDescription(default="1000", summary="after how long a client gives up: outcome unknown"),
     **FOLLOWER_READ_OPTIONS,
+    **SERVICE_OPTIONS,
 }
 """Every option with its default."""
 
@@ -171,6 +173,7 @@ class CoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     request_timeout_us: int
     client_timeout_us: int
     follower: FollowerReadSettings
+    service: ServiceSettings
 
     @classmethod
     def read(cls, options: Mapping[str, str]) -> CoreSettings:
@@ -208,6 +211,7 @@ class CoreSettings(msgspec.Struct, frozen=True, kw_only=True):
             request_timeout_us=1_000 * _number("request_timeout_ms", values),
             client_timeout_us=1_000 * _number("client_timeout_ms", values),
             follower=FollowerReadSettings.read(values),
+            service=ServiceSettings.read(values),
         )
         settings._refuse_contradictions()
         return settings

@@ -134,7 +134,7 @@ class FollowerReadingNode(ConsistentCoreNode):
 
     def _new_store(self, parts: Parts) -> StampedStore:
         follower, read_parts = self.settings.follower, self._read_parts
-        return StampedStore(
+        return self._store_type(StampedStore)(
             parts.sessions(discard_policy(self.settings)),
             self.ports.trace,
             read_parts.versions if follower.versioned else None,

@@ -23,10 +23,17 @@ __all__ = [
     "AppendElement",
     "Command",
     "CompareAndSet",
+    "DeleteKey",
     "Executed",
+    "GetLease",
     "GetValue",
+    "GuardedWrite",
     "Increment",
+    "ListValues",
+    "RegisterLease",
+    "RevokeLease",
     "SetValue",
+    "SetWithLease",
     "Transfer",
     "executed",
 ]
@@ -80,6 +87,54 @@ class Increment(msgspec.Struct, frozen=True, tag="increment"):
     amount: int
 
 
+class DeleteKey(msgspec.Struct, frozen=True, tag="delete-key"):
+    """Remove `key`; the answer says whether it was there."""
+
+    key: str
+
+
+class RegisterLease(msgspec.Struct, frozen=True, tag="register-lease"):
+    """Grant the lease called `key`, which ends by itself after `ttl_us`; the answer is its fencing token."""
+
+    key: str
+    ttl_us: int
+
+
+class RevokeLease(msgspec.Struct, frozen=True, tag="revoke-lease"):
+    """Its owner has no more use of the lease called `key`."""
+
+    key: str
+    incarnation: int
+
+
+class SetWithLease(msgspec.Struct, frozen=True, tag="set-with-lease"):
+    """Write `value` to `key`, and remove it when the lease `lease` ends; `no-lease` if there is none."""
+
+    key: str
+    value: Any
+    lease: str
+
+
+class GuardedWrite(msgspec.Struct, frozen=True, tag="guarded-write"):
+    """Write to the resource `key` under a fencing token; `stale-token` if it has accepted a greater one."""
+
+    key: str
+    token: int
+    value: Any
+
+
+class ListValues(msgspec.Struct, frozen=True, tag="list-values"):
+    """Read `key` and all keys below it; the answer is a map in the order of the keys."""
+
+    key: str
+
+
+class GetLease(msgspec.Struct, frozen=True, tag="get-lease"):
+    """Read what is known of the lease called `key`; nothing if there is none."""
+
+    key: str
+
+
 class Transfer(msgspec.Struct, frozen=True, tag="transfer"):
     """Move `quantity` from one account to another of the map from accounts to balances at `key`."""
 
@@ -89,7 +144,23 @@ class Transfer(msgspec.Struct, frozen=True, tag="transfer"):
     quantity: int
 
 
-Command = GetValue | SetValue | CompareAndSet | AddElement | AppendElement | Increment | Transfer
+Command = (
+    GetValue
+    | SetValue
+    | CompareAndSet
+    | AddElement
+    | AppendElement
+    | Increment
+    | Transfer
+    | DeleteKey
+    | RegisterLease
+    | RevokeLease
+    | SetWithLease
+    | GuardedWrite
+    | ListValues
+    | GetLease
+)
+"""All that can be asked of a store. `executed` knows those of one key; leases and listings are `service_commands`."""
 
 
 class Executed(NamedTuple):

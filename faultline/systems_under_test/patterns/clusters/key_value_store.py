@@ -14,6 +14,7 @@ import msgspec
 from faultline.systems_under_test.patterns.clusters.consistent_core_messages import (
     ClientCommand,
     ClientResponse,
+    ExpireLease,
     ExpireSessions,
     LoggedCommand,
     RegisterClient,
@@ -79,6 +80,9 @@ class KeyValueStore:
             return Applied(index, 0, ClientResponse(0, None, index), True)
         if type(command) is ExpireSessions:
             return Applied(NO_CLIENT, 0, ClientResponse(0), False, tuple(self.sessions.expire(command.client_ids)))
+        if type(command) is ExpireLease:
+            self.expire_lease(command)
+            return Applied(NO_CLIENT, 0, ClientResponse(0), False)
         assert type(command) is ClientCommand
         number = command.request_number
         try:
@@ -90,6 +94,9 @@ class KeyValueStore:
         except RequestDiscarded:
             response, executed = ClientResponse(number, REQUEST_DISCARDED), False
         return Applied(command.client_id, number, response, executed)
+
+    def expire_lease(self, command: ExpireLease) -> None:
+        """A lease ends; here are none (see `serviced_store`)."""
 
     def snapshot(self) -> bytes:
         """The whole state, sessions included: equal bytes on all servers that have applied the same entries."""

@@ -1,0 +1,201 @@
+"""Locks that end by themselves: did two clients believe to hold one at the same time, and were old tokens refused?
+
+Shape, one lock and one guarded resource for each key: `acquire`, whose result is `{"token": n}`; `check`, which asks
+the client's own library whether it may still act as the owner, and succeeds only if so; `guarded-write`, whose result
+has the token that it went under and the index of its place among all changes; `late-write`, the same by an owner that
+fell asleep in between; `release`; `abandon`.
+
+A lease is over when its time is, and no operation tells when that was. But its owner must have *believed* in it from
+the end of `acquire` to the last `check`, write or release that it did not refuse itself: nobody regains what was lost
+without another `acquire`. So these spans are certain, and their order in the history is that of real time.
+
+| anomaly                    | meaning                                                                             |
+|----------------------------|-------------------------------------------------------------------------------------|
+| `two-holders`              | the spans of two clients overlap                                                     |
+| `fencing-token-went-back`  | an acquire that began after another had ended was given a smaller token             |
+| `duplicated-fencing-token` | two acquires were given the same token                                              |
+| `stale-write-accepted`     | a write under a smaller token was accepted behind one under a greater one             |
+
+Limits: a belief between two operations of an owner is not seen, nor one after the last of them.
+
+Sources: Gray and Cheriton, "Leases" (SOSP 1989); Kleppmann, "How to do distributed locking" (2016).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from faultline.checkers.classic.conclusion import Case, Conclusion
+from faultline.checkers.classic.lock import DUPLICATED_TOKEN, STALE_WRITE, TOKEN_WENT_BACK
+from faultline.checkers.classic.shape import ended, expect_functions
+from faultline.checkers.classic.words import client, counted
+from faultline.harness.history import History
+from faultline.harness.run_record import RunRecord
+from faultline.harness.verdict import CheckResult
+
+__all__ = ["TWO_HOLDERS", "LeasedLockChecker"]
+
+TWO_HOLDERS = "two-holders"
+
+_FUNCTIONS = ("acquire", "check", "guarded-write", "late-write", "release", "abandon")
+_EXPECTED = "`acquire` and `guarded-write` that answer {token: n}, `check`, `release` and `abandon`."
+
+
+class LeasedLockChecker:
+    """No two clients believe to hold one lease at a time, tokens grow, and stale ones are refused."""
+
+    name = "leased-lock"
+
+    def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
+        """The verdict on every lock of `history`; of `run` nothing is needed."""
+        expect_functions(self.name, history, _FUNCTIONS, _EXPECTED)
+        conclusion = Conclusion(self.name, history)
+        for key, rows in history.rows_by_key().items():
+            holds = list(_holds(history, rows))
+            conclusion.counts["holds"] += len(holds)
+            _judge_holds(conclusion, key, holds)
+            acquired = _tokens(history, rows, "acquire")
+            written = [row for row in rows if _is_accepted_write(history, row)]
+            conclusion.counts["guarded-writes"] += len(written)
+            _judge_grants(conclusion, key, acquired)
+            _judge_writes(conclusion, key, written)
+        counts = conclusion.counts
+        if len(history) and not counts["holds"]:
+            conclusion.doubt("Nobody acquired a lease, so nothing is known about mutual exclusion.")
+        return conclusion.result(
+            f"{counted(counts['holds'], 'hold')} of leases did not overlap, tokens grew, and "
+            f"{counted(counts['guarded-writes'], 'guarded write')} bore no stale one."
+        )
+
+
+class _Hold(NamedTuple):
+    """A span in which the client of `acquire` certainly believed that it held the lease; `last` is the newest proof."""
+
+    begin: int
+    end: int
+    acquire: int
+    last: int
+
+
+def _holds(history: History, rows: Sequence[int]) -> Iterator[_Hold]:
+    """One span for each successful acquire."""
+    open_holds: dict[int, _Hold] = {}
+    for row in rows:
+        who, f, outcome = history.process[row], history.f[row], history.outcome[row]
+        if f == "acquire" and outcome == "ok":
+            if who in open_holds:
+                yield open_holds[who]
+            at = history.complete_index[row]
+            open_holds[who] = _Hold(at, at, row, row)
+        elif who in open_holds and f in ("abandon", "late-write"):
+            yield open_holds.pop(who)
+        elif who in open_holds and f != "acquire" and _proves_belief(history, row):
+            hold = open_holds[who]
+            open_holds[who] = _Hold(hold.begin, history.invoke_index[row], hold.acquire, row)
+            if f == "release":
+                yield open_holds.pop(who)
+    yield from open_holds.values()
+
+
+def _proves_belief(history: History, row: int) -> bool:
+    """Did the client act as the owner? What it refused itself is told as `not-held`; the core refuses otherwise."""
+    return history.error[row] != "not-held"
+
+
+def _judge_holds(conclusion: Conclusion, key: str | None, holds: Sequence[_Hold]) -> None:
+    history = conclusion.history
+    cases = []
+    longest: _Hold | None = None
+    for hold in sorted(holds):
+        if longest is not None and longest.end > hold.begin:
+            cases.append(Case(history.process[hold.acquire], (longest.acquire, longest.last, hold.acquire)))
+        if longest is None or hold.end > longest.end:
+            longest = hold
+    conclusion.accuse(
+        TWO_HOLDERS,
+        cases,
+        lambda case: (
+            f"{client(history, case.rows[2])} was given the lease while {client(history, case.rows[0])} believed, "
+            "before and after, that it held it"
+        ),
+        noun="overlap",
+        key=key,
+    )
+
+
+def _tokens(history: History, rows: Sequence[int], *functions: str) -> dict[int, int]:
+    return {
+        row: history.result[row]["token"]
+        for row in rows
+        if history.f[row] in functions and history.outcome[row] == "ok" and isinstance(history.result[row], dict)
+    }
+
+
+def _judge_grants(conclusion: Conclusion, key: str | None, tokens: Mapping[int, int]) -> None:
+    history = conclusion.history
+    first: dict[int, int] = {}
+    twice = [Case(token, (first[token], row)) for row, token in tokens.items() if first.setdefault(token, row) != row]
+    conclusion.accuse(
+        TOKEN_WENT_BACK,
+        _smaller_than_before(history, tokens),
+        lambda case: (
+            f"{client(history, case.rows[1])} was given the fencing token {case.what}, after "
+            f"{client(history, case.rows[0])} had been given {tokens[case.rows[0]]}"
+        ),
+        noun="token that went back",
+        key=key,
+    )
+    conclusion.accuse(
+        DUPLICATED_TOKEN,
+        twice,
+        lambda case: (
+            f"{client(history, case.rows[0])} and {client(history, case.rows[1])} were both given the fencing token "
+            f"{case.what}"
+        ),
+        noun="duplicated token",
+        key=key,
+    )
+
+
+def _is_accepted_write(history: History, row: int) -> bool:
+    return history.f[row] in ("guarded-write", "late-write") and history.outcome[row] == "ok"
+
+
+def _judge_writes(conclusion: Conclusion, key: str | None, written: Sequence[int]) -> None:
+    """By the places of the writes: a late one begins long before it is sent."""
+    history = conclusion.history
+    tokens = {row: history.result[row]["token"] for row in written}
+    cases = []
+    greatest: int | None = None
+    for row in sorted(written, key=lambda row: history.result[row]["index"]):
+        if greatest is not None and tokens[row] < tokens[greatest]:
+            cases.append(Case(tokens[row], (greatest, row)))
+        else:
+            greatest = row
+    conclusion.accuse(
+        STALE_WRITE,
+        cases,
+        lambda case: (
+            f"the resource accepted a write of {client(history, case.rows[1])} under the token {case.what}, although "
+            f"it had accepted {tokens[case.rows[0]]} before"
+        ),
+        noun="stale write",
+        key=key,
+    )
+
+
+def _smaller_than_before(history: History, tokens: Mapping[int, int]) -> list[Case]:
+    """The rows whose token is smaller than one of a row that had ended before they began."""
+    events = sorted(
+        [(history.invoke_index[row], row, False) for row in tokens]
+        + [(ended(history, row), row, True) for row in tokens]
+    )
+    greatest: int | None = None
+    cases = []
+    for _, row, is_end in events:
+        if is_end:
+            greatest = row if greatest is None or tokens[row] > tokens[greatest] else greatest
+        elif greatest is not None and tokens[row] < tokens[greatest]:
+            cases.append(Case(tokens[row], (greatest, row)))
+    return cases

@@ -1,0 +1,382 @@
+"""What watchers were told: nothing missed, nothing twice, nothing out of order, nothing made up, every gap announced.
+
+Shape: `put` of values that are never written twice to a key, and `delete`, both answered with the index of their log
+entry; `attach` of `{"lease": …, "value": …}`; `watch` on a path; `drain`, answered with the number of the watch and
+what came since, in order; `list`, answered with an index and the values at and below a path. Items of a drain are
+
+    ["state", [index, ordinal], {key: value, …}, reason]   a beginning; a later one announces a gap, for that reason
+    ["event", index, ordinal, key, value, is_deleted]
+    ["upto", [index, ordinal]]                             everything up to here was told
+
+The items of one watch are one stream. A state begins a *span*, which lasts to the last thing that was told before the
+next. All streams together, and the acknowledged changes, tell which events there were.
+
+| anomaly              | meaning                                                                                  |
+|----------------------|------------------------------------------------------------------------------------------|
+| `missed-event`       | an event that another watcher got, or an acknowledged change, is missing in a span it is in  |
+| `event-out-of-order` | an event that is not behind the one before it, or not behind its span's beginning: or twice |
+| `foreign-event`      | an event of a key that is not at or below the path                                        |
+| `invented-event`     | an event with a value that nobody had begun to write, or whose write had definitely failed |
+| `events-disagree`    | two watchers were told different things under one number, or another index than the writer |
+| `wrong-state`        | span and events give another content than a list at an index within the span                |
+| `watch-stalled`      | long after the heal a watcher had not been told of a change acknowledged before the heal   |
+
+Limits: an event that no watcher got and no writer was told of is not known to be missing. Gaps that are announced are
+counted, and never wrong: how many there may be is for the workload's options. A key is below a path by whole segments.
+
+Sources: Patterns of Distributed Systems ch. 27; the watch tests of Jepsen's etcd suite (2020) had the idea of comparing
+the logs of several watchers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from faultline.checkers.classic.conclusion import Case, Conclusion
+from faultline.checkers.classic.shape import expect_functions
+from faultline.checkers.classic.words import client, counted, token, told
+from faultline.harness.history import History
+from faultline.harness.run_record import RunRecord
+from faultline.harness.verdict import CheckResult
+
+__all__ = ["WatchesChecker"]
+
+Position = tuple[int, int]
+
+_FUNCTIONS = ("put", "delete", "attach", "acquire", "abandon", "watch", "drain", "list")
+_EXPECTED = "`put`, `delete`, `attach`, `watch`, `drain` and `list` as the workload watches has them."
+_SETTLED_US = 500_000
+
+
+class _Event(NamedTuple):
+    """An event as one watcher was told it in the drain of `row`."""
+
+    position: Position
+    key: str
+    value: Any
+    is_deleted: bool
+    row: int
+
+    @property
+    def what(self) -> tuple[str, Any, bool]:
+        return self.key, token(self.value), self.is_deleted
+
+
+@dataclass(slots=True)
+class _Span:
+    """A stretch of a stream without a gap: from a state, with the events, up to the last position told."""
+
+    row: int
+    start: Position
+    state: dict[str, Any]
+    end: Position
+    events: list[_Event] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Stream:
+    """Everything that one watch of one client was told."""
+
+    path: str
+    spans: list[_Span] = field(default_factory=list)
+    last_row: int = 0
+    disorder: list[Case] = field(default_factory=list)
+
+
+class WatchesChecker:
+    """Compares what watchers were told with each other, with the writers and with lists."""
+
+    name = "watches"
+
+    def check(self, history: History, run: RunRecord) -> CheckResult:
+        """The verdict on all watches of `history`; of `run` the time of the heal is needed."""
+        expect_functions(self.name, history, _FUNCTIONS, _EXPECTED)
+        conclusion = Conclusion(self.name, history)
+        streams = _streams(history)
+        events = [event for stream in streams for span in stream.spans for event in span.events]
+        gaps = sum(max(0, len(stream.spans) - 1) for stream in streams)
+        conclusion.counts.update({"streams": len(streams), "events": len(events), "gaps": gaps})
+        known = _known(history, events)
+        _judge_order(conclusion, streams)
+        _judge_paths(conclusion, streams)
+        _judge_values(conclusion, events)
+        _judge_agreement(conclusion, events)
+        _judge_completeness(conclusion, streams, known)
+        _judge_lists(conclusion, streams)
+        _judge_progress(conclusion, streams, run)
+        if len(history) and not events:
+            conclusion.doubt("No watcher was told of any event, so nothing is known about watches.")
+        return conclusion.result(
+            f"{counted(len(streams), 'watch')} told {counted(len(events), 'event')}, none missing, repeated, out of "
+            f"order or made up; {counted(gaps, 'gap')} announced."
+        )
+
+
+# -- reading the history -----------------------------------------------------------------------------------------------
+
+
+def _streams(history: History) -> list[_Stream]:
+    """What each watch was told, drain by drain."""
+    streams: dict[tuple[int, str, int], _Stream] = {}
+    for row in range(len(history)):
+        if history.f[row] != "drain" or history.outcome[row] != "ok":
+            continue
+        result, path = history.result[row], history.key[row] or ""
+        stream = streams.setdefault((history.process[row], path, result["number"]), _Stream(path))
+        stream.last_row = row
+        for item in result["items"]:
+            _take(stream, row, item)
+    return list(streams.values())
+
+
+def _take(stream: _Stream, row: int, item: list[Any]) -> None:
+    """Add one item of a drain to its stream."""
+    if item[0] == "state":
+        start = _position(item[1])
+        stream.spans.append(_Span(row, start, item[2], start))
+        return
+    if not stream.spans:
+        return
+    span = stream.spans[-1]
+    if item[0] == "upto":
+        span.end = max(span.end, _position(item[1]))
+        return
+    _, index, ordinal, key, value, is_deleted = item
+    event = _Event((index, ordinal), key, value, is_deleted, row)
+    before = span.events[-1].position if span.events else span.start
+    if event.position <= before:
+        stream.disorder.append(Case([list(before), list(event.position)], (span.row, row)))
+    span.events.append(event)
+    span.end = max(span.end, event.position)
+
+
+def _position(pair: Any) -> Position:
+    return pair[0], pair[1]
+
+
+def _known(history: History, events: list[_Event]) -> list[tuple[Position, str, int]]:
+    """Position, key and a row for every event that somebody was told of, or whose writer was told its index."""
+    known = {event.position: (event.key, event.row) for event in events}
+    for row in range(len(history)):
+        is_change = history.f[row] in ("put", "delete", "attach") and history.outcome[row] == "ok"
+        if is_change and type(history.result[row]) is int:
+            known.setdefault((history.result[row], 0), (history.key[row] or "", row))
+    return [(position, *known[position]) for position in sorted(known)]
+
+
+def _is_below(path: str, key: str) -> bool:
+    return key == path or key.startswith(f"{path}/")
+
+
+# -- judging -----------------------------------------------------------------------------------------------------------
+
+
+def _judge_order(conclusion: Conclusion, streams: list[_Stream]) -> None:
+    history = conclusion.history
+    for stream in streams:
+        cases = list(stream.disorder)
+        for before, span in zip(stream.spans, stream.spans[1:], strict=False):
+            if span.start < before.end:
+                cases.append(Case([list(before.end), list(span.start)], (before.row, span.row)))
+        conclusion.accuse(
+            "event-out-of-order",
+            cases,
+            lambda case: f"{client(history, case.rows[-1])} was told {case.what[1]} after {case.what[0]}",
+            noun="such event",
+            key=stream.path,
+        )
+
+
+def _judge_paths(conclusion: Conclusion, streams: list[_Stream]) -> None:
+    history = conclusion.history
+    for stream in streams:
+        foreign = [
+            Case(key, (row,))
+            for span in stream.spans
+            for key, row in [
+                *((event.key, event.row) for event in span.events),
+                *((key, span.row) for key in span.state),
+            ]
+            if not _is_below(stream.path, key)
+        ]
+        conclusion.accuse(
+            "foreign-event",
+            foreign,
+            lambda case: f"{client(history, case.rows[0])} was told of {case.what}, which is not at or below the path",
+            noun="such event",
+            key=stream.path,
+        )
+
+
+def _judge_values(conclusion: Conclusion, events: list[_Event]) -> None:
+    history = conclusion.history
+    written: dict[tuple[str | None, Any], int] = {}
+    for row in range(len(history)):
+        if history.f[row] in ("put", "attach"):
+            value = history.value[row]["value"] if history.f[row] == "attach" else history.value[row]
+            written[history.key[row], token(value)] = row
+
+    def is_invented(event: _Event) -> bool:
+        write = written.get((event.key, token(event.value)))
+        if write is None or history.outcome[write] == "fail":
+            return True
+        return history.invoke_index[write] > history.complete_index[event.row]
+
+    conclusion.accuse(
+        "invented-event",
+        [Case(event.value, (event.row,)) for event in events if not event.is_deleted and is_invented(event)],
+        lambda case: f"{client(history, case.rows[0])} was told of {told(case.what)}, which nobody can have written",
+        noun="such event",
+    )
+
+
+def _judge_agreement(conclusion: Conclusion, events: list[_Event]) -> None:
+    history = conclusion.history
+    first: dict[Position, _Event] = {}
+    index_of: dict[tuple[str | None, Any], tuple[int, int]] = {}
+    for row in range(len(history)):
+        if history.f[row] == "put" and history.outcome[row] == "ok" and type(history.result[row]) is int:
+            index_of[history.key[row], token(history.value[row])] = (history.result[row], row)
+    cases = []
+    for event in events:
+        one = first.setdefault(event.position, event)
+        if one.what != event.what:
+            cases.append(Case(list(event.position), (one.row, event.row)))
+        index, row = index_of.get((event.key, token(event.value)), (event.position[0], event.row))
+        if index != event.position[0] and not event.is_deleted:
+            cases.append(Case(list(event.position), (row, event.row)))
+    conclusion.accuse(
+        "events-disagree",
+        cases,
+        lambda case: f"{client(history, case.rows[1])} was told of {case.what} otherwise than others were",
+        noun="such event",
+    )
+
+
+def _judge_completeness(conclusion: Conclusion, streams: list[_Stream], known: list[tuple[Position, str, int]]) -> None:
+    history = conclusion.history
+    for stream in streams:
+        cases = []
+        for span in stream.spans:
+            told_of = {event.position for event in span.events}
+            cases += [
+                Case(list(position), (row, stream.last_row))
+                for position, key, row in known
+                if span.start < position <= span.end and position not in told_of and _is_below(stream.path, key)
+            ]
+        conclusion.accuse(
+            "missed-event",
+            cases,
+            lambda case: (
+                f"{client(history, case.rows[1])} was never told of event {case.what}, which is within what it was "
+                "told completely"
+            ),
+            noun="missing event",
+            key=stream.path,
+        )
+
+
+def _judge_lists(conclusion: Conclusion, streams: list[_Stream]) -> None:
+    history = conclusion.history
+    rows = [row for row in range(len(history)) if history.f[row] == "list" and history.outcome[row] == "ok"]
+    conclusion.counts["lists"] += len(rows)
+    cases = []
+    for row in rows:
+        index, values, path = history.result[row]["index"], history.result[row]["values"], history.key[row] or ""
+        for stream, span in _spans_around(streams, path, index):
+            if _content(span, path, index) != {key: token(value) for key, value in values.items()}:
+                cases.append(Case(index, (row, stream.last_row)))
+                break
+    conclusion.accuse(
+        "wrong-state",
+        cases,
+        lambda case: (
+            f"{client(history, case.rows[0])} listed something else at index {case.what} than state and events gave "
+            f"{client(history, case.rows[1])}"
+        ),
+        noun="such list",
+    )
+    foreign = [
+        Case(key, (row,))
+        for row in rows
+        for key in history.result[row]["values"]
+        if not _is_below(history.key[row] or "", key)
+    ]
+    conclusion.accuse(
+        "foreign-event",
+        foreign,
+        lambda case: f"{client(history, case.rows[0])} listed {case.what}, which is not at or below the path",
+        noun="such key",
+    )
+
+
+def _spans_around(streams: list[_Stream], path: str, index: int) -> Iterator[tuple[_Stream, _Span]]:
+    """The spans that tell what is below `path` at `index`."""
+    for stream in streams:
+        if _is_below(stream.path, path):
+            for span in stream.spans:
+                if span.start[0] <= index and (index + 1, 0) <= (span.end[0] + (span.end[1] > 0), span.end[1]):
+                    yield stream, span
+
+
+def _content(span: _Span, path: str, index: int) -> dict[str, Any]:
+    """What state and events give below `path` once the entry at `index` is applied."""
+    content = {key: token(value) for key, value in span.state.items() if _is_below(path, key)}
+    for event in span.events:
+        if event.position[0] > index:
+            break
+        if _is_below(path, event.key):
+            content.pop(event.key, None)
+            if not event.is_deleted:
+                content[event.key] = token(event.value)
+    return content
+
+
+def _judge_progress(conclusion: Conclusion, streams: list[_Stream], run: RunRecord) -> None:
+    history, heal_us = conclusion.history, run.plan.heal_us
+    before = [
+        row
+        for row in range(len(history))
+        if history.f[row] == "put"
+        and history.outcome[row] == "ok"
+        and history.complete_us[row] < heal_us
+        and type(history.result[row]) is int
+    ]
+    if not before:
+        return
+    last = max(before, key=lambda row: history.result[row])
+    late = [
+        Case(stream.path, (last, stream.last_row))
+        for stream in streams
+        if history.invoke_us[stream.last_row] > heal_us + _SETTLED_US
+        and _began(history, stream) < heal_us
+        and (not stream.spans or stream.spans[-1].end[0] < history.result[last])
+    ]
+    conclusion.accuse(
+        "watch-stalled",
+        late,
+        lambda case: (
+            f"long after the heal {client(history, case.rows[1])}, who watches {case.what}, had not been told of "
+            f"everything up to index {history.result[case.rows[0]]}, acknowledged before the heal"
+        ),
+        noun="such watch",
+    )
+
+
+def _began(history: History, stream: _Stream) -> int:
+    """When the watch of `stream` was asked for."""
+    process = history.process[stream.last_row]
+    number = history.result[stream.last_row]["number"]
+    return min(
+        (
+            history.invoke_us[row]
+            for row in range(len(history))
+            if history.f[row] == "watch"
+            and history.process[row] == process
+            and history.outcome[row] == "ok"
+            and history.result[row]["number"] == number
+        ),
+        default=0,
+    )

@@ -1,0 +1,357 @@
+"""State Watch: tell clients what changed, in order and without gaps, instead of being asked again and again.
+
+*Problem.* Clients need to know when a key changes: when a server of the cluster disappears, when the controller does.
+Asking all the time is load without news; one connection per question is worse.
+
+*Idea.* A client names a path, and is sent an event for every change of the key and of all keys below it: `/servers`
+stands for itself and `/servers/1`, not for `/servers2`. An event is made when the change is *applied*, never before it
+can be read, and bears the index of its log entry and an ordinal in it, because one entry may change several keys. So
+every server numbers events alike, and a client that comes to another one says how far it got and goes on from there.
+
+What happened meanwhile is taken from one of three sources:
+
+- `StoredState`: what is there now. Changes in between are merged into one, and deletions are told only by what is
+  missing; so the client is given the whole state with its numbers, and finds out itself.
+- `BoundedHistory`: the last thousand events, kept by every server while it applies entries.
+- `VersionedHistory`: a multi-version store, whose versions are the events' numbers; the default.
+
+The latter two forget in the end. Who needs more than is kept is told so, by the name `events-compacted`, and gets the
+state as it is: a gap that is announced can be handled, one that is not cannot.
+
+*Replay, then live*: a request names the last position it has, and is answered with all later events and the position
+up to which these are complete; from then on each batch names the position of the one before. A client that sees a
+batch whose predecessor it does not have asks again, so lost messages are found, and repeated ones are recognised. The
+request itself is repeated at intervals: it confirms what was received, and shows that the client lives.
+
+A client that does not keep up would fill the server's memory. At most a bounded number of events is unconfirmed; then
+the watch is cancelled, and the client told.
+
+*Invariants.* WA-I1 the events of a watch are a part of the committed changes in their order. WA-I2 none is missing
+where no gap was announced. WA-I3 each belongs to a committed change. WA-I4 each is delivered once. WA-I5 in the end
+what a watcher knows is what the store holds. WA-I6 both maps of a server tell the same.
+
+*Tolerates.* Lost, repeated and late messages, leader changes, slow clients.
+
+*Does not tolerate.* A client that wants more of the past than is kept: it learns the state, not how it came about.
+
+*Workloads.* `watches`: puts, deletes, leases that expire, watchers on nested paths.
+
+*Checkers.* `watches`: missed, repeated, reordered and invented events, gaps that were not announced.
+
+*Planted bugs.* `one-watcher-per-key` (WA-M1), `watch-starts-live` (WA-M2), `history-by-equal-key` (WA-M4),
+`replay-to-all` (WA-M5), `unchanged-means-deleted` (WA-M6), `history-on-the-leader-only` (WA-M7),
+`notify-at-append` (WA-M8), `replay-behind-live` (WA-M9), `plain-prefix` and `exact-match` (WA-M11), `nearest-consumer`
+(WA-M12), `resume-by-index` (WA-M13), `silent-eviction` (WA-M14), `watches-not-reset` (WA-M16).
+
+Variants (option `watch_delivery`): `stream`; `once`, ZooKeeper's one-time trigger, where the client arms anew and reads
+the state; `pull`, Kafka's way, where the server keeps nothing and the client asks for what came after its position.
+Each watch of a client has a position of its own: one number for all of them, as in the printed code, would make a
+watch that is added later skip or repeat what another has seen.
+
+Sources: Patterns of Distributed Systems ch. 27; Hunt et al., "ZooKeeper" (ATC 2010) §2.1; etcd's watch API and its
+compaction error; KIP-500 for pull.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from faultline.systems_under_test.patterns.data_replication.versioned_value import DELETED, OrderedVersions
+
+__all__ = [
+    "EVENTS_COMPACTED",
+    "SLOW_WATCHER",
+    "START",
+    "BoundedHistory",
+    "EventSource",
+    "EventsCompacted",
+    "KeyState",
+    "Position",
+    "StoredState",
+    "VersionedHistory",
+    "Watch",
+    "WatchEvent",
+    "WatchRegistry",
+    "end_of",
+    "is_below",
+    "levels",
+]
+
+EVENTS_COMPACTED = "events-compacted"
+"""The error code of a watch that needs events that are not kept any more."""
+
+SLOW_WATCHER = "slow-watcher"
+"""The error code of a watch that was cancelled because too many of its events were not confirmed."""
+
+Position = tuple[int, int]
+"""Where an event stands: the index of its log entry, and its ordinal in that entry."""
+
+START: Position = (0, 0)
+"""Before every event."""
+
+_LAST_ORDINAL = 1 << 30
+_COMPACT_EVERY = 64
+
+
+def end_of(index: int) -> Position:
+    """Behind all events of the entry at `index`."""
+    return index, _LAST_ORDINAL
+
+
+def is_below(path: str, key: str) -> bool:
+    """Is `key` at `path` or below it? Segments count: `servers2` is not below `servers`."""
+    return key == path or key.startswith(path + "/")
+
+
+def levels(key: str) -> Iterator[str]:
+    """All paths that a change of `key` concerns: `a/b/c` concerns `a`, `a/b` and `a/b/c`."""
+    place = key.find("/", 1)
+    while place > 0:
+        yield key[:place]
+        place = key.find("/", place + 1)
+    yield key
+
+
+class WatchEvent(msgspec.Struct, frozen=True, array_like=True):
+    """One change: of which key, to which value (none when it was deleted), and where in the log."""
+
+    index: int
+    ordinal: int
+    key: str
+    value: Any = None
+    is_deleted: bool = False
+
+    @property
+    def position(self) -> Position:
+        """Its place among all events."""
+        return self.index, self.ordinal
+
+
+class KeyState(msgspec.Struct, frozen=True, array_like=True):
+    """What a key holds, and the position of the event that put it there."""
+
+    key: str
+    value: Any
+    index: int
+    ordinal: int
+
+
+class EventsCompacted(Exception):
+    """The events after the position that was named are not kept any more, not all of them."""
+
+
+class EventSource(Protocol):
+    """Where a server finds the events that a watcher has missed."""
+
+    def record(self, event: WatchEvent) -> None:
+        """`event` has happened: called on every server, in the order of the log."""
+
+    def since(self, path: str, position: Position) -> list[WatchEvent]:
+        """All events at and below `path` after `position`, in order. Raises EventsCompacted."""
+
+    def content(self) -> tuple[Position, list[WatchEvent]]:
+        """What is kept, for a snapshot, and from where on it is complete."""
+
+    def restore(self, complete_after: Position, events: Iterable[WatchEvent]) -> None:
+        """Put what a snapshot holds in the place of this."""
+
+
+class StoredState:
+    """Keeps no events at all: every replay is a reading of the state (WA-R16)."""
+
+    def record(self, event: WatchEvent) -> None:
+        """The state itself has what is needed."""
+
+    def since(self, path: str, position: Position) -> list[WatchEvent]:
+        """Nothing can be said about the past, only about what is."""
+        raise EventsCompacted("no events are kept")
+
+    def content(self) -> tuple[Position, list[WatchEvent]]:
+        """Nothing."""
+        return START, []
+
+    def restore(self, complete_after: Position, events: Iterable[WatchEvent]) -> None:
+        """Nothing."""
+
+
+class BoundedHistory:
+    """The last `events_max` events, of all keys (WA-R17)."""
+
+    def __init__(self, events_max: int) -> None:
+        self._events_max = events_max
+        self._events: deque[WatchEvent] = deque()
+        self._complete_after = START
+
+    def record(self, event: WatchEvent) -> None:
+        """The oldest goes when there is one too many."""
+        self._events.append(event)
+        if len(self._events) > self._events_max:
+            self._complete_after = self._events.popleft().position
+
+    def since(self, path: str, position: Position) -> list[WatchEvent]:
+        """See `EventSource`."""
+        if self.lacks(position):
+            raise EventsCompacted(f"events up to {self._complete_after} are not kept any more")
+        return [event for event in self._events if event.position > position and self.matches(path, event.key)]
+
+    def lacks(self, position: Position) -> bool:
+        """Has something after `position` been forgotten?"""
+        return position < self._complete_after
+
+    def matches(self, path: str, key: str) -> bool:
+        """Does a watch on `path` want the events of `key`?"""
+        return is_below(path, key)
+
+    def content(self) -> tuple[Position, list[WatchEvent]]:
+        """See `EventSource`."""
+        return self._complete_after, list(self._events)
+
+    def restore(self, complete_after: Position, events: Iterable[WatchEvent]) -> None:
+        """See `EventSource`."""
+        self._complete_after = complete_after
+        self._events = deque(events)
+
+
+class VersionedHistory:
+    """A store of all versions of each key, under their positions; compacted to the newest `events_max` (WA-R18)."""
+
+    def __init__(self, events_max: int) -> None:
+        self._events_max = events_max
+        self._versions: OrderedVersions[Position] = OrderedVersions()
+        self._positions: deque[Position] = deque()
+        self._complete_after = START
+
+    def record(self, event: WatchEvent) -> None:
+        """Write the value under the position. Compacting is work for all keys, so it is done now and then."""
+        value = DELETED if event.is_deleted else event.value
+        self._versions.put(event.key, event.position, value)
+        self._positions.append(event.position)
+        if len(self._positions) >= self._events_max + _COMPACT_EVERY:
+            while len(self._positions) > self._events_max:
+                self._complete_after = self._positions.popleft()
+            self._versions.compact(self._complete_after)
+
+    def since(self, path: str, position: Position) -> list[WatchEvent]:
+        """See `EventSource`: the versions of each key after `position`, merged."""
+        if self.lacks(position):
+            raise EventsCompacted(f"events up to {self._complete_after} are not kept any more")
+        after = (position[0], position[1] + 1)
+        known = self._versions.keys()
+        keys = [key for key in known if self.matches(path, key)]
+        return sorted(
+            (_event(key, *version) for key in keys for version in self._versions.since(key, after)),
+            key=lambda event: event.position,
+        )
+
+    def lacks(self, position: Position) -> bool:
+        """Has something after `position` been forgotten?"""
+        return position < self._complete_after
+
+    def matches(self, path: str, key: str) -> bool:
+        """Does a watch on `path` want the events of `key`?"""
+        return is_below(path, key)
+
+    def content(self) -> tuple[Position, list[WatchEvent]]:
+        """See `EventSource`; values older than that are in the store itself."""
+        return self._complete_after, self._kept()
+
+    def _kept(self) -> list[WatchEvent]:
+        events = (_event(key, version, value) for key, version, value in self._versions.entries())
+        return sorted((event for event in events if event.position > self._complete_after), key=lambda e: e.position)
+
+    def restore(self, complete_after: Position, events: Iterable[WatchEvent]) -> None:
+        """See `EventSource`."""
+        self._versions = OrderedVersions()
+        self._positions = deque()
+        self._complete_after = complete_after
+        for event in events:
+            self._versions.put(event.key, event.position, DELETED if event.is_deleted else event.value)
+            self._positions.append(event.position)
+
+
+def _event(key: str, position: Position, value: Any) -> WatchEvent:
+    is_deleted = value is DELETED
+    return WatchEvent(*position, key, None if is_deleted else value, is_deleted)
+
+
+class Watch(NamedTuple):
+    """One watch of one client: `number` is the client's own for it."""
+
+    client: str
+    path: str
+    number: int
+
+
+class _Sending(msgspec.Struct):
+    """How far a watch has been sent events, and how many of them are not confirmed."""
+
+    sent: Position
+    unconfirmed: deque[Position]
+
+
+class WatchRegistry:
+    """Who watches what, both ways round: by path to find who is to be told, by client to forget whoever is gone."""
+
+    def __init__(self, unconfirmed_max: int) -> None:
+        self._unconfirmed_max = unconfirmed_max
+        self._by_path: dict[str, dict[Watch, _Sending]] = {}
+        self._by_client: dict[str, dict[Watch, None]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._by_path.values()))
+
+    def add(self, watch: Watch, sent: Position, unconfirmed: Iterable[WatchEvent]) -> None:
+        """`watch` was sent everything up to `sent`; it has not confirmed these events."""
+        positions = deque(event.position for event in unconfirmed)
+        self._by_path.setdefault(watch.path, {})[watch] = _Sending(sent, positions)
+        self._by_client.setdefault(watch.client, {})[watch] = None
+
+    def of_key(self, key: str) -> list[Watch]:
+        """The watches that a change of `key` concerns, level by level."""
+        return [watch for path in levels(key) for watch in self._by_path.get(path, ())]
+
+    def send(self, watch: Watch, events: Iterable[WatchEvent]) -> Position | None:
+        """Note that `events` are sent to `watch` now; the position it was sent before, or None when it must not grow.
+
+        In that case the watch is removed: its client has too much unconfirmed (WA-R22).
+        """
+        sending = self._by_path[watch.path][watch]
+        sending.unconfirmed.extend(event.position for event in events)
+        if len(sending.unconfirmed) > self._unconfirmed_max:
+            self.remove(watch)
+            return None
+        before, sending.sent = sending.sent, max(sending.sent, sending.unconfirmed[-1])
+        return before
+
+    def remove(self, watch: Watch) -> None:
+        """Forget one watch."""
+        for table, name in ((self._by_path, watch.path), (self._by_client, watch.client)):
+            watches: Any = table.get(name)
+            if watches is not None and watch in watches:
+                del watches[watch]
+                if not watches:
+                    del table[name]
+
+    def remove_client(self, client: str) -> None:
+        """Forget all watches of a client, and only those (WA-R8)."""
+        for watch in list(self._by_client.get(client, ())):
+            self.remove(watch)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._by_path.clear()
+        self._by_client.clear()
+
+    def content(self) -> Mapping[str, list[Watch]]:
+        """All watches by client, for whoever wants to look."""
+        return {client: list(watches) for client, watches in self._by_client.items()}
+
+    def is_consistent(self) -> bool:
+        """Do both maps tell the same (WA-I6)?"""
+        by_path = {watch for watches in self._by_path.values() for watch in watches}
+        by_client = {watch for watches in self._by_client.values() for watch in watches}
+        return by_path == by_client and all(self._by_path.values()) and all(self._by_client.values())

@@ -1,0 +1,91 @@
+"""The workload `locks`: leases that several clients want, and resources that they guard.
+
+Each client tries to acquire one of a few leases, writes to what it guards, asks itself whether it is still the owner,
+gives the lease back, forgets to refresh it, as one that crashed would, or sleeps right before it writes. Most attempts
+find the lease taken, and most of what is tried without it the client refuses itself; that costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from faultline.harness.generator import (
+    Context,
+    Draft,
+    Generator,
+    each_thread,
+    emit,
+    limit,
+    sequence,
+    sleep,
+    stagger,
+)
+from faultline.harness.generator.chance import below, chance_of_text
+from faultline.harness.generator.core import PENDING, Offer
+from faultline.harness.workload import Checker
+
+__all__ = ["LockActions", "Locks"]
+
+_ACTIONS = (("acquire", 26), ("guarded-write", 35), ("check", 27), ("late-write", 6), ("release", 3), ("abandon", 3))
+_ACTION_SALT = 0x51AB_07C3_99E4_1D2F
+_LOCK_SALT = 0x1F83_D9AB_FB41_BD6B
+_FINAL_PAUSE_US = 250_000
+_FINAL_ROUNDS = 4
+
+
+class LockActions(Generator, frozen=True, gc=False):
+    """Actions on `locks` leases without end; `next_value` has not been written."""
+
+    locks: int
+    next_value: int = 1
+
+    def op(self, context: Context) -> Offer:
+        """One action of a free worker, as the weights draw it."""
+        if not context.free:
+            return PENDING, self
+        worker = context.free_worker()
+        f = _drawn(below(context.chance, 100, _ACTION_SALT))
+        key = f"lock{below(context.chance, self.locks, _LOCK_SALT)}"
+        value = self.next_value if f.endswith("write") else None
+        after = LockActions(self.locks, self.next_value + 1) if value else self
+        return Draft(f, key, value, worker, context.time_us), after
+
+
+def _drawn(percent: int) -> str:
+    for f, weight in _ACTIONS:
+        percent -= weight
+        if percent < 0:
+            return f
+    raise AssertionError("the weights are 100 together")
+
+
+class Locks:
+    """Clients that compete for leases and write to what these guard."""
+
+    name = "locks"
+    promise = "a lease has one owner at a time, and a former owner's write is refused"
+    functions = ("acquire", "check", "guarded-write", "late-write", "release", "abandon")
+
+    def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = 18_500) -> Generator:
+        """`operations` operations, on average `interval_us` apart over all workers together."""
+        return limit(operations, stagger(interval_us, LockActions(_locks(seed))))
+
+    def final_generator(self, *, workers: int, seed: int, operations: int = 200) -> Generator:
+        """Everybody acquires, writes and releases, in rounds with pauses; in the end one is late."""
+        once = [
+            emit(f, f"lock{lock}", 0 if f == "guarded-write" else None)
+            for lock in range(_locks(seed))
+            for f in ("acquire", "guarded-write", "check", "release")
+        ]
+        rounds = [each for _ in range(_FINAL_ROUNDS) for each in (*once, sleep(_FINAL_PAUSE_US))]
+        return each_thread(sequence(*rounds, emit("acquire", "lock0"), emit("late-write", "lock0", 0)))
+
+    def checkers(self) -> tuple[Checker, ...]:
+        """Mutual exclusion and fencing first; then statistics, availability after the heal, and vacuity."""
+        from faultline.checkers import AvailabilityChecker, StatsChecker, VacuityChecker
+        from faultline.checkers.leased_lock import LeasedLockChecker
+
+        reads = VacuityChecker(reads=("acquire", "check"))
+        return (LeasedLockChecker(), StatsChecker(), AvailabilityChecker(), reads)
+
+
+def _locks(seed: int) -> int:
+    return 1 + below(chance_of_text("locks", seed), 2, 1)

@@ -1,0 +1,113 @@
+"""The workload `watches`: some clients change keys in a small tree, others watch paths of it and list them.
+
+Writers put and delete keys, and attach keys to a lease of their own which they then abandon, so that several keys go in
+one entry of the log. Watchers set watches on nested paths, and now and then take what has come: sometimes long after
+it came, so that queues fill. After the heal everybody lists and drains, with pauses for what is still on its way.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faultline.harness.generator import (
+    Context,
+    Draft,
+    Generator,
+    each_thread,
+    emit,
+    limit,
+    sequence,
+    sleep,
+    stagger,
+)
+from faultline.harness.generator.chance import below
+from faultline.harness.generator.core import PENDING, Offer
+from faultline.harness.workload import Checker
+
+__all__ = ["WatchActions", "Watches"]
+
+PATHS = ("servers", "servers/1", "servers2")
+"""What is watched and listed."""
+
+KEYS = ("servers/1", "servers/1/address", "servers/2", "servers/2/address", "servers2/1", "servers/10")
+"""What is written."""
+
+_WRITING = (("put", 30), ("delete", 10), ("acquire", 12), ("attach", 36), ("abandon", 8), ("list", 4))
+_WATCHING = (("watch", 7), ("drain", 85), ("list", 8))
+_ACTION_SALT = 0x6A09_E667_F3BC_C908
+_KEY_SALT = 0xBB67_AE85_84CA_A73B
+_PAUSE_US = 150_000
+_FINAL_ROUNDS = 5
+
+
+class WatchActions(Generator, frozen=True, gc=False):
+    """Actions of writers and watchers without end; `next_value` has not been written, `begun` workers have a watch."""
+
+    next_value: int = 1
+    begun: int = 0
+
+    def op(self, context: Context) -> Offer:
+        """One action of a free worker: every second worker watches, beginning with a watch on everything."""
+        if not context.free:
+            return PENDING, self
+        worker = context.free_worker()
+        if worker % 2:
+            return self._watching(context, worker)
+        f = _drawn(_WRITING, below(context.chance, 100, _ACTION_SALT))
+        key, value = _written(f, worker, self.next_value, context)
+        after = WatchActions(self.next_value + 1, self.begun) if value is not None else self
+        return Draft(f, key, value, worker, context.time_us), after
+
+    def _watching(self, context: Context, worker: int) -> Offer:
+        if not self.begun >> worker & 1:
+            after = WatchActions(self.next_value, self.begun | 1 << worker)
+            return Draft("watch", PATHS[0], None, worker, context.time_us), after
+        f = _drawn(_WATCHING, below(context.chance, 100, _ACTION_SALT))
+        path = PATHS[below(context.chance, len(PATHS), _KEY_SALT)]
+        return Draft(f, path, None, worker, context.time_us), self
+
+
+def _written(f: str, worker: int, value: int, context: Context) -> tuple[str, Any]:
+    """Key and value of a writer's action."""
+    key, lease = KEYS[below(context.chance, len(KEYS), _KEY_SALT)], f"lease-{worker}"
+    if f in ("acquire", "abandon"):
+        return lease, None
+    if f == "list":
+        return PATHS[below(context.chance, len(PATHS), _KEY_SALT)], None
+    if f == "delete":
+        return key, None
+    return key, {"lease": lease, "value": value} if f == "attach" else value
+
+
+def _drawn(weights: tuple[tuple[str, int], ...], percent: int) -> str:
+    for f, weight in weights:
+        percent -= weight
+        if percent < 0:
+            return f
+    raise AssertionError("the weights are 100 together")
+
+
+class Watches:
+    """Writers and watchers of a small tree of keys."""
+
+    name = "watches"
+    promise = "watchers are told of every change in order, once, and of every gap"
+    functions = ("put", "delete", "acquire", "attach", "abandon", "watch", "drain", "list")
+
+    def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = 18_500) -> Generator:
+        """`operations` operations, on average `interval_us` apart over all workers together."""
+        return limit(operations, stagger(interval_us, WatchActions()))
+
+    def final_generator(self, *, workers: int, seed: int, operations: int = 200) -> Generator:
+        """Everybody lists and takes what came, in rounds with pauses, so that also those with full queues catch up."""
+        lists = [emit("list", path) for path in PATHS]
+        drains = [emit("drain", path) for path in PATHS]
+        rounds = [each for _ in range(_FINAL_ROUNDS) for each in (*drains, sleep(_PAUSE_US))]
+        return each_thread(sequence(*lists, *rounds, *lists, *rounds, *drains))
+
+    def checkers(self) -> tuple[Checker, ...]:
+        """What watchers were told first; then statistics, availability after the heal, and vacuity."""
+        from faultline.checkers import AvailabilityChecker, StatsChecker, VacuityChecker
+        from faultline.checkers.watches import WatchesChecker
+
+        return (WatchesChecker(), StatsChecker(), AvailabilityChecker(), VacuityChecker(reads=("list",)))
