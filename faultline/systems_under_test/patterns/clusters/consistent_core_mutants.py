@@ -31,7 +31,7 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_node import 
 from faultline.systems_under_test.patterns.clusters.follower_read_mutants import FOLLOWER_READ_MUTANTS
 from faultline.systems_under_test.patterns.clusters.planted_bugs import LazyFlush, layered, with_bugs
 from faultline.systems_under_test.patterns.clusters.replicated_log_mutants import in_the_log
-from faultline.systems_under_test.patterns.clusters.service_mutants import SERVICE_MUTANTS
+from faultline.systems_under_test.patterns.clusters.service_mutant_records import SERVICE_MUTANTS
 from faultline.systems_under_test.patterns.clusters.session_mutants import SESSION_CHANGES, SESSION_MUTANTS
 from faultline.systems_under_test.patterns.clusters.storage_mutants import STORAGE_BUGS, STORAGE_CHANGES
 from faultline.systems_under_test.patterns.data_replication.follower_handler import FollowerHandler
