@@ -25,6 +25,7 @@ _VERBS = {
     "shrink": "The fewest operations and faults that still show a stored violation.",
     "list": "List systems, workloads, faults, checkers, mutants or patterns.",
     "show": "One pattern: its promise, a diagram of it at work, a planted bug's counterexample.",
+    "init": "Write the skeleton of a store that plugs in, with tests that say what is missing.",
     "doctor": "Say what this machine can do, and what is missing.",
     "demo": "Find planted bugs, and show the correct system clean, in one command.",
 }

@@ -208,7 +208,10 @@ def _everything_it_does_succeeds(subject: SystemSubject) -> Found:
     answered: dict[str, int] = {}
     errors: dict[str, str] = {}
     for seed in range(subject.seeds):
-        for row in subject.run(subject.plan(seed)).history.rows():
+        record = subject.run(subject.plan(seed))
+        for trouble in [*record.errors, *_crashes(record)]:
+            yield trouble, f"{subject.place('node')}, seed {seed}, calm", "Mend what raised."
+        for row in record.history.rows():
             asked[row.f] = asked.get(row.f, 0) + 1
             answered[row.f] = answered.get(row.f, 0) + (row.outcome == "ok")
             if row.error:
