@@ -14,6 +14,7 @@ __all__ = ["Block", "Ran", "blocks_of", "complaints_about", "run_block"]
 FENCE = re.compile(
     r"(?:^<!--(?P<comment>(?:(?!-->).)*)-->\n)?^```(?P<kind>console|sh)\n(?P<text>.*?)^```$", re.M | re.S
 )
+REPOSITORY = Path(__file__).resolve().parents[2]
 COMMENT = re.compile(r"\s*run(?:, exit (?P<exit>\d+))?\s*$")
 ELSEWHERE = re.compile(r"\s*run elsewhere: \S.*", re.S)
 
@@ -77,9 +78,12 @@ def blocks_of(markdown: str) -> list[Block]:
 
 
 def run_block(block: Block, folder: Path) -> Ran:
-    """Run a block in `folder`, as somebody would who has the environment of these tests on the PATH."""
-    binaries = Path(sys.executable).parent
-    environment = os.environ | {"PATH": f"{binaries}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "120"}
+    """Run a block in `folder`, as somebody would who has the environment of these tests on the PATH.
+
+    `FAULTLINE_REPOSITORY` is where this repository is.
+    """
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path, "COLUMNS": "120", "FAULTLINE_REPOSITORY": str(REPOSITORY)}
     done = subprocess.run(
         ["bash", "-uo", "pipefail", "-c", block.script],
         cwd=folder,

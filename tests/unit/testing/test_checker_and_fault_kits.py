@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +19,8 @@ from faultline.nemesis.process import Pause
 from faultline.testing import CheckerConformance, FaultConformance, check_checker, check_faults
 from faultline.testing.checker_checks import CHECKER_CHECKS, CheckerSubject
 from faultline.testing.fault_checks import FAULT_CHECKS, FaultSubject
+from faultline.testing.kits import SYSTEM_CHECKS
+from faultline.testing.workload_checks import WORKLOAD_CHECKS
 
 
 def read_after_write(read: int) -> History:
@@ -155,3 +159,11 @@ def test_faults_with_a_mistake_break_their_claim(mistake: str) -> None:
 @pytest.mark.parametrize("name", ["leadership", "clocks", "retries"])
 def test_a_fault_set_of_faultline_keeps_every_claim(name: str) -> None:
     check_faults(PACKAGES[name])
+
+
+def test_the_reference_page_lists_every_claim_of_the_kits() -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "reference" / "plug-ins.md").read_text()
+    claims = [
+        check.claim for checks in (SYSTEM_CHECKS, WORKLOAD_CHECKS, CHECKER_CHECKS, FAULT_CHECKS) for check in checks
+    ]
+    assert re.findall(r"^- (.*)$", page, re.M) == claims
