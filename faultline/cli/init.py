@@ -43,7 +43,7 @@ def command() -> None:
     default=Path(),
     help="Folder in which the folder NAME is made [default: here].",
 )
-def store(name: str, workload: str, into: Path) -> int:
+def _store(name: str, workload: str, into: Path) -> int:
     """Write a package NAME that plugs a store into Faultline.
 
     Three places are left to fill in; until then the conformance kit among its tests says what is missing.
