@@ -7,6 +7,7 @@ from random import Random
 import pytest
 from range_driver import RangeCluster
 
+from faultline.harness.outcome import CAS_MISMATCH
 from faultline.systems_under_test.patterns.clusters.range_kv.client import NO_HOST_FOUND, TIMEOUT
 from faultline.systems_under_test.patterns.clusters.range_kv.messages import (
     InstallPartition,
@@ -93,6 +94,18 @@ def test_a_write_that_nobody_answers_may_have_happened_and_is_not_repeated() -> 
     outcome = cluster.ended(outcomes)
     assert (outcome.kind, outcome.error) == ("info", TIMEOUT)
     assert cluster.ask("other", "read", "k") == "2"
+
+
+@pytest.mark.rows("KRP-I6")
+def test_a_key_is_set_only_from_what_is_expected_wherever_it_has_moved() -> None:
+    cluster = RangeCluster(spread="after-split", **TEN_BYTES)
+    cluster.write("early", alice="1", bob="2")
+    cluster.wait(1_100)
+    assert cluster.partition_of("bob").address == B
+    outcome = cluster.ended(cluster.begin("early", "cas", "bob", ["1", "3"]))
+    assert (outcome.kind, outcome.error) == ("fail", CAS_MISMATCH)
+    cluster.ask("early", "cas", "bob", ["2", "3"])
+    assert cluster.ask("other", "read", "bob") == "3"
 
 
 # -- splits ----------------------------------------------------------------------------------------------------------

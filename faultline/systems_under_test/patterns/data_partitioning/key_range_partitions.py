@@ -30,7 +30,7 @@ any step: table and data are in logs, a split is one entry of the host's log, an
 *Does not tolerate.* The loss of a host: each partition has one copy here, on one server. The loss of the coordinator
 stops splits and the correction of clients until it is back, while clients whose table is right go on.
 
-*Workloads.* `read-write`; `scans`.
+*Workloads.* `read-write`; `register`; `scans`.
 
 *Checkers.* Linearizability; `scans`; the invariants.
 

@@ -14,11 +14,12 @@ from collections.abc import Callable
 from typing import Any
 
 from faultline.harness.operation import Operation
-from faultline.harness.outcome import Outcome, OutcomeRegistry, ok
+from faultline.harness.outcome import CAS_MISMATCH, Outcome, OutcomeRegistry, ok
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.open_operation import OpenOperation
 from faultline.systems_under_test.patterns.clusters.range_kv.messages import (
     ASK_AGAIN,
+    CompareAndSetKey,
     DeleteKey,
     KeyResponse,
     ReadKey,
@@ -37,7 +38,7 @@ from faultline.systems_under_test.patterns.data_partitioning.range_partition imp
 
 __all__ = ["DEFINITE_ERRORS", "FUNCTIONS", "NO_HOST_FOUND", "TIMEOUT", "UNSUPPORTED", "RangeClient"]
 
-FUNCTIONS = ("read", "write", "delete", "scan")
+FUNCTIONS = ("read", "write", "cas", "delete", "scan")
 """What clients can be asked for; the value of a scan is `[start, end]`, with null for no end."""
 
 UNSUPPORTED = "unsupported-operation"
@@ -49,13 +50,14 @@ NO_HOST_FOUND = "no-host-found"
 TIMEOUT = "timeout"
 """No answer in time; whether a write takes effect is unknown."""
 
-DEFINITE_ERRORS = OutcomeRegistry((UNSUPPORTED, NO_HOST_FOUND))
+DEFINITE_ERRORS = OutcomeRegistry((UNSUPPORTED, NO_HOST_FOUND, CAS_MISMATCH))
 """After these the operation certainly did not and will not happen."""
 
 _PATIENCE_US = 20_000
 """How long a refused client waits with a table that is no newer than before."""
 
-Request = ReadKey | WriteKey | DeleteKey | ScanKeys
+Change = WriteKey | CompareAndSetKey | DeleteKey
+Request = ReadKey | ScanKeys | Change
 
 
 class RangeClient:
@@ -84,7 +86,7 @@ class RangeClient:
         """Nothing to prepare: the table is fetched when it is needed."""
 
     def invoke(self, operation: Operation, done: Callable[[Outcome], None]) -> None:
-        """Perform `operation`: read, write or delete a key, or scan a range."""
+        """Perform `operation`: read, write, compare and set or delete a key, or scan a range."""
         if operation.f not in FUNCTIONS:
             done(DEFINITE_ERRORS.outcome(UNSUPPORTED))
             return
@@ -148,7 +150,7 @@ class RangeClient:
     def _send(self, partition: Partition) -> None:
         self._number += 1
         request = self._request_to(partition)
-        self._is_change_open = isinstance(request, WriteKey | DeleteKey)
+        self._is_change_open = isinstance(request, Change)
         wait_us = self._settings.client_timeout_us if self._is_change_open else self._settings.request_timeout_us
         self._open.expect(wait_us, self._handle_silence)
         self._ports.network.send(NodeId(partition.address), request)
@@ -162,6 +164,9 @@ class RangeClient:
                 return ReadKey(number, partition.id, partition.generation, key)
             case "write":
                 return WriteKey(number, partition.id, partition.generation, key, operation.value)
+            case "cas":
+                expected, new = operation.value
+                return CompareAndSetKey(number, partition.id, partition.generation, key, expected, new)
             case "delete":
                 return DeleteKey(number, partition.id, partition.generation, key)
             case _:
@@ -186,6 +191,8 @@ class RangeClient:
             if self._found:
                 self._ports.trace.sometimes("scan-continued")
             self._fetch_table()
+        elif response.error is not None:
+            self._open.end(DEFINITE_ERRORS.outcome(response.error, source))
         elif self._operation.f == "scan":
             self._handle_piece(source, response.value)
         else:

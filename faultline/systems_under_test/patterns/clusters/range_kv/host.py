@@ -14,10 +14,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from faultline.harness.outcome import CAS_MISMATCH
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.range_kv.messages import (
     NOT_HERE_YET,
     STALE_TABLE,
+    CompareAndSetKey,
     DeleteKey,
     InstallPartition,
     KeyResponse,
@@ -51,7 +53,8 @@ __all__ = ["RangeHost"]
 _REGISTER_EVERY_US = 100_000
 _CHECKS_BETWEEN_TRIGGERS = 5
 
-Request = ReadKey | WriteKey | DeleteKey | ScanKeys
+Change = WriteKey | CompareAndSetKey | DeleteKey
+Request = ReadKey | ScanKeys | Change
 
 
 class RangeHost:
@@ -81,6 +84,7 @@ class RangeHost:
             ReadKey: self._handle_read,
             ScanKeys: self._handle_scan,
             WriteKey: self._handle_write,
+            CompareAndSetKey: self._handle_compare_and_set,
             DeleteKey: self._handle_delete,
         }
 
@@ -115,6 +119,17 @@ class RangeHost:
             self.store.record(StoredKey(request.partition_id, request.key, request.value))
             self._answer(client, request, None)
 
+    def _handle_compare_and_set(self, client: NodeId, request: CompareAndSetKey) -> None:
+        partition = self._partition_to_change(client, request)
+        if partition is None:
+            return
+        self._count(partition, request.key)
+        if partition.get(request.key) == request.expected:
+            self.store.record(StoredKey(request.partition_id, request.key, request.value))
+            self._answer(client, request, None)
+        else:
+            self.ports.network.send(client, KeyResponse(request.request_number, error=CAS_MISMATCH))
+
     def _handle_delete(self, client: NodeId, request: DeleteKey) -> None:
         partition = self._partition_to_change(client, request)
         if partition is not None:
@@ -122,8 +137,11 @@ class RangeHost:
             self.store.record(ErasedKey(request.partition_id, request.key))
             self._answer(client, request, None)
 
-    def _partition_to_change(self, client: NodeId, request: WriteKey | DeleteKey) -> RangePartition | None:
-        """As for reads; but a change that the network repeats is not made twice, whatever became of the first."""
+    def _partition_to_change(self, client: NodeId, request: Change) -> RangePartition | None:
+        """As for reads; but a change that the network repeats is not made twice, whatever became of the first.
+
+        The numbers are forgotten in a crash: so is the connection on which a network could repeat anything.
+        """
         if request.request_number <= self._last_number.get(client, 0):
             return None
         self._last_number[client] = request.request_number

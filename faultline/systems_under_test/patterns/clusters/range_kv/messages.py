@@ -34,6 +34,7 @@ __all__ = [
     "MESSAGES",
     "NOT_HERE_YET",
     "STALE_TABLE",
+    "CompareAndSetKey",
     "DeleteKey",
     "InstallPartition",
     "KeyResponse",
@@ -121,6 +122,17 @@ class WriteKey(msgspec.Struct, frozen=True, tag="write-key"):
     value: Any
 
 
+class CompareAndSetKey(msgspec.Struct, frozen=True, tag="compare-and-set-key"):
+    """Let `key` hold `value`, if it holds `expected` now."""
+
+    request_number: int
+    partition_id: int
+    generation: int
+    key: str
+    expected: Any
+    value: Any
+
+
 class DeleteKey(msgspec.Struct, frozen=True, tag="delete-key"):
     """Let there be no `key`."""
 
@@ -159,6 +171,7 @@ MESSAGES: tuple[type[msgspec.Struct], ...] = (
     TableResponse,
     ReadKey,
     WriteKey,
+    CompareAndSetKey,
     DeleteKey,
     ScanKeys,
     KeyResponse,

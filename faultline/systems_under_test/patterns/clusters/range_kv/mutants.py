@@ -16,6 +16,7 @@ from faultline.systems_under_test.patterns.clusters.range_kv.host import RangeHo
 from faultline.systems_under_test.patterns.clusters.range_kv.messages import (
     NOT_HERE_YET,
     InstallPartition,
+    ReadKey,
     ScanKeys,
 )
 from faultline.systems_under_test.patterns.clusters.range_kv.node import Parts
@@ -115,6 +116,15 @@ _RECORDS = (
         id="KRP-M9",
         summary="a partition that moves is copied first and let go later; what is written meanwhile stays behind",
         shows_as="acknowledged writes are gone after the move",
+        campaign="range-moves",
+        caught_by=("linearizability", "scans"),
+    ),
+    Mutant(
+        name="absent-where-not-held",
+        pattern=_PATTERN,
+        id="KRP-R19",
+        summary="a host that is asked for a partition it does not hold yet answers that there is no such key",
+        shows_as="keys are absent while their partition is on its way",
         campaign="range-moves",
         caught_by=("linearizability", "scans"),
     ),
@@ -222,6 +232,20 @@ class _CopyFirstLetGoLater(RangeHost):
         self._send_leaving()
 
 
+class _AbsentWhereNotHeld(RangeHost):
+    def _handle_read(self, client: NodeId, request: ReadKey) -> None:
+        self._answer_or(super()._handle_read, client, request, None)
+
+    def _handle_scan(self, client: NodeId, request: ScanKeys) -> None:
+        self._answer_or(super()._handle_scan, client, request, [])
+
+    def _answer_or(self, handle: Callable[..., None], client: NodeId, request: Any, nothing: Any) -> None:
+        if self._refusal(request) == NOT_HERE_YET:
+            self._answer(client, request, nothing)
+        else:
+            handle(client, request)
+
+
 class _RepeatedInstallReplaces(RangeHost):
     def _handle_install(self, source: NodeId, message: InstallPartition) -> None:
         held = self.store.held.get(message.partition.id)
@@ -242,6 +266,7 @@ _CHANGES: dict[str, Callable[[Parts], Parts]] = {
     "no-end-is-the-lowest-key": layered("host", _NoEndIsTheLowestKey),
     "scan-in-table-order": layered("map", _TableOrder),
     "writes-during-copy-lost": layered("host", _CopyFirstLetGoLater),
+    "absent-where-not-held": layered("host", _AbsentWhereNotHeld),
     "repeated-install-replaces": layered("host", _RepeatedInstallReplaces),
 }
 

@@ -4,7 +4,8 @@ Everything that changes them is one entry: a write, and a split just as well. So
 whatever crashes when, and no key is ever in both halves or in neither (KRP-R17). A partition that moves away is kept
 until the other host has it, but is served no more.
 
-Limit: the log is never compacted, and a start reads it from the beginning.
+Limits: the log is never compacted, and a start reads it from the beginning. A partition that moves travels in one
+message, and is served by nobody meanwhile.
 """
 
 from __future__ import annotations
