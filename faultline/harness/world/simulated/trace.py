@@ -9,6 +9,7 @@ be looked at, and of many invariants that is everything.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import msgspec
 
@@ -107,7 +108,7 @@ class _Positions:
         present = tuple(event for event in events if event in self._of_type)
         merged = self._merged.get(present)
         if merged is None:
-            merged = sorted(position for event in present for position in self._of_type[event])
+            merged = sorted(chain.from_iterable(self._of_type[event] for event in present))
             self._merged[present] = merged
         return merged
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from hashlib import md5
 
 import msgspec
@@ -98,6 +99,10 @@ class TransactionSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 def host_of(members: Sequence[NodeId], key: str) -> NodeId:
     """The node that holds `key`: its MD5 digest as a signed number, without the sign, over the nodes."""
-    return members[
-        abs(int.from_bytes(md5(key.encode(), usedforsecurity=False).digest(), "big", signed=True)) % len(members)
-    ]
+    return members[_number_of(key) % len(members)]
+
+
+@lru_cache(maxsize=4096)
+def _number_of(key: str) -> int:
+    """Remembered, because a transaction asks for the hosts of the same few keys again and again."""
+    return abs(int.from_bytes(md5(key.encode(), usedforsecurity=False).digest(), "big", signed=True))
