@@ -49,6 +49,7 @@ def test_a_planted_bug_is_caught_in_its_campaign_by_one_of_its_checkers(name):
     pytest.fail(f"{name} was not caught in {SEEDS_MAX} seeds of {mutant.campaign}; seen: {sorted(seen)}")
 
 
+@pytest.mark.rows("CC-R4", "CC-I1", "WA-I5", "LS-I1")
 @pytest.mark.parametrize("campaign", CAMPAIGNS)
 def test_the_correct_system_passes_the_campaign_that_catches_planted_bugs(campaign):
     plan = load_plan(campaign)

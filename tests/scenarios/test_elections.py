@@ -261,6 +261,7 @@ def test_after_a_double_failure_the_entry_of_the_higher_generation_wins() -> Non
     assert cluster.broken() == []
 
 
+@pytest.mark.rows("CC-R24", "CC-S11", "CC-M7")
 @pytest.mark.parametrize(("pre_vote", "leader_changes"), [("on", 0), ("off", 1)])
 def test_a_server_that_was_cut_off_disturbs_the_leader_only_without_pre_vote(
     pre_vote: str, leader_changes: int

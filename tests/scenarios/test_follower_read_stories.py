@@ -79,6 +79,7 @@ def corrected(cluster: Cluster, alice: Reader, *late: str) -> int:
     return alice.stamp_of(number)
 
 
+@pytest.mark.rows("CC-R19", "CC-S6")
 @pytest.mark.rows("FR-R12", "FR-R14", "FR-S1", "FR-I1", "VVL-R3")
 @pytest.mark.parametrize(("mode", "early"), [("session", []), ("plain", [("Nitroservices", None)])])
 def test_a_stamp_lets_the_follower_wait_where_a_plain_read_is_stale(mode: str, early: list[Any]) -> None:
@@ -93,6 +94,7 @@ def test_a_stamp_lets_the_follower_wait_where_a_plain_read_is_stale(mode: str, e
     assert cluster.broken() == []
 
 
+@pytest.mark.rows("CC-S7")
 @pytest.mark.rows("FR-R13", "FR-S2")
 def test_a_follower_that_is_cut_off_refuses_after_the_timeout_and_another_answers() -> None:
     cluster, alice = library("session")
@@ -240,6 +242,7 @@ def test_a_session_that_carries_what_it_has_seen_does_not_go_back_at_another_fol
     assert alice.told(alice.read("byzantium", "title", alice.stamp_of(seen) if carried else 0)) == told
 
 
+@pytest.mark.rows("CC-R21", "CC-S8", "CC-I3")
 @pytest.mark.rows("FR-R21", "FR-S12", "FR-R1")
 def test_an_isolated_leader_answers_no_linearizable_read_and_a_follower_redirects_it() -> None:
     cluster, alice = library("session")
@@ -292,6 +295,7 @@ def test_a_read_at_a_stamp_shows_that_version_and_a_session_read_the_newest() ->
     assert told == {"at-stamp": [("Nitroservices", None)], "session": [("Microservices", None)]}
 
 
+@pytest.mark.rows("CC-R23")
 @pytest.mark.rows("FR-R23", "FR-I5")
 def test_a_follower_with_a_read_index_answers_only_when_it_has_what_the_leader_had_committed() -> None:
     cluster, alice = library("read-index")
@@ -320,6 +324,7 @@ def test_a_deposed_leader_tells_no_read_index() -> None:
     assert alice.told(alice.number) == [("Nitroservices", None)]
 
 
+@pytest.mark.rows("CC-I4")
 @pytest.mark.rows("FR-I4")
 def test_a_restarted_follower_shows_nothing_before_it_has_caught_up_with_what_it_had_shown() -> None:
     cluster, alice = library("plain")

@@ -195,6 +195,7 @@ def test_a_leader_that_steps_down_sends_waiting_clients_away_and_never_answers_t
     assert cluster.values("athens") == {"y": "kept"}
 
 
+@pytest.mark.rows("CC-R8", "CC-S2")
 @pytest.mark.rows("LDR-R3")
 def test_a_follower_names_the_leader_it_knows() -> None:
     """CC-R9."""

@@ -40,6 +40,7 @@ def request(leader: str, generation: int) -> ReplicationRequest:
 # -- in every style ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rows("CC-R1", "CC-I6")
 @pytest.mark.rows("LDR-I6", "LDR-R10", "LDR-R16", "GEN-I5", "LDR-S1", "LDR-S2")
 @pytest.mark.parametrize(("style", "size"), STYLES)
 def test_with_a_majority_in_contact_somebody_leads_within_four_election_timeouts_again_and_again(
@@ -174,6 +175,7 @@ def test_the_new_leader_sends_heartbeats_at_once_and_at_every_interval_to_all() 
 # -- what clients see -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rows("CC-R3")
 @pytest.mark.rows("LDR-S7", "LDR-R19")
 def test_a_value_that_only_the_dead_leader_had_was_shown_to_nobody() -> None:
     """x=2 reaches athens alone; c1 reads there, athens goes down, c2 reads at the next leader."""

@@ -27,6 +27,7 @@ def leader_with_lease(*mutants: str) -> tuple[Cluster, Client]:
     return cluster, bob
 
 
+@pytest.mark.rows("CC-R22", "CC-S9")
 @pytest.mark.rows("LOG-R22", "LOG-S6", "LOG-R25")
 def test_a_lease_lasts_as_long_as_it_says_from_the_sending_of_what_was_acknowledged() -> None:
     """LOG-S6: a read inside the lease is served; one after it is refused, and the leader steps down."""

@@ -299,7 +299,7 @@ def test_a_server_that_does_not_lead_says_who_does_and_a_deposed_leader_sends_it
     assert len(cluster.nodes["athens"].watching.registry) == 0
 
 
-@pytest.mark.rows("WA-S16", "WA-R2", "WA-R3")
+@pytest.mark.rows("WA-S16", "WA-R2", "WA-R3", "CC-R17")
 def test_events_and_answers_share_a_client_without_being_taken_for_each_other() -> None:
     cluster, _ = led_by_athens()
     ports = cluster.ports_type(cluster, "carol")

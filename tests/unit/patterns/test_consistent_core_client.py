@@ -136,6 +136,7 @@ def test_a_redirect_is_followed_with_the_same_request_number() -> None:
     assert story.invoke(READ).last == ("cyrene", ClientRequest(42, 2, GetValue("k0")))
 
 
+@pytest.mark.rows("CC-R11", "CC-R15", "CC-R16", "CC-S3")
 @pytest.mark.rows("IDR-R18")
 def test_while_nobody_leads_the_client_pauses_and_goes_round() -> None:
     story = Story().invoke(WRITE)
@@ -156,6 +157,7 @@ def test_servers_that_send_the_client_in_a_circle_do_not_keep_it_busy() -> None:
     assert len(story.ports.sent) <= 2 + len(MEMBERS)
 
 
+@pytest.mark.rows("CC-R12", "CC-R13", "CC-R14", "CC-S4")
 @pytest.mark.rows("IDR-R3", "IDR-R18")
 def test_silence_makes_the_client_ask_the_next_member_under_the_same_number() -> None:
     story = Story().invoke(WRITE)
@@ -166,6 +168,7 @@ def test_silence_makes_the_client_ask_the_next_member_under_the_same_number() ->
     assert story.outcomes == []
 
 
+@pytest.mark.rows("CC-R26")
 @pytest.mark.rows("IDR-R18", "RWL-R15")
 @pytest.mark.parametrize("operation", [READ, WRITE])
 def test_a_request_nobody_answers_is_indefinite_when_time_is_up(operation: Operation) -> None:

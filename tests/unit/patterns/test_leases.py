@@ -161,3 +161,23 @@ def test_an_owner_that_has_slept_too_long_does_not_come_back_by_a_late_answer() 
 @pytest.mark.rows("LS-R15")
 def test_an_owner_refreshes_after_half_of_the_time() -> None:
     assert HeldLease(HandClock(), "a", 1, TTL_US, 25, 0).refresh_interval_us == TTL_US // 2
+
+
+class EndsByName(LeaseTable):
+    """LS-M12: whichever incarnation was meant."""
+
+    def is_meant(self, lease: Lease, incarnation: int) -> bool:
+        return True
+
+
+@pytest.mark.rows("LS-M12")
+@pytest.mark.parametrize(("table_type", "is_kept"), [(LeaseTable, True), (EndsByName, False)])
+def test_a_table_that_ends_leases_by_name_ends_the_next_owners_lease(
+    table_type: type[LeaseTable], is_kept: bool
+) -> None:
+    table = table_type()
+    table.register("a", TTL_US, 1)
+    table.end("a", 1)
+    table.register("a", TTL_US, 9)
+    table.end("a", 1)
+    assert (table.get("a") is not None) is is_kept

@@ -10,12 +10,14 @@ repeated under the same number, so that a retry after a lost answer has no secon
 It is joined from these patterns: write-ahead log, segmented log, low-water mark, generation clock, leader and
 followers, heartbeat, quorum, replicated log, high-water mark, singular update queue, request waiting list, idempotent
 receiver, single socket channel, request batch, request pipeline. `consistent_core_node` shows how. With the options
-`store=versioned` and `read_from` it also keeps versions and reads from followers: `follower_reading_node`.
+`store=versioned` and `read_from` it also keeps versions and reads from followers: `follower_reading_node`. With
+`services=on` keys form a tree that can be listed by path and watched, and leases end by themselves, with the keys that
+are attached to them: `serviced_node`, and the patterns Lease and State Watch.
 
 *Invariants.* See `consistent_core_invariants`: LDR-I1 to LDR-I3, GEN-I1, GEN-I2, LOG-I1, LOG-I2, LOG-I7, LOG-R14,
 HWM-I1, HWM-I5; `session_invariants`: IDR-I1 to IDR-I4; `storage_invariants`: WAL-I1, WAL-I3, SEG-I2, LWM-I1 to LWM-I5;
 `replicated_log_invariants`: LOG-I3, LOG-I5, LOG-I8, LOG-R15, HWM-I2, HWM-I3; and `follower_read_invariants`: VVL-I1 to
-VVL-I4, FR-I3, FR-I4, FR-I6, FR-R9, FR-R14.
+VVL-I4, FR-I3, FR-I4, FR-I6, FR-R9, FR-R14; `service_invariants`: LS-I2 to LS-I7.
 
 *Tolerates.* Any minority of servers crashed, paused or cut off, and everything a network does to messages; clocks of
 any kind in the read modes `read-index` and `log`.
@@ -25,19 +27,23 @@ apart by more than the margin between lease and election timeout. Read mode `sta
 the order of updates per server; its stale reads are expected. Reads from followers promise what their mode says.
 
 *Workloads.* `register` (read, write, compare-and-set on independent keys); `transfer`, `counter`, `set`, `sequential`,
-`sessions`, `unique-ids` (see `key_commands`); `follower-reads`, `read-your-writes`, `bounded-staleness`.
+`sessions`, `unique-ids` (see `key_commands`); `follower-reads`, `read-your-writes`, `bounded-staleness`; `locks` and
+`watches` with `services=on`.
 
-*Checkers.* Linearizability per key; the invariants.
+*Checkers.* Linearizability per key; `leased-lock`; `watches`; the invariants.
 
 *Planted bugs.* See `consistent_core_mutants`: `stale-read`, `ack-before-quorum`, `ack-before-fsync`, `vote-twice`,
 `commit-old-generation`, `no-duplicate-detection`, `wall-clock-lease`, `no-truncate-on-conflict`; of communication
 `no-in-flight-limit`, `places-not-released`, `batch-without-linger-timer`, `oversize-blocks-batch`,
 `ack-batch-before-flush`, `late-answer-taken`; those of the log, the mark and the reads in
-`replicated_log_mutant_records`, those of versions and follower reads in `follower_read_mutants`, those of log files and
+`replicated_log_mutant_records`, those of leases and watches in
+`service_mutant_records`, those of versions and follower reads in `follower_read_mutants`, those of log files and
 snapshots in `storage_mutants`.
 
+Variants: `find_leader=forward`, where servers pass requests on (`forwarding_node`); the read modes; elections.
+
 Sources: Patterns of Distributed Systems ch. 25 and the chapters of the patterns; Raft; etcd and ZooKeeper as the
-stores of this kind. Leases, watches, prefix reads and session expiry are not in this first cut.
+stores of this kind.
 """
 
 from __future__ import annotations
@@ -70,6 +76,7 @@ from faultline.systems_under_test.patterns.clusters.follower_read_messages impor
 from faultline.systems_under_test.patterns.clusters.follower_read_mutants import read_parts
 from faultline.systems_under_test.patterns.clusters.follower_reading_client import FollowerReadingClient
 from faultline.systems_under_test.patterns.clusters.follower_reading_node import following_node
+from faultline.systems_under_test.patterns.clusters.forwarding_node import FORWARDING_MESSAGES, forwarding_node
 from faultline.systems_under_test.patterns.clusters.leader_key_node import LeaderKeyNode
 from faultline.systems_under_test.patterns.clusters.service_invariants import SERVICE_INVARIANTS
 from faultline.systems_under_test.patterns.clusters.service_messages import SERVICE_MESSAGES
@@ -111,7 +118,12 @@ class ConsistentCore:
     functions = (*FUNCTIONS, *SERVICE_FUNCTIONS)
     options: Mapping[str, OptionDescription] = OPTIONS
     mutants: Mapping[str, Mutant] = MUTANTS
-    messages: tuple[type[msgspec.Struct], ...] = (*MESSAGES, *FOLLOWER_READ_MESSAGES, *SERVICE_MESSAGES)
+    messages: tuple[type[msgspec.Struct], ...] = (
+        *MESSAGES,
+        *FOLLOWER_READ_MESSAGES,
+        *SERVICE_MESSAGES,
+        *FORWARDING_MESSAGES,
+    )
 
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
@@ -123,6 +135,8 @@ class ConsistentCore:
         if store is not None and store == ports.node_id:
             return LeaderKeyNode(ports, settings.leader_key_ttl_us)
         node = parts.node or ConsistentCoreNode if settings.follower.is_off else following_node(parts.node)
+        if settings.forwards:
+            node = forwarding_node(node)
         if settings.service.is_on:
             node = serviced_node(node, service_parts(mutants))
         reads = () if settings.follower.is_off else (read_parts(mutants),)

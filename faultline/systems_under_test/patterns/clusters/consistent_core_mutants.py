@@ -47,7 +47,7 @@ _RECORDS = (
     Mutant(
         name="stale-read",
         pattern="leader-and-followers",
-        id="LDR-M7, LOG-M11",
+        id="LDR-M7, LOG-M11, CC-M1",
         summary="a leader answers reads from its own state at once, not asking whether it still leads or is up to date",
         shows_as="a read returns a value that was overwritten before the read began",
         campaign="leadership",
@@ -56,7 +56,7 @@ _RECORDS = (
     Mutant(
         name="ack-before-quorum",
         pattern="high-water-mark",
-        id="LOG-M8",
+        id="LOG-M8, CC-M3",
         summary="a leader commits and answers as soon as an entry is in its own log",
         shows_as="an acknowledged write vanishes when the leader is cut off or dies; servers execute different entries",
         campaign="leadership",
@@ -94,7 +94,7 @@ _RECORDS = (
     Mutant(
         name="wall-clock-lease",
         pattern="leader-and-followers",
-        id="LOG-M12",
+        id="LOG-M12, CC-M2",
         summary="the leader's lease is measured on the wall clock",
         shows_as="a clock that steps back prolongs the lease of a deposed leader, which answers stale reads",
         campaign="clocks",

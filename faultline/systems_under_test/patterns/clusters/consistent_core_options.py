@@ -134,6 +134,11 @@ OPTIONS: dict[str, OptionDescription] = {
     ),
     "request_timeout_ms": OptionDescription(default="300", summary="after how long a client asks another server"),
     "client_timeout_ms": OptionDescription(default="1000", summary="after how long a client gives up: outcome unknown"),
+    "find_leader": OptionDescription(
+        default="redirect",
+        choices=("redirect", "forward"),
+        summary="what a server does that does not lead: name the leader, or pass requests on to it",
+    ),
     **FOLLOWER_READ_OPTIONS,
     **SERVICE_OPTIONS,
 }
@@ -172,6 +177,7 @@ class CoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     session_heartbeat_us: int
     request_timeout_us: int
     client_timeout_us: int
+    forwards: bool
     follower: FollowerReadSettings
     service: ServiceSettings
 
@@ -210,6 +216,7 @@ class CoreSettings(msgspec.Struct, frozen=True, kw_only=True):
             session_heartbeat_us=1_000 * _number("session_heartbeat_ms", values),
             request_timeout_us=1_000 * _number("request_timeout_ms", values),
             client_timeout_us=1_000 * _number("client_timeout_ms", values),
+            forwards=_choice("find_leader", values["find_leader"]) == "forward",
             follower=FollowerReadSettings.read(values),
             service=ServiceSettings.read(values),
         )

@@ -103,7 +103,7 @@ FOLLOWER_READ_MUTANTS = (
     Mutant(
         name="read-index-without-asking",
         pattern="follower-reads",
-        id="FR-M8",
+        id="FR-M8, CC-M8",
         summary="a follower answers linearizable reads from its own state, without asking the leader",
         shows_as="a read returns a value that was overwritten before the read began",
         campaign="follower-read-index",

@@ -28,7 +28,7 @@ SESSION_MUTANTS = (
     Mutant(
         name="no-duplicate-detection",
         pattern="idempotent-receiver",
-        id="IDR-M1",
+        id="IDR-M1, CC-M6",
         summary="a retried request is executed again",
         shows_as="a compare-and-set fails that took effect; an old value comes back after a newer one",
         campaign="retries",
