@@ -68,7 +68,7 @@ SERVICE_MUTANTS = (
         "leases that were refreshed in time end right after an election",
         "LS-I2",
         "leased-lock",
-        options={"lease_ttl_ms": "1500"},
+        campaign="long-leases",
     ),
     _lease_bug(
         "new-leader-tracks-no-leases",
@@ -108,7 +108,7 @@ SERVICE_MUTANTS = (
         "an owner on the side of a deposed leader believes in a lease that the next one ends",
         "LS-I2",
         "leased-lock",
-        options={"lease_ttl_ms": "150", "lease_check_ms": "20"},
+        campaign="short-leases",
     ),
     _lease_bug(
         "lease-counted-from-receipt",
@@ -116,7 +116,8 @@ SERVICE_MUTANTS = (
         "an owner counts from the moment at which the answer came, and trusts it to the end",
         "an owner whose request or answer was late believes in a lease that has ended",
         "leased-lock",
-        options={"lease_margin_percent": "0", "lease_ttl_ms": "150", "lease_check_ms": "20"},
+        campaign="short-leases",
+        options={"lease_margin_percent": "0"},
     ),
     _lease_bug(
         "attached-on-the-leader-only",
