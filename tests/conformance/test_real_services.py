@@ -1,0 +1,42 @@
+"""Leases and watches as three processes: owners and watchers are not deceived while leaders are cut off and killed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from faultline.harness.plan import PlannedFault
+from faultline.harness.planning import RunRequest, make_plan
+from faultline.harness.world.real.local import run_local
+from faultline.registry import resolve
+
+FAULTS = (
+    PlannedFault("partition", 500_000, 600_000, "leader"),
+    PlannedFault("kill", 1_500_000, 600_000, "leader"),
+)
+
+
+@pytest.mark.real
+@pytest.mark.slow
+@pytest.mark.parametrize(("workload", "mark"), [("locks", "lease-refreshed"), ("watches", "events-replayed")])
+def test_leases_and_watches_keep_their_promise_in_a_short_real_run(tmp_path: Path, workload: str, mark: str) -> None:
+    request = RunRequest(
+        system="consistent-core",
+        workload=workload,
+        seed=3,
+        world="local",
+        duration_s=3.0,
+        faults=("kill", "partition"),
+        options={"services": "on", "lease_ttl_ms": "400"},
+    )
+    parts = resolve(request)
+    plan = msgspec.structs.replace(make_plan(request, parts), faults=FAULTS)
+    record = run_local(plan, parts, folder=tmp_path)
+    assert record.errors == []
+    assert record.breaches == []
+    assert record.marks[mark] > 0
+    checker, *_ = parts.checkers
+    result = checker.check(record.history, record)
+    assert result.verdict == "pass", result.sentence
