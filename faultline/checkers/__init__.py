@@ -107,6 +107,12 @@ CHECKERS: Mapping[str, CheckerDescription] = {
             "CausalPairsChecker",
         ),
         CheckerDescription(
+            "booking",
+            "two things that belong together are booked by one guest, who keeps them, or by nobody",
+            "faultline.checkers.bookings",
+            "BookingsChecker",
+        ),
+        CheckerDescription(
             "follower-reads",
             "reads that need not be fresh show own writes, never go back, keep a bound, invent nothing",
             "faultline.checkers.follower_reads",

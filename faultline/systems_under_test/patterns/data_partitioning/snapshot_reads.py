@@ -74,7 +74,7 @@ class SnapshotReads:
         self.versions: IndexedVersions[HybridTimestamp] = IndexedVersions()
         self._promised: dict[str, PromisedWrite] = {}
         self._blocked: list[tuple[str, HybridTimestamp, Promise[Any]]] = []
-        self._ceiling = BEFORE_ALL
+        self.ceiling = BEFORE_ALL
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
@@ -103,9 +103,9 @@ class SnapshotReads:
     def _note_read(self, time: HybridTimestamp) -> None:
         """From now on, restarts included, nothing is voted for at or below `time`."""
         self._stamps.update_to(time)
-        if time > self._ceiling:
-            self._ceiling = self._stamps.ceiling(time)
-            self._log.append(Ceiling(self._ceiling))
+        if time > self.ceiling:
+            self.ceiling = self._stamps.ceiling(time)
+            self._log.append(Ceiling(self.ceiling))
             self._log.flush()
 
     def _is_uncertain(self, key: str, time: HybridTimestamp) -> bool:
@@ -155,5 +155,5 @@ class SnapshotReads:
 
     def replay_ceiling(self, record: Ceiling) -> None:
         """Times up to this one may have been read before the restart."""
-        self._ceiling = max(self._ceiling, record.time)
+        self.ceiling = max(self.ceiling, record.time)
         self._stamps.update_to(record.time)

@@ -211,7 +211,10 @@ class LockManager:
         self._owned.setdefault(request.ref.id, {})[key] = None
         for victim in victims:
             self._wound(victim, request.ref)
-        request.granted.complete(None)
+        if request.ref.id in lock.owners:
+            request.granted.complete(None)
+        else:  # what the victims gave back went to somebody who wounded this one in turn
+            _refuse([request])
         return True
 
     def _review(self, key: str) -> None:

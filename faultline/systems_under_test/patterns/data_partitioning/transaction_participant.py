@@ -110,6 +110,7 @@ class Participant:
         self._stamps = stamps
         self._send = send
         self._later = later
+        self._policy = policy
         self._timing = timing
         self._locks_reads = locks_reads
         self.locks = self.locks_class(policy, self._is_prepared, self._wound)
@@ -195,7 +196,7 @@ class Participant:
     def _stop_waiting(self, state: TransactionState, key: str) -> None:
         owners = self.locks.blockers(state.ref.id, key)
         self._ports.trace.sometimes("lock-wait-ended")
-        self._ports.trace.emit(WaitEnded(state.ref, key, owners))
+        self._ports.trace.emit(WaitEnded(state.ref, key, owners, self._policy is WaitPolicy.WAIT_DIE))
         self.locks.give_up(state.ref.id, key)
 
     # -- phase one ----------------------------------------------------------------------------------------------------
@@ -363,7 +364,7 @@ class Participant:
     def finish_recovery(self) -> None:
         """After the last record: say what is still locked, and ask what became of it."""
         self._recovered_values.clear()
-        self._ports.trace.emit(ParticipantStarted())
+        self._ports.trace.emit(ParticipantStarted(self.snapshots.ceiling))
         for state in self.open.values():
             self._ports.trace.sometimes("in-doubt-after-restart")
             locks = self.locks.locks_of(state.ref.id)

@@ -61,7 +61,12 @@ class Ceiling(msgspec.Struct, frozen=True, tag="ceiling"):
 
 
 class ParticipantStarted(msgspec.Struct, frozen=True):
-    """Trace: a new process has read its log; what it holds locked is told again."""
+    """Trace: a new process has read its log; what it holds locked is told again.
+
+    No time above `ceiling` was read here before: such an answer never left.
+    """
+
+    ceiling: HybridTimestamp
 
 
 class LockGranted(msgspec.Struct, frozen=True):
@@ -94,11 +99,12 @@ class Wounded(msgspec.Struct, frozen=True):
 
 
 class WaitEnded(msgspec.Struct, frozen=True):
-    """Trace: a transaction waited too long for a lock; for these owners."""
+    """Trace: a transaction waited too long for a lock of these owners; where it `dies`, none of them is older."""
 
     ref: TransactionRef
     key: str
     owners: list[TransactionRef]
+    dies: bool
 
 
 class ValueStored(msgspec.Struct, frozen=True):

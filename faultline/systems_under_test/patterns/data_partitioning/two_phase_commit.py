@@ -294,7 +294,7 @@ class Coordinator:
     def _finish_when_all_acknowledged(self, found: TransactionMetadata) -> None:
         if not self._missing(found, found.acknowledged):
             committed = found.status is TransactionStatus.COMMITTED
-            self._change(found, TransactionStatus.COMPLETE if committed else TransactionStatus.ROLLED_BACK)
+            self._change(found, TransactionStatus.COMPLETE if committed else TransactionStatus.ROLLED_BACK, found.time)
             self._unfinished.pop(found.ref.id, None)
 
     def _participants(self, found: TransactionMetadata) -> dict[NodeId, list[str]]:
@@ -365,7 +365,8 @@ class Coordinator:
             else:
                 committed = found.status in (TransactionStatus.COMMITTED, TransactionStatus.COMPLETE)
                 found.outcome.complete(Outcome(committed, found.time if committed else None))
-                self._push(found)
+                if found.status not in _OVER:
+                    self._push(found)
 
     # -- the log ------------------------------------------------------------------------------------------------------
 
