@@ -10,7 +10,7 @@ from faultline.registry import load_system
 MUTANTS = load_system("transactional-kv").mutants
 CAMPAIGNS = sorted({mutant.campaign for mutant in MUTANTS.values()} | {"bank"})
 SEEDS_MAX = 60
-TWIN_SEEDS = 6
+TWIN_SEEDS = 3
 
 
 @pytest.mark.parametrize("name", sorted(MUTANTS))

@@ -60,7 +60,7 @@ def test_what_no_correct_store_answers_is_found(operations, anomaly: str) -> Non
 
 def test_when_nobody_booked_anything_nothing_is_known() -> None:
     assert judged(look(None, None)).verdict is Verdict.UNKNOWN
-    assert judged().verdict is Verdict.PASS
+    assert judged().verdict is Verdict.VACUOUS
 
 
 @pytest.mark.parametrize(("london", "verdict"), [(None, Verdict.PASS), (3, Verdict.VIOLATION)])
