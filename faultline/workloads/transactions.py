@@ -86,7 +86,7 @@ class WriteSkew:
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = INTERVAL_US) -> Generator:
         """`operations` transactions, on average `interval_us` apart over all workers together."""
-        return limit(operations, stagger(interval_us // 3, unfold(_skewed, 0)))
+        return limit(operations, stagger(interval_us, unfold(_skewed, 0)))
 
     def final_generator(self, *, workers: int, seed: int, operations: int = 200) -> Generator:
         """Every worker reads the last pairs."""

@@ -13,6 +13,8 @@ from faultline.systems_under_test.patterns.clusters.transactional_kv.messages im
     AskRollback,
     Begin,
     GetInTransaction,
+    OracleTime,
+    OracleTimeRequest,
     PutInTransaction,
     ReadAt,
     Reply,
@@ -128,6 +130,7 @@ class Transaction:
 
     def begin(self, node: str, seen: HybridTimestamp = BEFORE_ALL) -> Transaction:
         number = self.cluster.request(self.name, node, Begin, self._first, seen)
+        self.cluster.deliver(lambda _, __, message: isinstance(message, OracleTimeRequest | OracleTime))
         reply = self.cluster.reply(self.name, number)
         assert reply is not None and reply.ref is not None
         self._ref = reply.ref

@@ -196,4 +196,5 @@ def test_a_circle_of_transactions_that_each_want_the_next_ones_key_never_closes(
     for ref, promise in zip(circle, asked, strict=True):
         if locks.state(promise) == "refused":
             locks.manager.release_all(ref.id)
-    assert "granted" in [locks.state(promise) for promise in asked]
+    states = [locks.state(promise) for promise in asked]
+    assert "granted" in states or "waits" not in states

@@ -40,8 +40,9 @@ the memory of finished transactions.
 
 *Planted bugs.* `decision-not-logged`, `votes-with-lost-buffers`, `forgets-its-promise`, `timeout-after-decision`,
 `read-locks-released-early`, `no-read-locks`, `wounds-the-prepared`, `age-inverted`, `first-waiter-only`,
-`write-lock-downgraded`, `locks-released-before-apply`, `snapshot-ignores-prepared`, `own-prepare-time`,
-`clock-ignores-reads`, `late-put-locks`, `commit-replayed`, `ids-not-durable`.
+`locks-released-before-apply`, `snapshot-ignores-prepared`, `own-prepare-time`,
+`clock-ignores-reads`, `late-put-locks`, `commit-replayed`, `ids-not-durable`; `write-lock-downgraded` is a subclass
+in the tests, as no run can show it.
 
 Sources: Patterns of Distributed Systems ch. 21; Gray, "Notes on Data Base Operating Systems" (1978); Mohan, Lindsay and
 Obermarck, "Transaction Management in the R* Distributed Database Management System" (TODS 1986) for presumed abort.

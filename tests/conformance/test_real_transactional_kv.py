@@ -1,0 +1,31 @@
+"""transactional-kv as three processes: half of a transfer is never seen, over TCP and SIGKILL as in virtual time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from faultline.harness.plan import PlannedFault
+from faultline.harness.planning import RunRequest, make_plan
+from faultline.harness.world.real.local import run_local
+from faultline.registry import resolve
+
+FAULTS = (PlannedFault("partition", 300_000, 400_000, "one"), PlannedFault("kill", 1_000_000, 400_000, "one"))
+
+
+@pytest.mark.real
+@pytest.mark.slow
+def test_transactions_are_atomic_as_real_processes(tmp_path: Path) -> None:
+    request = RunRequest(
+        system="transactional-kv", workload="bank", seed=3, world="local", duration_s=2.0, faults=("kill", "partition")
+    )
+    parts = resolve(request)
+    plan = msgspec.structs.replace(make_plan(request, parts), faults=FAULTS)
+    record = run_local(plan, parts, folder=tmp_path)
+    assert record.errors == []
+    assert record.breaches == []
+    assert [interval.applied for interval in record.faults] == [None, None]
+    promise, *_ = parts.checkers
+    assert promise.check(record.history, record).verdict == "pass"
