@@ -46,6 +46,8 @@ _SYSTEMS = {
     "transactional-kv": "faultline.systems_under_test.patterns.clusters.transactional_kv.system:TransactionalKv",
     "range-kv": "faultline.systems_under_test.patterns.clusters.range_kv.system:RangeKv",
 }
+_STORES = {"etcd": "faultline.systems_under_test.etcd.system:Etcd"}
+"""Real stores: programs of their own, which run on hosts only."""
 _WORKLOADS = {
     "register": "faultline.workloads.register:Register",
     "read-write": "faultline.workloads.read_write:ReadWrite",
@@ -113,7 +115,7 @@ def nemesis_kinds() -> tuple[str, ...]:
 
 def load_system(name: str) -> NodeSystem:
     """The system called `name`. Raises UsageError with the nearest name when there is none."""
-    system: NodeSystem = _made("system", name, _SYSTEMS, systems)
+    system: NodeSystem = _made("system", name, _SYSTEMS | _STORES, systems)
     return system
 
 
@@ -160,7 +162,7 @@ def resolve(named: _Named) -> Parts:
     package = combined(load_packages(named.fault_set))
     return Parts(
         system=load_system(named.system),
-        system_path=_SYSTEMS.get(named.system) or systems()[named.system],
+        system_path=(_SYSTEMS | _STORES).get(named.system) or systems()[named.system],
         workload=workload,
         checkers=(*workload.checkers(), InvariantChecker()),
         nemeses=load_nemeses(package.kinds),

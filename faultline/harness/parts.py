@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from faultline.harness.errors import UsageError
 from faultline.harness.nemesis import FaultPackage, Nemesis
 from faultline.harness.plan import Plan
-from faultline.harness.system import NodeSystem
+from faultline.harness.system import HostedStore, NodeSystem
 from faultline.harness.workload import Checker, Workload
 from faultline.harness.world.faults import FaultPort
 
@@ -38,6 +38,10 @@ class Parts:
 
 def refuse_what_cannot_run(plan: Plan, parts: Parts, capabilities: frozenset[str], world: str) -> None:
     """Raise UsageError, by name, for a fault that this world cannot inject or a bug that cannot show in it."""
+    if world != "hosts" and isinstance(parts.system, HostedStore):
+        raise UsageError(
+            f"{parts.system.name} is a program of its own and runs on hosts only.", "Use --hosts namespaces:3."
+        )
     for kind in dict.fromkeys(fault.kind for fault in plan.faults):
         missing = parts.nemeses[kind].needs - capabilities
         if missing:

@@ -6,17 +6,17 @@ nodes and clients from ports. It says what it promises, which options it has, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
 from faultline.harness.invariant import Invariant
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome
-from faultline.harness.world.ports import Node, NodeId, Ports
+from faultline.harness.world.ports import Node, NodeId, NodeStatus, Ports
 
-__all__ = ["Mutant", "NodeSystem", "OptionDescription", "PortClient"]
+__all__ = ["HostedStore", "Mutant", "NodeSystem", "OptionDescription", "PortClient", "StoreClient"]
 
 
 class Mutant(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,3 +94,40 @@ class NodeSystem(Protocol):
 
     def invariants(self) -> list[Invariant]:
         """Fresh instances of the system's invariants, for one run."""
+
+
+class StoreClient(Protocol):
+    """A client of a real store: one logical client, one operation at a time, in whatever thread it is called from."""
+
+    def invoke(self, operation: Operation) -> Outcome:
+        """Perform `operation` and wait for its outcome, no longer than the client's own timeout."""
+
+    def close(self) -> None:
+        """Hang up."""
+
+
+@runtime_checkable
+class HostedStore(NodeSystem, Protocol):
+    """A store that is a program of its own: it runs on hosts only, and nothing in it knows of ports.
+
+    `program` is what a host must have and `package` what brings it there; the store takes connections on `up_port`
+    once it runs, and serves clients on `client_port`.
+    """
+
+    program: str
+    package: str
+    up_port: int
+    client_port: int
+
+    def command(
+        self, node: str, addresses: Mapping[str, str], data_folder: str, options: Mapping[str, str]
+    ) -> list[str]:
+        """The command line of the process called `node`, for its first start and each later one."""
+
+    def status(self, address: str, timeout_s: float) -> NodeStatus:
+        """What the process at `address` says of itself. Raises TimeoutError or OSError when it does not answer."""
+
+    def store_client(
+        self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]
+    ) -> StoreClient:
+        """A client that talks to `node` first."""

@@ -36,10 +36,8 @@ class HostCluster(NodeCluster):
         self.shares_clock = host_set.shares_clock
         self._system_path = system_path
         self._hosts = dict(zip(map(NodeId, plan.nodes), host_set.hosts))
-        self._remote = {
-            node: RemoteProcess(node, host_set.fleet[host.name], f"{host.folder}/{node}", folder / "nodes" / node)
-            for node, host in self._hosts.items()
-        }
+        self._options = dict(plan.options)
+        self._remote = {node: self._make_process(node, folder / "nodes" / node) for node in self._hosts}
         super().__init__(plan, self._remote)
 
     def host_of(self, node: NodeId) -> str:
@@ -88,6 +86,10 @@ class HostCluster(NodeCluster):
         if not self.shares_clock:
             detail["not_observed"] = "Invariants and marks: the hosts' clocks cannot order what happened on each."
         return detail
+
+    def _make_process(self, node: NodeId, folder: Path) -> RemoteProcess:
+        host = self._hosts[node]
+        return RemoteProcess(node, self.host_set.fleet[host.name], f"{host.folder}/{node}", folder)
 
     def _listening(self, node: NodeId) -> Address:
         host = self._hosts[node]

@@ -73,9 +73,13 @@ class RemoteProcess:
             f"PYTHONPATH={shlex.quote(host.python_path)} exec {shlex.quote(host.python)} "
             f"-m faultline.harness.world.real.node_process config.json {ANSWERS_DESCRIPTOR}>&1 >>node.log 2>&1"
         )
-        channel = self._connection.open(command)
+        self._begin(self._connection.open(command))
+        self._control = ControlChannel(self._channel)
+
+    def _begin(self, channel: Any) -> None:
+        """A start whose command runs in `channel`."""
         with self._guard:
-            self._channel, self._control = channel, ControlChannel(channel)
+            self._channel = channel
             self._expected_to_live = True
             self._pid = None
         self.starts += 1
@@ -153,6 +157,9 @@ class RemoteProcess:
         for name, local in (("node.log", self.log), ("trace.jsonl", self.trace)):
             with suppress(HostError):
                 self._connection.download(f"{self.remote}/{name}", local)
+
+    def _has_ended(self) -> bool:
+        return self._channel is None or bool(self._channel.exit_status_ready())
 
     def _note_crash(self) -> None:
         with self._guard:

@@ -11,11 +11,13 @@ from faultline.harness.history import EventSink
 from faultline.harness.parts import Parts, refuse_what_cannot_run
 from faultline.harness.plan import Plan
 from faultline.harness.run_record import RunRecord
+from faultline.harness.system import HostedStore
 from faultline.harness.world.real.local import make_nodes_folder
 from faultline.harness.world.real.run import RealRun
-from faultline.hosts.cluster import HostCluster, capabilities_of
+from faultline.hosts.cluster import HostCluster
 from faultline.hosts.fault_port import HostFaultPort
 from faultline.hosts.host_sets import HostSet
+from faultline.hosts.store_cluster import StoreCluster
 
 __all__ = ["run_on_hosts"]
 
@@ -37,19 +39,26 @@ def run_on_hosts(
         raise UsageError(
             f"{len(plan.nodes)} nodes need as many hosts, but there are {len(host_set.hosts)}.", "Use fewer --nodes."
         )
-    _refuse(plan, parts, host_set)
     make_nodes_folder(folder)
-    cluster = HostCluster(plan, parts.system_path, host_set, folder)
+    cluster = _cluster(plan, parts, host_set, folder)
+    _refuse(plan, parts, cluster)
     run = RealRun(
         plan, parts, cluster, lambda loop: HostFaultPort(cluster, loop), world="hosts", sink=sink, progress=progress
     )
     return asyncio.run(run.carry_out())
 
 
-def _refuse(plan: Plan, parts: Parts, host_set: HostSet) -> None:
+def _cluster(plan: Plan, parts: Parts, host_set: HostSet, folder: Path) -> HostCluster:
+    if isinstance(parts.system, HostedStore):
+        return StoreCluster(plan, parts.system, host_set, folder)
+    return HostCluster(plan, parts.system_path, host_set, folder)
+
+
+def _refuse(plan: Plan, parts: Parts, cluster: HostCluster) -> None:
     try:
-        refuse_what_cannot_run(plan, parts, capabilities_of(host_set), "hosts")
+        refuse_what_cannot_run(plan, parts, cluster.capabilities(), "hosts")
     except UsageError as error:
-        if host_set.links.refusal and "cut" in error.message:
-            raise UsageError(f"{error.message} The reason: {host_set.links.refusal}.", error.next_step) from error
+        refusal = cluster.host_set.links.refusal
+        if refusal and "cut" in error.message:
+            raise UsageError(f"{error.message} The reason: {refusal}.", error.next_step) from error
         raise

@@ -17,6 +17,7 @@ KERNEL = [
 ]
 BASE_COMMANDS = ("bash", "cat", "dirname", "env", "grep", "head", "mkdir", "sed", "sha256sum", "cut", "chmod", "true")
 
+PACKAGES_FOR_HOSTS = "openssh-server nftables iproute2 etcd-server"
 JAVA = 'echo "openjdk version \\"{version}\\" 2025-04-15" >&2'
 APT_GET = """
 echo "apt-get $*" >> {log}
@@ -156,14 +157,20 @@ def test_an_unknown_word_is_a_usage_error(commands: Path) -> None:
 def test_packages_for_hosts_are_installed_in_ci_only(commands: Path) -> None:
     log = commands.parent / "apt.log"
     unasked = set_up(commands, "hosts")
-    assert unasked.returncode == 0 and "as root: apt-get install openssh-server nftables iproute2" in unasked.stdout
+    assert (
+        unasked.returncode == 0
+        and "as root: apt-get install openssh-server nftables iproute2 etcd-server" in unasked.stdout
+    )
     assert not log.exists()
     in_ci = set_up(commands, "hosts", {"CI": "true"})
     assert in_ci.returncode == 0
-    assert "install -y -qq --no-install-recommends openssh-server nftables iproute2" in log.read_text()
+    assert f"install -y -qq --no-install-recommends {PACKAGES_FOR_HOSTS}" in log.read_text()
 
 
 def test_a_machine_without_packages_for_hosts_is_set_up_all_the_same(commands: Path) -> None:
     add(commands, "apt-get", "exit 100")
     ended = set_up(commands, "hosts", {"CI": "true"})
-    assert ended.returncode == 0 and "apt-get could not install openssh-server nftables iproute2" in ended.stdout
+    assert (
+        ended.returncode == 0
+        and "apt-get could not install openssh-server nftables iproute2 etcd-server" in ended.stdout
+    )

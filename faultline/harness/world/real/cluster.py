@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from faultline.harness.errors import HarnessError
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import Outcome
 from faultline.harness.plan import Plan
 from faultline.harness.world.ports import READY, NodeId, NodeStatus
 from faultline.harness.world.real.channel import HOST, Address
@@ -22,10 +24,23 @@ from faultline.harness.world.real.node_process import NodeConfig
 from faultline.harness.world.real.process import HeldProcess, NodeProcess
 from faultline.harness.world.real.proxy import ProxyMesh
 
-__all__ = ["LocalCluster", "NodeCluster"]
+__all__ = ["Clients", "LocalCluster", "NodeCluster"]
 
 STATUS_TIMEOUT_S = 0.3
 _POLL_S = 0.01
+
+
+class Clients(Protocol):
+    """The clients of all workers of a run, in its event loop."""
+
+    def node_of(self, worker: int) -> NodeId:
+        """The node that `worker` talks to first."""
+
+    def invoke(self, worker: int, operation: Operation, done: Callable[[Outcome], None]) -> None:
+        """Let the client of the operation's process perform it; `done` is called exactly once, in the event loop."""
+
+    def close(self) -> None:
+        """Close all clients."""
 
 
 class NodeCluster:
@@ -60,6 +75,10 @@ class NodeCluster:
     async def close(self) -> None:
         """Kill all nodes and release everything, whatever state they are in."""
         raise NotImplementedError
+
+    def open_clients(self, errors: list[str]) -> Clients | None:
+        """Clients of a store that speaks a protocol of its own; None where clients are built from ports."""
+        return None
 
     def statistics(self) -> dict[str, int]:
         """Numbers about the messages between nodes, as far as this world can count them."""
@@ -105,11 +124,15 @@ class NodeCluster:
         if process.is_paused():
             return self._last_status.get(node)
         try:
-            status = process.control.status(STATUS_TIMEOUT_S)
+            status = self._ask_status(node, STATUS_TIMEOUT_S)
         except (TimeoutError, OSError):
             return None
         self._last_status[node] = status
         return status
+
+    def _ask_status(self, node: NodeId, timeout_s: float) -> NodeStatus:
+        """Raises TimeoutError or OSError when the node does not answer."""
+        return self.processes[node].control.status(timeout_s)
 
     def leader(self) -> NodeId | None:
         """The node that says it leads in the highest generation, if any."""

@@ -32,7 +32,7 @@ from faultline.harness.run_record import RunRecord, WorldName
 from faultline.harness.world.faults import FaultPort
 from faultline.harness.world.real.client_host import ClientHost
 from faultline.harness.world.real.clock import machine_monotonic_us
-from faultline.harness.world.real.cluster import NodeCluster
+from faultline.harness.world.real.cluster import Clients, NodeCluster
 from faultline.harness.world.real.nemesis_thread import NemesisThread
 from faultline.harness.world.real.shared_history import SharedHistory
 from faultline.harness.world.real.trace import observe, read_traces
@@ -107,7 +107,9 @@ class RealRun:
         self.progress(f"{serving} after {self._boot_us / 1_000_000:.2f} s")
 
     async def _run(self) -> None:
-        self.clients = ClientHost(self.plan, self.parts.system, self.cluster.address, self.errors)
+        self.clients: Clients = self.cluster.open_clients(self.errors) or ClientHost(
+            self.plan, self.parts.system, self.cluster.address, self.errors
+        )
         self.interpreter = Interpreter(
             scheduled(self.plan.operations, workers=self.plan.workers),
             workers=self.plan.workers,

@@ -1,0 +1,132 @@
+"""A client of one etcd cluster over its JSON gateway, and what each of its failures means.
+
+etcd answers gRPC only, but translates JSON over HTTP on the same port, so that the standard library suffices:
+`/v3/kv/put`, `/v3/kv/range`, `/v3/kv/txn`, keys and values in base 64 (etcd's documentation, "gRPC gateway").
+
+**Outcomes.** Three things are definite: a connection that did not come about, since nothing was said on it; a
+compare-and-set that etcd itself says did not succeed; and a read that failed, since a read changes nothing. Everything
+else after the request has been handed to the network is `info`, also etcd's own error answers: a proposal of which
+it says that it timed out may still be committed.
+"""
+
+from __future__ import annotations
+
+import base64
+import http.client
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import CAS_MISMATCH, Outcome, OutcomeRegistry, ok
+
+__all__ = ["CLIENT_PORT", "EtcdClient", "ask", "outcomes"]
+
+CLIENT_PORT = 2379
+NOT_CONNECTED = "not-connected"
+outcomes = OutcomeRegistry([NOT_CONNECTED, CAS_MISMATCH])
+"""The errors after which a change certainly did not happen."""
+
+
+class _Refused(Exception):
+    """etcd answered, with something else than a result."""
+
+
+def ask(connection: http.client.HTTPConnection, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    """One question and its answer over a connection that stays open."""
+    connection.request("POST", path, msgspec.json.encode(body), {"Content-Type": "application/json"})
+    response = connection.getresponse()
+    content = response.read()
+    if response.status != 200:
+        raise _Refused(f"http-{response.status}")
+    answer: dict[str, Any] = msgspec.json.decode(content)
+    return answer
+
+
+class EtcdClient:
+    """One client process. It stays with `node` while that answers, and goes to the next one when it does not.
+
+    With `serializable` reads the node answers from what it has itself, which may be stale: etcd says so.
+    """
+
+    def __init__(
+        self,
+        address_of: Callable[[str], str],
+        members: Sequence[str],
+        node: str,
+        *,
+        serializable: bool,
+        timeout_s: float,
+    ) -> None:
+        self._address_of = address_of
+        self._members = tuple(members)
+        self._node = self._members.index(node)
+        self._serializable = serializable
+        self._timeout_s = timeout_s
+        self._connection: http.client.HTTPConnection | None = None
+
+    def invoke(self, operation: Operation) -> Outcome:
+        """Perform `operation` and say what came of it; never raises for what etcd or the network do."""
+        node = self._members[self._node]
+        try:
+            connection = self._connected(node)
+        except OSError:
+            return self._failed(operation, NOT_CONNECTED, node)
+        try:
+            return self._perform(connection, operation, node)
+        except (OSError, http.client.HTTPException, _Refused, msgspec.DecodeError) as error:
+            return self._failed(operation, _word(error), node)
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _connected(self, node: str) -> http.client.HTTPConnection:
+        if self._connection is None:
+            connection = http.client.HTTPConnection(self._address_of(node), CLIENT_PORT, timeout=self._timeout_s)
+            connection.connect()
+            self._connection = connection
+        return self._connection
+
+    def _perform(self, connection: http.client.HTTPConnection, operation: Operation, node: str) -> Outcome:
+        key = _encoded(str(operation.key))
+        if operation.f == "read":
+            body = {"key": key, "serializable": self._serializable}
+            found = ask(connection, "/v3/kv/range", body).get("kvs", ())
+            return ok(_decoded(found[0]["value"]) if found else None, node)
+        if operation.f == "write":
+            ask(connection, "/v3/kv/put", {"key": key, "value": _value(operation.value)})
+            return ok(operation.value, node)
+        expected, new = operation.value
+        compare = {"key": key, "target": "VALUE", "result": "EQUAL", "value": _value(expected)}
+        success = {"request_put": {"key": key, "value": _value(new)}}
+        answer = ask(connection, "/v3/kv/txn", {"compare": [compare], "success": [success]})
+        return ok(operation.value, node) if answer.get("succeeded") else outcomes.outcome(CAS_MISMATCH, node)
+
+    def _failed(self, operation: Operation, error: str, node: str) -> Outcome:
+        self.close()
+        self._node = (self._node + 1) % len(self._members)
+        if operation.f == "read":
+            return Outcome("fail", None, error, node)
+        return outcomes.outcome(error, node)
+
+
+def _word(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return "timeout"
+    return str(error) if isinstance(error, _Refused) else "connection-lost"
+
+
+def _encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def _value(value: Any) -> str:
+    return base64.b64encode(msgspec.json.encode(value)).decode()
+
+
+def _decoded(text: str) -> Any:
+    return msgspec.json.decode(base64.b64decode(text))

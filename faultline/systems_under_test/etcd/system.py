@@ -1,0 +1,121 @@
+"""etcd as a system under test: its command line, who leads it, its clients, and what it promises.
+
+Debian's `etcd-server` (3.4 in Debian 12). etcd is Raft's best-known implementation: writes go through the leader's
+log, reads ask a majority whether the leader still leads – unless they are *serializable*, in which case a member
+answers from its own copy (`--option read_mode=serializable`, for which staleness is no bug but documented).
+"""
+
+from __future__ import annotations
+
+import http.client
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from faultline.harness.errors import UsageError
+from faultline.harness.invariant import Invariant
+from faultline.harness.system import Mutant, OptionDescription, PortClient
+from faultline.harness.world.ports import Node, NodeId, NodeStatus, Ports
+from faultline.systems_under_test.etcd.gateway import CLIENT_PORT, EtcdClient, ask
+
+__all__ = ["Etcd"]
+
+PEER_PORT = 2380
+
+
+class Etcd:
+    """A `HostedStore`: one etcd on each host."""
+
+    name = "etcd"
+    promise = "each key is a linearizable register; with serializable reads, reads may be stale"
+    summary = "etcd from Debian's package, over its JSON gateway, on hosts"
+    patterns: tuple[str, ...] = ()
+    functions = ("read", "write", "cas")
+    options: Mapping[str, OptionDescription] = {
+        "read_mode": OptionDescription(
+            default="linearizable",
+            choices=("linearizable", "serializable"),
+            summary="serializable reads are answered by one member alone and may be stale",
+        ),
+        "client_timeout_ms": OptionDescription(default="1500", summary="how long a client waits for an answer"),
+        "election_timeout_ms": OptionDescription(
+            default="1000", summary="of etcd; it sends heartbeats ten times as often"
+        ),
+    }
+    mutants: Mapping[str, Mutant] = {}
+    messages: tuple[type[msgspec.Struct], ...] = ()
+
+    program = "etcd"
+    package = "etcd-server"
+    up_port = PEER_PORT
+    """Peers are answered from the start; clients only once a majority is up."""
+    client_port = CLIENT_PORT
+
+    def command(
+        self, node: str, addresses: Mapping[str, str], data_folder: str, options: Mapping[str, str]
+    ) -> list[str]:
+        """The command line of the member `node` among `addresses`; the same for the first start and each later one."""
+        own, election_ms = addresses[node], int(options["election_timeout_ms"])
+        members = ",".join(f"{name}=http://{address}:{PEER_PORT}" for name, address in addresses.items())
+        return [
+            "etcd",
+            f"--name={node}",
+            f"--data-dir={data_folder}",
+            f"--listen-client-urls=http://{own}:{CLIENT_PORT}",
+            f"--advertise-client-urls=http://{own}:{CLIENT_PORT}",
+            f"--listen-peer-urls=http://{own}:{PEER_PORT}",
+            f"--initial-advertise-peer-urls=http://{own}:{PEER_PORT}",
+            f"--initial-cluster={members}",
+            "--initial-cluster-token=faultline",
+            "--initial-cluster-state=new",
+            f"--election-timeout={election_ms}",
+            f"--heartbeat-interval={max(election_ms // 10, 1)}",
+            "--logger=zap",
+        ]
+
+    def status(self, address: str, timeout_s: float) -> NodeStatus:
+        """What the member at `address` says of itself. Raises OSError when it does not answer."""
+        connection = http.client.HTTPConnection(address, CLIENT_PORT, timeout=timeout_s)
+        try:
+            answer = ask(connection, "/v3/maintenance/status", {})
+        except OSError:
+            raise
+        except Exception as error:
+            raise OSError(f"no status: {error!r}") from error
+        finally:
+            connection.close()
+        leads = "leader" in answer and answer["leader"] == answer["header"]["member_id"]
+        return NodeStatus(role="leader" if leads else "follower", generation=int(answer.get("raftTerm", 0)))
+
+    def store_client(
+        self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]
+    ) -> EtcdClient:
+        """A client that talks to `node` first."""
+        return EtcdClient(
+            address_of,
+            members,
+            node,
+            serializable=options["read_mode"] == "serializable",
+            timeout_s=int(options["client_timeout_ms"]) / 1000,
+        )
+
+    def node(
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+    ) -> Node:
+        """There is none: etcd is a program of its own."""
+        raise UsageError("etcd runs on hosts only.", "Use --hosts namespaces:3.")
+
+    def client(
+        self,
+        ports: Ports,
+        members: tuple[NodeId, ...],
+        node: NodeId,
+        options: Mapping[str, str],
+        mutants: frozenset[str],
+    ) -> PortClient:
+        """There is none: etcd's clients speak HTTP."""
+        raise UsageError("etcd runs on hosts only.", "Use --hosts namespaces:3.")
+
+    def invariants(self) -> list[Invariant]:
+        """None: nobody looks into etcd, its clients are enough."""
+        return []

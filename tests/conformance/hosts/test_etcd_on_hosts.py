@@ -1,0 +1,45 @@
+"""etcd itself, three members on three hosts: struck by faults and linearizable, and left with nothing behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from namespace_fixtures import on_namespaces
+
+from faultline.harness.errors import HarnessError
+from faultline.harness.judge import judge
+from faultline.harness.plan import PlannedFault
+from faultline.harness.planning import RunRequest, make_plan
+from faultline.harness.verdict import Verdict
+from faultline.hosts.namespaces.host_set import NamespaceHosts
+from faultline.hosts.run import run_on_hosts
+from faultline.registry import resolve
+
+pytestmark = [pytest.mark.real, pytest.mark.slow]
+
+MS = 1_000
+
+
+@on_namespaces
+def test_etcd_is_linearizable_through_kill_pause_and_partition(hosts: NamespaceHosts, tmp_path: Path) -> None:
+    faults = [PlannedFault("pause", 100 * MS, 300 * MS, "leader"), PlannedFault("kill", 1_300 * MS, 300 * MS, "leader")]
+    if not hosts.links.refusal:
+        faults.insert(1, PlannedFault("partition", 600 * MS, 400 * MS, "leader", {"shape": "leader-alone"}))
+    request = RunRequest(system="etcd", world="hosts", seed=1, duration_s=3.0, faults=())
+    parts = resolve(request)
+    plan = msgspec.structs.replace(make_plan(request, parts), faults=tuple(faults))
+    if hosts.fleet["n1"].run("command -v etcd", check=False).exit_code:
+        with pytest.raises(HarnessError, match="The host n1 has no etcd") as refused:
+            run_on_hosts(plan, parts, hosts, folder=tmp_path)
+        assert "apt-get install etcd-server" in refused.value.next_step
+        return
+    record = run_on_hosts(plan, parts, hosts, folder=tmp_path)
+    assert record.errors == [] and record.breaches == []
+    assert [(fault.kind, fault.applied) for fault in record.faults] == [(fault.kind, None) for fault in faults]
+    assert record.statistics["node_starts"] == 4
+    assert judge(record, parts, run_id="etcd").verdict is Verdict.PASS
+    assert "etcd" in (tmp_path / "nodes" / "athens" / "node.log").read_text()
+    for name, result in hosts.fleet.run("cat /proc/[0-9]*/comm").items():
+        assert "etcd" not in result.text.split(), name

@@ -1,0 +1,169 @@
+"""The etcd client against a gateway of the test's own: what it says on the wire, and what it makes of each failure."""
+
+from __future__ import annotations
+
+import base64
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from faultline.harness.errors import UsageError
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import CAS_MISMATCH
+from faultline.harness.plan import Plan
+from faultline.harness.planning import RunRequest, make_plan
+from faultline.harness.run import run_simulated
+from faultline.harness.system import HostedStore
+from faultline.registry import resolve
+from faultline.systems_under_test.etcd import gateway
+from faultline.systems_under_test.etcd.gateway import EtcdClient
+from faultline.systems_under_test.etcd.system import Etcd
+
+HOST = "127.0.0.1"
+
+
+def text(encoded: str) -> str:
+    return base64.b64decode(encoded).decode()
+
+
+class Gateway:
+    """Keeps a dictionary and answers as etcd does; `mood` says what happens to the next request instead."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, str] = {}
+        self.asked: list[tuple[str, Any]] = []
+        self.mood = ""
+        gateway = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                gateway.asked.append((self.path, body))
+                if gateway.mood == "hang up":
+                    self.close_connection = True
+                    return
+                if gateway.mood == "silence":
+                    gateway.silent.wait(10)
+                    self.close_connection = True
+                    return
+                status = 503 if gateway.mood == "503" else 200
+                answer = {"error": "no leader"} if status == 503 else gateway.answer(self.path, body)
+                content = b"{" if gateway.mood == "garbage" else json.dumps(answer).encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *arguments: object) -> None:
+                """Nobody reads it."""
+
+        self.silent = threading.Event()
+        self.server = ThreadingHTTPServer((HOST, 0), Handler)
+        self.port = self.server.server_address[1]
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True)
+        self.thread.start()
+
+    def answer(self, path: str, body: Any) -> Any:
+        if path == "/v3/kv/put":
+            self.stored[body["key"]] = body["value"]
+            return {}
+        if path == "/v3/kv/range":
+            return {"kvs": [{"value": self.stored[body["key"]]}]} if body["key"] in self.stored else {}
+        compare, success = body["compare"][0], body["success"][0]["request_put"]
+        if self.stored.get(compare["key"]) != compare["value"]:
+            return {}
+        self.stored[success["key"]] = success["value"]
+        return {"succeeded": True}
+
+    def close(self) -> None:
+        self.silent.set()
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
+@pytest.fixture
+def etcd(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gateway]:
+    served = Gateway()
+    monkeypatch.setattr(gateway, "CLIENT_PORT", served.port)
+    yield served
+    served.close()
+
+
+@pytest.fixture
+def client(etcd: Gateway) -> Iterator[EtcdClient]:
+    client = EtcdClient(lambda node: HOST, ("athens", "byzantium"), "athens", serializable=False, timeout_s=0.2)
+    yield client
+    client.close()
+
+
+def do(client: EtcdClient, f: str, value: Any = None) -> tuple[str, Any, str | None]:
+    outcome = client.invoke(Operation(0, f, "k1", value))
+    return outcome.kind, outcome.value, outcome.error
+
+
+def test_values_go_in_and_out_and_absence_is_nothing(client: EtcdClient, etcd: Gateway) -> None:
+    assert do(client, "read") == ("ok", None, None)
+    assert do(client, "write", 7) == ("ok", 7, None)
+    assert do(client, "read") == ("ok", 7, None)
+    assert text(etcd.asked[1][1]["key"]) == "k1" and text(etcd.asked[1][1]["value"]) == "7"
+    assert etcd.asked[0][1]["serializable"] is False
+
+
+def test_a_compare_and_set_succeeds_only_where_etcd_says_so(client: EtcdClient) -> None:
+    do(client, "write", 1)
+    assert do(client, "cas", [1, 2]) == ("ok", [1, 2], None)
+    assert do(client, "cas", [1, 3]) == ("fail", None, CAS_MISMATCH)
+    assert do(client, "read") == ("ok", 2, None)
+
+
+@pytest.mark.parametrize(
+    ("mood", "error"),
+    [("hang up", "connection-lost"), ("silence", "timeout"), ("503", "http-503"), ("garbage", "connection-lost")],
+)
+def test_a_change_that_was_sent_is_unknown_and_a_read_that_failed_is_nothing(
+    client: EtcdClient, etcd: Gateway, mood: str, error: str
+) -> None:
+    etcd.mood = mood
+    assert do(client, "write", 1) == ("info", None, error)
+    assert do(client, "cas", [1, 2]) == ("info", None, error)
+    assert do(client, "read") == ("fail", None, error)
+
+
+def test_what_could_not_be_sent_did_not_happen(monkeypatch: pytest.MonkeyPatch, client: EtcdClient) -> None:
+    with socket.create_server((HOST, 0)) as listener:
+        monkeypatch.setattr(gateway, "CLIENT_PORT", listener.getsockname()[1])
+    assert do(client, "write", 1) == ("fail", None, "not-connected")
+
+
+def test_a_client_goes_to_the_next_member_when_one_fails(client: EtcdClient, etcd: Gateway) -> None:
+    assert client.invoke(Operation(0, "read", "k1")).node == "athens"
+    etcd.mood = "503"
+    assert client.invoke(Operation(0, "read", "k1")).node == "athens"
+    etcd.mood = ""
+    assert client.invoke(Operation(0, "read", "k1")).node == "byzantium"
+
+
+def test_etcd_fulfils_the_protocol_and_its_command_names_all_members() -> None:
+    store = Etcd()
+    assert isinstance(store, HostedStore)
+    options = {name: option.default for name, option in store.options.items()}
+    command = store.command("athens", {"athens": "10.0.0.1", "cyrene": "10.0.0.2"}, "/data", options)
+    assert "--initial-cluster=athens=http://10.0.0.1:2380,cyrene=http://10.0.0.2:2380" in command
+    assert "--data-dir=/data" in command and "--heartbeat-interval=100" in command
+
+
+def test_etcd_is_refused_where_there_are_no_hosts() -> None:
+    request = RunRequest(system="etcd", faults=())
+    parts = resolve(request)
+    plan: Plan = make_plan(request, parts)
+    with pytest.raises(UsageError, match="etcd is a program of its own and runs on hosts only") as caught:
+        run_simulated(plan, parts)
+    assert "--hosts namespaces:3" in caught.value.next_step
