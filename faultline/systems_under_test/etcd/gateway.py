@@ -21,7 +21,7 @@ import msgspec
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, Outcome, OutcomeRegistry, ok
 
-__all__ = ["CLIENT_PORT", "EtcdClient", "ask", "outcomes"]
+__all__ = ["CLIENT_PORT", "EtcdClient", "EtcdRefusal", "ask", "outcomes"]
 
 CLIENT_PORT = 2379
 NOT_CONNECTED = "not-connected"
@@ -29,7 +29,7 @@ outcomes = OutcomeRegistry([NOT_CONNECTED, CAS_MISMATCH])
 """The errors after which a change certainly did not happen."""
 
 
-class _Refused(Exception):
+class EtcdRefusal(Exception):
     """etcd answered, with something else than a result."""
 
 
@@ -39,7 +39,7 @@ def ask(connection: http.client.HTTPConnection, path: str, body: Mapping[str, An
     response = connection.getresponse()
     content = response.read()
     if response.status != 200:
-        raise _Refused(f"http-{response.status}")
+        raise EtcdRefusal(f"http-{response.status}")
     answer: dict[str, Any] = msgspec.json.decode(content)
     return answer
 
@@ -75,7 +75,7 @@ class EtcdClient:
             return self._failed(operation, NOT_CONNECTED, node)
         try:
             return self._perform(connection, operation, node)
-        except (OSError, http.client.HTTPException, _Refused, msgspec.DecodeError) as error:
+        except (OSError, http.client.HTTPException, EtcdRefusal, msgspec.DecodeError) as error:
             return self._failed(operation, _word(error), node)
 
     def close(self) -> None:
@@ -117,7 +117,7 @@ class EtcdClient:
 def _word(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "timeout"
-    return str(error) if isinstance(error, _Refused) else "connection-lost"
+    return str(error) if isinstance(error, EtcdRefusal) else "connection-lost"
 
 
 def _encoded(text: str) -> str:

@@ -7,6 +7,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
+from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -21,7 +22,7 @@ from faultline.harness.run import run_simulated
 from faultline.harness.system import HostedStore
 from faultline.registry import resolve
 from faultline.systems_under_test.etcd import gateway
-from faultline.systems_under_test.etcd.gateway import EtcdClient
+from faultline.systems_under_test.etcd.gateway import EtcdClient, EtcdRefusal
 from faultline.systems_under_test.etcd.system import Etcd
 
 HOST = "127.0.0.1"
@@ -135,6 +136,14 @@ def test_a_change_that_was_sent_is_unknown_and_a_read_that_failed_is_nothing(
     assert do(client, "write", 1) == ("info", None, error)
     assert do(client, "cas", [1, 2]) == ("info", None, error)
     assert do(client, "read") == ("fail", None, error)
+
+
+def test_an_answer_of_etcd_that_is_no_result_is_an_error_with_its_status(etcd: Gateway) -> None:
+    etcd.mood = "503"
+    connection = HTTPConnection(HOST, etcd.port)
+    with pytest.raises(EtcdRefusal, match="http-503"):
+        gateway.ask(connection, "/v3/kv/put", {})
+    connection.close()
 
 
 def test_what_could_not_be_sent_did_not_happen(monkeypatch: pytest.MonkeyPatch, client: EtcdClient) -> None:
