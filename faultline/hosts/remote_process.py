@@ -25,7 +25,7 @@ from faultline.harness.world.real.node_process import ANSWERS_DESCRIPTOR, NodeCo
 from faultline.hosts.connection import Connection
 from faultline.hosts.errors import HostError
 
-__all__ = ["RemoteProcess"]
+__all__ = ["START_TIMEOUT_S", "RemoteProcess"]
 
 START_TIMEOUT_S = 20.0
 SIGNAL_TIMEOUT_S = 5.0
