@@ -19,7 +19,7 @@ next. All streams together, and the acknowledged changes, tell which events ther
 | `invented-event`     | an event with a value that nobody had begun to write, or whose write had definitely failed |
 | `events-disagree`    | two watchers were told different things under one number, or another index than the writer |
 | `wrong-state`        | span and events give another content than a list at an index within the span                |
-| `watch-stalled`      | long after the heal a watcher had not been told of a change acknowledged before the heal   |
+| `watch-stalled`      | long after the heal a watcher was told of nothing more, and not of all acknowledged before |
 
 Limits: an event that no watcher got and no writer was told of is not known to be missing. Gaps that are announced are
 counted, and never wrong: how many there may be is for the workload's options. A key is below a path by whole segments.
@@ -48,6 +48,8 @@ Position = tuple[int, int]
 _FUNCTIONS = ("put", "delete", "attach", "acquire", "abandon", "watch", "drain", "list")
 _EXPECTED = "`put`, `delete`, `attach`, `watch`, `drain` and `list` as the workload watches has them."
 _SETTLED_US = 500_000
+_WHOLE_ENTRY = 1 << 30
+"""The ordinal of an `upto` behind all events of an entry; less means that some of them may be still to come."""
 
 
 class _Event(NamedTuple):
@@ -82,6 +84,7 @@ class _Stream:
     path: str
     spans: list[_Span] = field(default_factory=list)
     last_row: int = 0
+    last_news: int = 0
     disorder: list[Case] = field(default_factory=list)
 
 
@@ -125,7 +128,7 @@ def _streams(history: History) -> list[_Stream]:
             continue
         result, path = history.result[row], history.key[row] or ""
         stream = streams.setdefault((history.process[row], path, result["number"]), _Stream(path))
-        stream.last_row = row
+        stream.last_row, stream.last_news = row, len(result["items"]) - 1
         for item in result["items"]:
             _take(stream, row, item)
     return list(streams.values())
@@ -317,7 +320,7 @@ def _spans_around(streams: list[_Stream], path: str, index: int) -> Iterator[tup
     for stream in streams:
         if _is_below(stream.path, path):
             for span in stream.spans:
-                if span.start[0] <= index and (index + 1, 0) <= (span.end[0] + (span.end[1] > 0), span.end[1]):
+                if span.start[0] <= index and (index, _WHOLE_ENTRY) <= span.end:
                     yield stream, span
 
 
@@ -352,6 +355,7 @@ def _judge_progress(conclusion: Conclusion, streams: list[_Stream], run: RunReco
         for stream in streams
         if history.invoke_us[stream.last_row] > heal_us + _SETTLED_US
         and _began(history, stream) < heal_us
+        and stream.last_news <= 0
         and (not stream.spans or stream.spans[-1].end[0] < history.result[last])
     ]
     conclusion.accuse(

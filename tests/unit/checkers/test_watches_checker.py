@@ -157,5 +157,19 @@ def test_a_watcher_that_is_told_nothing_more_after_the_heal_is_found() -> None:
     assert anomalies(*before, drain(event(6, 2), upto(6))) == []
 
 
+def test_a_slow_watcher_that_still_gets_something_is_not_taken_for_stalled() -> None:
+    before = (watch(), put(1, 5), put(2, 6), put(3, 7), drain(state(4), event(5, 1), upto(5)), HEAL)
+    assert anomalies(*before, drain(event(6, 2), upto(6))) == []
+    assert anomalies(*before, drain(event(6, 2), upto(6)), drain(upto(6))) == ["watch-stalled"]
+
+
+def test_a_list_is_not_compared_with_a_span_that_ends_within_its_entry() -> None:
+    keys = ({"lease": "x", "value": 1}, {"lease": "x", "value": 2})
+    attached = [(0, "attach", f"servers/{n}", value, 4 + n) for n, value in enumerate(keys, 1)]
+    told = (state(4), event(5, 1), event(6, 2, 0, "servers/2"), event(9, None))
+    assert anomalies(watch(), *attached, drain(*told), listed(9)) == []
+    assert anomalies(watch(), *attached, drain(*told, upto(9)), listed(9)) == ["wrong-state"]
+
+
 def test_without_any_event_the_verdict_is_unknown() -> None:
     assert judged(watch(), drain(state(4), upto(5))).verdict is Verdict.UNKNOWN
