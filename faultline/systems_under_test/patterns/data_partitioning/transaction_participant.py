@@ -189,8 +189,9 @@ class Participant:
         return granted
 
     def _locked(self, state: TransactionState, key: str, mode: LockMode, *, told: bool) -> None:
+        """It has the lock, unless an older transaction that waited for it has wounded this one in the same instant."""
         state.waits = False
-        if not told:
+        if not told and self.locks.holds(state.ref.id, key, mode):
             self._ports.trace.emit(LockGranted(state.ref.id, key, mode))
 
     def _stop_waiting(self, state: TransactionState, key: str) -> None:
