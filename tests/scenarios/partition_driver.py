@@ -19,7 +19,7 @@ from faultline.systems_under_test.patterns.data_partitioning.cluster_directory i
     PartitionTable,
 )
 
-__all__ = ["PartitionCluster"]
+__all__ = ["NAMES", "PartitionCluster", "assert_nothing_is_lost", "read", "with_names"]
 
 
 class ChancePorts(ManualPorts):
@@ -117,3 +117,27 @@ class PartitionCluster(Cluster):
                 return outcomes[0]
             self.wait(10)
         raise AssertionError("the client never ended its operation")
+
+
+NAMES = ("Alice", "Bob", "Mary", "Philip")
+
+
+def with_names(size: int = 3, **options: str) -> PartitionCluster:
+    """A cluster that has assigned its partitions, and holds four names."""
+    cluster = PartitionCluster(size, **options)
+    cluster.wait()
+    for name in NAMES:
+        assert cluster.ask("write", name, f"{name} 1").kind == "ok"
+    return cluster
+
+
+def read(cluster: PartitionCluster, key: str, client: str = "client-1") -> Any:
+    outcome = cluster.ask("read", key, client=client)
+    assert outcome.kind == "ok", outcome
+    return outcome.value
+
+
+def assert_nothing_is_lost(cluster: PartitionCluster) -> None:
+    assert cluster.is_settled()
+    assert [read(cluster, name, "client-2") for name in NAMES] == [f"{name} 1" for name in NAMES]
+    assert cluster.broken() == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from partition_driver import PartitionCluster
+from partition_driver import NAMES, PartitionCluster, assert_nothing_is_lost, read, with_names
 
 from faultline.systems_under_test.patterns.clusters.partitioned_kv.messages import (
     HostPartition,
@@ -19,30 +19,6 @@ from faultline.systems_under_test.patterns.clusters.partitioned_kv.messages impo
     RequestPartitionMigration,
 )
 from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import partition_of
-
-NAMES = ("Alice", "Bob", "Mary", "Philip")
-
-
-def with_names(size: int = 3, **options: str) -> PartitionCluster:
-    """A cluster that has assigned its partitions, and holds four names."""
-    cluster = PartitionCluster(size, **options)
-    cluster.wait()
-    for name in NAMES:
-        assert cluster.ask("write", name, f"{name} 1").kind == "ok"
-    return cluster
-
-
-def read(cluster: PartitionCluster, key: str, client: str = "client-1") -> Any:
-    outcome = cluster.ask("read", key, client=client)
-    assert outcome.kind == "ok", outcome
-    return outcome.value
-
-
-def assert_nothing_is_lost(cluster: PartitionCluster) -> None:
-    assert cluster.is_settled()
-    assert [read(cluster, name, "client-2") for name in NAMES] == [f"{name} 1" for name in NAMES]
-    assert cluster.broken() == []
-
 
 # -- assigning --------------------------------------------------------------------------------------------------------
 
@@ -330,55 +306,3 @@ def test_a_move_that_is_cancelled_after_the_data_has_left_is_completed_instead()
     cluster.start("ephesus")
     cluster.wait(1_500)
     assert_nothing_is_lost(cluster)
-
-
-# -- the coordinator dies ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.rows("FXP-R28", "FXP-S7")
-@pytest.mark.parametrize("acks", [0, 4])
-def test_a_new_leader_goes_on_with_an_assignment(acks: int) -> None:
-    cluster = PartitionCluster(5, minimum_cluster_size="5")
-    left = [acks]
-
-    def copies_of(message: Any) -> int:
-        if isinstance(message, HostPartitionAck):
-            left[0] -= 1
-            return int(left[0] >= 0)
-        return int(acks > 0 or not isinstance(message, HostPartition))
-
-    cluster.copies_of = copies_of
-    cluster.wait(1_200)
-    assert cluster.table().entries
-    assert not cluster.is_settled()
-    assert_the_next_leader_finishes(cluster)
-
-
-def assert_the_next_leader_finishes(cluster: PartitionCluster) -> None:
-    cluster.kill(old := cluster.leader())
-    cluster.copies_of = lambda _: 1
-    cluster.start(old)
-    cluster.wait(3_000)
-    assert cluster.is_settled()
-    assert cluster.broken() == []
-
-
-@pytest.mark.rows("FXP-R23", "FXP-R28", "FXP-S7")
-def test_a_new_leader_goes_on_with_moves_that_nobody_was_told_of() -> None:
-    cluster = with_names(5)
-    partition = partition_of("Bob", 9)
-    cluster.copies_of = lambda message: int(not isinstance(message, RequestPartitionMigration))
-    cluster.move(partition, "ephesus")
-    assert_the_next_leader_finishes(cluster)
-    assert cluster.table().entries[partition].owner == "ephesus"
-    assert_nothing_is_lost(cluster)
-
-
-@pytest.mark.rows("FXP-S9", "FXP-R18")
-def test_without_the_core_clients_go_on_with_the_table_they_have() -> None:
-    cluster = with_names(5)
-    for name in ("athens", "byzantium", "cyrene"):
-        cluster.cut(name, *(other for other in cluster.members if other != name))
-    served = [name for name in NAMES if cluster.ask("write", name, f"{name} 2").kind == "ok"]
-    assert served == list(NAMES)
-    assert cluster.ask("read", "Alice", client="client-4").value == "Alice 2"

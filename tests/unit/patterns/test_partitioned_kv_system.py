@@ -13,6 +13,7 @@ from faultline.harness.invariant import Breach
 from faultline.harness.operation import Operation
 from faultline.harness.system import NodeSystem
 from faultline.systems_under_test.patterns.clusters.partitioned_kv.invariants import (
+    DataIsTakenInOnce,
     HostingFollowsTheTable,
     KeysKeepTheirPartition,
     LoadsAreEven,
@@ -28,6 +29,7 @@ from faultline.systems_under_test.patterns.clusters.partitioned_kv.messages impo
     PartitionsAssigned,
     PartitionsHosted,
     PartitionsMoving,
+    PartitionTaken,
     ReadTable,
     TableApplied,
     TableResponse,
@@ -317,3 +319,13 @@ def test_an_owner_that_does_not_serve_another_that_does_and_an_endless_move_are_
     assert breaches(HostingFollowsTheTable(), *moving, **end) == ["FXP-I4"]
     assert breaches(HostingFollowsTheTable(), *moving, end_us=1_000_000) == []
     assert breaches(HostingFollowsTheTable(), *moving, ("athens", PartitionsMoving(0)), ("athens", serves), **end) == []
+
+
+def test_data_that_is_taken_in_twice_is_a_breach_unless_a_crash_lay_between() -> None:
+    first, second = PartitionTaken(0, 2), PartitionTaken(0, 4)
+    assert breaches(DataIsTakenInOnce(), ("athens", first), ("byzantium", first), ("athens", second)) == []
+    assert breaches(DataIsTakenInOnce(), ("athens", first), ("athens", first)) == ["FXP-R27"]
+    assert breaches(DataIsTakenInOnce(), ("athens", second), ("athens", first)) == ["FXP-R27"]
+    lost, kept = HostStarted(()), HostStarted(((0, 2),))
+    assert breaches(DataIsTakenInOnce(), ("athens", first), ("athens", lost), ("athens", first)) == []
+    assert breaches(DataIsTakenInOnce(), ("athens", first), ("athens", kept), ("athens", first)) == ["FXP-R27"]

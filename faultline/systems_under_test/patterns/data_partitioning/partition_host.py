@@ -15,8 +15,8 @@ Each step and each write is one record in a write-ahead log, flushed before anyt
 number of the request that wrote it, and the answer: a repeated request is answered again and not executed, also by the
 next owner, because the answers move with the partition.
 
-*Limits.* The log is not compacted. An arrived copy of a move that was cancelled stays on disk, unserved, until the
-partition comes again.
+*Limits.* The log is not compacted, and the last answer to each client is kept for ever. An arrived copy of a move that
+was cancelled stays on disk, unserved, until the partition comes again.
 
 Sources: Patterns of Distributed Systems ch. 19, "Moving partitions when new nodes are added", and ch. 15 for the
 answers that are kept.
@@ -201,12 +201,13 @@ class PartitionHost:
 
     # -- between source and target ------------------------------------------------------------------------------------
 
-    def install(self, migration: Migration, content: PartitionContent) -> None:
-        """Take the data in, unless this move or a later one is known already."""
+    def install(self, migration: Migration, content: PartitionContent) -> bool:
+        """Take the data in, unless this move or a later one is known already; was it taken?"""
         if self.known_generation(migration.partition) >= migration.generation:
             self._ports.trace.sometimes("late-move-ignored")
-            return
+            return False
         self._write(_Arrived(migration.partition, migration.generation, ARRIVING, content))
+        return True
 
     def drop(self, migration: Migration) -> None:
         """The target has it: drop the copy here, if it is of this migration."""

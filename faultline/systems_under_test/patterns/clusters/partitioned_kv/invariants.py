@@ -14,6 +14,7 @@ from faultline.systems_under_test.patterns.clusters.partitioned_kv.messages impo
     PartitionsAssigned,
     PartitionsHosted,
     PartitionsMoving,
+    PartitionTaken,
     TableApplied,
     WriteAccepted,
 )
@@ -22,6 +23,7 @@ from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions im
 from faultline.systems_under_test.patterns.data_partitioning.partition_host import SERVING
 
 __all__ = [
+    "DataIsTakenInOnce",
     "HostingFollowsTheTable",
     "KeysKeepTheirPartition",
     "LoadsAreEven",
@@ -103,6 +105,32 @@ class OneOwnerAtATime(ReportingInvariant):
             )
             self._breach(report, time_us, node, sentence)
         self._writers[event.partition] = max((generation, writer), (event.generation, node))
+
+
+class DataIsTakenInOnce(ReportingInvariant):
+    """FXP-R27: the first MovePartition counts; after a crash only if it had not become durable."""
+
+    id = "FXP-R27"
+    statement = "The data with which a generation of a partition begins is taken in once, and no older data after it."
+    events: Events = (PartitionTaken, HostStarted)
+
+    def __init__(self) -> None:
+        self._taken: dict[str, dict[int, int]] = {}
+
+    def observe(self, time_us: int, node: str, event: PartitionTaken | HostStarted, report: Report) -> None:
+        """Compare with what this node took in before; what its disk did not keep, it may take again."""
+        if isinstance(event, HostStarted):
+            self._taken[node] = dict(event.partitions)
+            return
+        taken = self._taken.setdefault(node, {})
+        before = taken.get(event.partition, 0)
+        if event.generation <= before:
+            sentence = (
+                f"{node} took in partition {event.partition} of generation {event.generation}"
+                f" after it had had generation {before}."
+            )
+            self._breach(report, time_us, node, sentence)
+        taken[event.partition] = max(before, event.generation)
 
 
 class HostingFollowsTheTable(ReportingInvariant):
@@ -187,6 +215,7 @@ def partition_invariants() -> list[Invariant]:
         KeysKeepTheirPartition(),
         TablesCoverAllPartitions(),
         OneOwnerAtATime(),
+        DataIsTakenInOnce(),
         HostingFollowsTheTable(),
         LoadsAreEven(),
         PartitionsHoldTheirOwnKeys(),

@@ -28,6 +28,7 @@ __all__ = [
     "PartitionRefused",
     "PartitionRequest",
     "PartitionResponse",
+    "PartitionTaken",
     "PartitionsAssigned",
     "PartitionsHosted",
     "PartitionsMoving",
@@ -203,6 +204,13 @@ class PartitionsHosted(msgspec.Struct, frozen=True):
     partition: int
     generation: int
     state: str
+
+
+class PartitionTaken(msgspec.Struct, frozen=True):
+    """Trace: this node has taken in the data with which the generation of the partition begins."""
+
+    partition: int
+    generation: int
 
 
 class WriteAccepted(msgspec.Struct, frozen=True):

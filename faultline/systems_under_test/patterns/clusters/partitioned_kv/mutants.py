@@ -80,8 +80,8 @@ _RECORDS = (
         id="FXP-M5",
         summary="a MovePartition that comes late or twice replaces what the new owner has written since",
         shows_as="old values come back",
-        campaign="partition-late-moves",
-        caught_by=("linearizability", "FXP-I4"),
+        campaign="partition-moves",
+        caught_by=("linearizability", "FXP-R27"),
     ),
     Mutant(
         name="table-before-data",
@@ -98,7 +98,7 @@ _RECORDS = (
         id="FXP-M7",
         summary="only the leader that proposed a move drives it; the next one does not know of it",
         shows_as="after a change of leader the partition stays read-only for ever",
-        campaign="partition-moves",
+        campaign="partition-leaders",
         caught_by=("FXP-I4",),
     ),
     Mutant(
@@ -169,12 +169,12 @@ class _WritesWhileMigrating(PartitionHost):
 
 
 class _LateMoveOverwrites(PartitionHost):
-    def install(self, migration: Migration, content: PartitionContent) -> None:
+    def install(self, migration: Migration, content: PartitionContent) -> bool:
         hosted = self.partitions.get(migration.partition)
         if hosted is not None and hosted.generation >= migration.generation and hosted.state != MIGRATING:
             hosted.values, hosted.answers = dict(content.values), dict(content.answers)
-            return
-        super().install(migration, content)
+            return True
+        return super().install(migration, content)
 
 
 class _TableBeforeData(ClusterDirectory):

@@ -35,6 +35,7 @@ from faultline.systems_under_test.patterns.clusters.partitioned_kv.messages impo
     PartitionRequest,
     PartitionResponse,
     PartitionsHosted,
+    PartitionTaken,
     ReadTable,
     RegisterClusterNodeResponse,
     RequestPartitionMigration,
@@ -156,7 +157,8 @@ class PartitionedNode:
             self._send(migration.target, MovePartition(migration, content))
 
     def _handle_move(self, source: NodeId, message: MovePartition) -> None:
-        self.host.install(message.migration, message.content)
+        if self.host.install(message.migration, message.content):
+            self.ports.trace.emit(PartitionTaken(message.migration.partition, message.migration.generation))
         self._report(message.migration.partition)
         self._send(source, PartitionMovementComplete(message.migration))
 
