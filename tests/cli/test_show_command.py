@@ -8,8 +8,12 @@ import pytest
 
 from faultline.cli.main import perform
 from faultline.harness.errors import UsageError
+from faultline.registry import load_system, systems
 from faultline.systems_under_test.patterns.catalogue import PATTERNS
 from faultline.systems_under_test.patterns.lesson import lesson_of
+
+WITHOUT_A_BUG_OF_THEIR_OWN = {"consistent-core"}
+"""Its bugs are those of the patterns it is made of."""
 
 IMPLEMENTED = [pattern for pattern in PATTERNS if pattern.module]
 
@@ -53,3 +57,8 @@ def test_every_module_teaches_under_all_headings(pattern):
     assert lesson.promise
     assert {"Problem", "Idea", "Invariants", "Tolerates", "Does not tolerate"} <= set(lesson.parts)
     assert all(lesson.parts.values())
+
+
+def test_every_implemented_pattern_has_a_planted_bug_to_show():
+    planted = {mutant.pattern for name in systems() for mutant in load_system(name).mutants.values()}
+    assert {pattern.slug for pattern in IMPLEMENTED} - planted == WITHOUT_A_BUG_OF_THEIR_OWN

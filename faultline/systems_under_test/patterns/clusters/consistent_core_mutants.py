@@ -34,6 +34,10 @@ from faultline.systems_under_test.patterns.clusters.replicated_log_mutants impor
 from faultline.systems_under_test.patterns.clusters.service_mutant_records import SERVICE_MUTANTS
 from faultline.systems_under_test.patterns.clusters.session_mutants import SESSION_CHANGES, SESSION_MUTANTS
 from faultline.systems_under_test.patterns.clusters.storage_mutants import STORAGE_BUGS, STORAGE_CHANGES
+from faultline.systems_under_test.patterns.clusters.update_queue_mutants import (
+    UPDATE_QUEUE_CHANGES,
+    UPDATE_QUEUE_MUTANTS,
+)
 from faultline.systems_under_test.patterns.data_replication.follower_handler import FollowerHandler
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicatedLog
@@ -178,6 +182,7 @@ MUTANTS: dict[str, Mutant] = {
         *ELECTION_MUTANTS,
         *SESSION_MUTANTS,
         *STORAGE_BUGS,
+        *UPDATE_QUEUE_MUTANTS,
         *FOLLOWER_READ_MUTANTS,
         *SERVICE_MUTANTS,
     )
@@ -286,6 +291,7 @@ _CHANGES: dict[str, Callable[[Parts], Parts]] = {
     **ELECTION_CHANGES,
     **SESSION_CHANGES,
     **STORAGE_CHANGES,
+    **UPDATE_QUEUE_CHANGES,
 }
 
 

@@ -26,10 +26,10 @@ requests waiting: they fail. A caller that lost interest: its request runs all t
 
 *Checkers.* Linearizability. A handler that raises ends the node, and the run reports it.
 
-*Planted bugs.* None that can be switched on: a node's queue is drained before anything else happens, so nobody could
-see them from outside. tests/mutants/test_update_queue_bugs.py has SUQ-M1 to SUQ-M9: two consumers, a consumer that dies
-of an exception, a promise completed before the handler, silently dropped requests, promises abandoned at shutdown,
-another order.
+*Planted bugs.* `answered-when-queued` (SUQ-M3). The others cannot be seen from outside, because a node's queue is
+drained before anything else happens: tests/mutants/test_update_queue_bugs.py has SUQ-M1 to SUQ-M9: two consumers, a
+consumer that dies of an exception, a promise completed before the handler, silently dropped requests, promises
+abandoned at shutdown, another order.
 
 For programs that have threads the same pattern stands in `systems_under_test.threaded_update_queue`, with the kinds of
 queues that Kafka, ZooKeeper and Disruptor use; `wal_request_consumer` puts one in front of a write-ahead log.
