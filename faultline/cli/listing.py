@@ -111,15 +111,23 @@ def _mutants() -> list[Entry]:
 
 
 def _patterns() -> list[Entry]:
-    import msgspec
-
     from faultline.systems_under_test.patterns.catalogue import PATTERNS
 
-    return [
-        msgspec.to_builtins(pattern)
-        | {"status": pattern.status, "summary": f"{pattern.part}, chapter {pattern.chapter}: {pattern.status}."}
-        for pattern in PATTERNS
-    ]
+    planted: dict[str, list[str]] = {}
+    for mutant in _mutants():
+        planted.setdefault(mutant["pattern"], []).append(f"{mutant['system']}+{mutant['name']}")
+    return [_pattern(pattern, planted.get(pattern.slug, [])) for pattern in PATTERNS]
+
+
+def _pattern(pattern: Any, mutants: list[str]) -> Entry:
+    import msgspec
+
+    from faultline.systems_under_test.patterns.lesson import lesson_of
+
+    summary = f"{pattern.part}, chapter {pattern.chapter}: {pattern.status}."
+    promise = lesson_of(pattern).promise if pattern.module else ""
+    found: Entry = msgspec.to_builtins(pattern)
+    return found | {"status": pattern.status, "summary": summary, "promise": promise, "mutants": mutants}
 
 
 LISTINGS: dict[str, Callable[[], list[Entry]]] = {
