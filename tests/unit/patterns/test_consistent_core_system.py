@@ -37,6 +37,8 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events
 from faultline.systems_under_test.patterns.clusters.follower_read_mutants import read_parts
 from faultline.systems_under_test.patterns.clusters.follower_reading_node import ReadParts
 from faultline.systems_under_test.patterns.clusters.replicated_log_invariants import REPLICATED_LOG_INVARIANTS
+from faultline.systems_under_test.patterns.clusters.service_mutants import service_parts
+from faultline.systems_under_test.patterns.clusters.serviced_node import ServiceParts
 from faultline.systems_under_test.patterns.clusters.storage_invariants import STORAGE_INVARIANTS
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import (
     ClientSessions,
@@ -109,14 +111,25 @@ def test_an_unknown_planted_bug_is_refused_by_name() -> None:
         mutated_parts(("of-my-own",))
 
 
+AT_BOTH_ENDS = ("plain-prefix", "history-on-the-leader-only", "replay-to-all")
+
+
 @pytest.mark.parametrize("name", sorted(MUTANTS))
 def test_each_planted_bug_changes_one_part_and_forces_only_options_that_exist(name: str) -> None:
-    parts, correct = mutated_parts((name,)), Parts()
-    changed = [field for field in Parts.__slots__ if getattr(parts, field) != getattr(correct, field)]
-    read, correct_read = read_parts((name,)), ReadParts()
-    changed += [field for field in ReadParts.__slots__ if getattr(read, field) != getattr(correct_read, field)]
-    # The log has two forms, pushed and pulled; a bug of the log is in both.
-    assert changed == ["replicated_log", "pulled_log"] or len(changed) == 1
+    pairs: list[tuple[Any, Any]] = [
+        (mutated_parts((name,)), Parts()),
+        (read_parts((name,)), ReadParts()),
+        (service_parts((name,)), ServiceParts()),
+    ]
+    changed = [
+        field
+        for parts, correct in pairs
+        for field in type(correct).__slots__
+        if getattr(parts, field) != getattr(correct, field)
+    ]
+    # The log has two forms, pushed and pulled, and a bug of the log is in both; a few bugs of watches need both ends.
+    assert changed == ["replicated_log", "pulled_log"] or len(changed) == 1 or name in AT_BOTH_ENDS
+    assert len(changed) <= 2
     assert set(forced_options((name,))) <= set(OPTIONS)
     CoreSettings.read(forced_options((name,)))
 
