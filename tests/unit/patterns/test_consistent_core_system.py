@@ -111,7 +111,7 @@ def test_an_unknown_planted_bug_is_refused_by_name() -> None:
         mutated_parts(("of-my-own",))
 
 
-AT_BOTH_ENDS = ("plain-prefix", "history-on-the-leader-only", "replay-to-all")
+IN_TWO_PARTS = ("plain-prefix", "history-on-the-leader-only", "replay-to-all")
 
 
 @pytest.mark.parametrize("name", sorted(MUTANTS))
@@ -127,8 +127,8 @@ def test_each_planted_bug_changes_one_part_and_forces_only_options_that_exist(na
         for field in type(correct).__slots__
         if getattr(parts, field) != getattr(correct, field)
     ]
-    # The log has two forms, pushed and pulled, and a bug of the log is in both; a few bugs of watches need both ends.
-    assert changed == ["replicated_log", "pulled_log"] or len(changed) == 1 or name in AT_BOTH_ENDS
+    # The log has two forms, pushed and pulled, and a bug of the log is in both; a few bugs of watches are in two parts.
+    assert changed == ["replicated_log", "pulled_log"] or len(changed) == 1 or name in IN_TWO_PARTS
     assert len(changed) <= 2
     assert set(forced_options((name,))) <= set(OPTIONS)
     CoreSettings.read(forced_options((name,)))
