@@ -33,8 +33,9 @@ class TimestampOracle:
         """After a restart: times up to `limit` may have been given out."""
         self._last = self._limit = max(self._limit, limit)
 
-    def next(self) -> int:
-        """A time that nobody got before."""
+    def next(self, above: int = 0) -> int:
+        """A time that nobody got before, larger than `above`."""
+        self._last = max(self._last, above)
         if self._last >= self._limit:
             self._limit = self._last + _RESERVED_AT_ONCE
             self._reserve(self._limit)

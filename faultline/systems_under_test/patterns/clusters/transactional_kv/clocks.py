@@ -3,7 +3,7 @@
 All times have the form of a hybrid timestamp; a Lamport counter and an oracle's number stand in its wall part.
 
 With an oracle, participants do not move any clock of their own. They vote for the time just above the largest they have
-seen; the oracle's next time is larger than all it gave out, so what it gives for the commit is never below a vote.
+seen; the time for the commit is asked for with the largest vote, and is above it and above all that was given out.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class OracleTimes(Times):
         self._oracle = oracle
         self._send = send
         self._number = 0
-        self._asked: dict[int, Promise[HybridTimestamp]] = {}
+        self._asked: dict[int, tuple[int, Promise[HybridTimestamp]]] = {}
 
     def tick(self) -> HybridTimestamp:
         """See `Stamps`: the next time after the largest seen, which is not taken."""
@@ -122,27 +122,31 @@ class OracleTimes(Times):
 
     def start_time(self, seen: HybridTimestamp) -> Promise[HybridTimestamp]:
         """See `CommitTimes`: from the oracle."""
-        return self._ask()
+        return self._ask(above=0)
 
     def commit_time(self, voted: HybridTimestamp) -> Promise[HybridTimestamp]:
-        """See `CommitTimes`: from the oracle, asked after the last vote."""
-        return self._ask()
+        """See `CommitTimes`: from the oracle, asked after the last vote, and above it.
+
+        After a restart a participant votes above the ceiling it had reserved, which the oracle need not have reached.
+        """
+        return self._ask(above=voted.wall_us)
 
     def handle_time(self, answer: OracleTime) -> None:
         """The oracle's answer."""
-        promise = self._asked.pop(answer.number, None)
-        if promise is not None:
-            promise.complete(answer.time)
+        asked = self._asked.pop(answer.number, None)
+        if asked is not None:
+            asked[1].complete(answer.time)
 
     def retry(self) -> None:
         """Ask again; a time that is given out twice for one request is used once."""
-        for number in self._asked:
-            self._send(self._oracle, OracleTimeRequest(number))
+        for number, (above, _) in self._asked.items():
+            self._send(self._oracle, OracleTimeRequest(number, above))
 
-    def _ask(self) -> Promise[HybridTimestamp]:
+    def _ask(self, above: int) -> Promise[HybridTimestamp]:
         self._number += 1
-        promise = self._asked[self._number] = Promise()
-        self._send(self._oracle, OracleTimeRequest(self._number))
+        promise: Promise[HybridTimestamp] = Promise()
+        self._asked[self._number] = (above, promise)
+        self._send(self._oracle, OracleTimeRequest(self._number, above))
         return promise
 
 

@@ -110,9 +110,10 @@ class Reply(msgspec.Struct, frozen=True, tag="reply"):
 
 
 class OracleTimeRequest(msgspec.Struct, frozen=True, tag="oracle-time-request"):
-    """A server asks the timestamp oracle for a time."""
+    """A server asks the timestamp oracle for a time, above that one."""
 
     number: int
+    above: int = 0
 
 
 class OracleTime(msgspec.Struct, frozen=True, tag="oracle-time"):

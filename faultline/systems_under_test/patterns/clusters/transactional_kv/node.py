@@ -294,7 +294,9 @@ class TransactionalKvNode:
         return False
 
     def _handle_oracle_request(self, source: NodeId, request: OracleTimeRequest) -> None:
-        self.ports.network.send(source, OracleTime(request.number, HybridTimestamp(self._oracle.next(), 0)))
+        self.ports.network.send(
+            source, OracleTime(request.number, HybridTimestamp(self._oracle.next(request.above), 0))
+        )
 
     def _handle_oracle_time(self, _: NodeId, answer: OracleTime) -> None:
         if isinstance(self.times, OracleTimes):
