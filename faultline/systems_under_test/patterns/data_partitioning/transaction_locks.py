@@ -86,6 +86,11 @@ class Lock:
             if transaction != request.ref.id and LockMode.WRITE in (mode, request.mode)
         ]
 
+    def enter(self, request: LockRequest) -> None:
+        """Wait behind whoever is older."""
+        self.queue.append(request)
+        self.queue.sort(key=lambda waiting: waiting.ref.age)
+
     def add_owner(self, ref: TransactionRef, mode: LockMode) -> None:
         """Grant. Who may write and asks to read keeps the right to write."""
         held = self.owners.get(ref.id)
@@ -121,8 +126,7 @@ class LockManager:
         if self._act(key, lock, request, self._decide(lock, request)):
             self._review(key)
         else:
-            lock.queue.append(request)
-            lock.queue.sort(key=lambda waiting: waiting.ref.age)
+            lock.enter(request)
         return request.granted
 
     def take(self, ref: TransactionRef, key: str, mode: LockMode) -> None:
@@ -203,18 +207,19 @@ class LockManager:
         if decision is Decision.REFUSE:
             _refuse([request])
             return True
-        victims = lock.conflicting(request)
-        for victim in victims:
-            del lock.owners[victim.id]
-            self._owned[victim.id].pop(key, None)
-        lock.add_owner(request.ref, request.mode)
-        self._owned.setdefault(request.ref.id, {})[key] = None
-        for victim in victims:
-            self._wound(victim, request.ref)
-        if request.ref.id in lock.owners:
-            request.granted.complete(None)
-        else:  # what the victims gave back went to somebody who wounded this one in turn
-            _refuse([request])
+        # Until it is granted it waits like any other: what a victim gives back may go to somebody who wounds this one.
+        lock.enter(request)
+        while not request.granted.done:
+            match self._decide(lock, request):
+                case Decision.GRANT:
+                    lock.queue.remove(request)
+                    lock.add_owner(request.ref, request.mode)
+                    self._owned.setdefault(request.ref.id, {})[key] = None
+                    request.granted.complete(None)
+                case Decision.WOUND:
+                    self._wound(lock.conflicting(request)[0], request.ref)
+                case _:
+                    break
         return True
 
     def _review(self, key: str) -> None:
