@@ -198,3 +198,22 @@ def test_a_circle_of_transactions_that_each_want_the_next_ones_key_never_closes(
             locks.manager.release_all(ref.id)
     states = [locks.state(promise) for promise in asked]
     assert "granted" in states or "waits" not in states
+
+
+def test_who_is_wounded_while_it_wounds_takes_no_further_lock_away() -> None:
+    locks = Locks("wound-wait")
+    locks.ask(YOUNG, READ)
+    other = transaction(4, 4)
+    locks.ask(other, READ)
+
+    def wound(victim: TransactionRef, _: TransactionRef) -> None:
+        """What the first victim gives back goes, elsewhere, to somebody who wounds the requester in turn."""
+        locks.wounded.append(victim)
+        locks.manager.release_all(victim.id)
+        locks.manager.release_all(MIDDLE.id)
+
+    locks.manager._wound = wound
+    request = locks.ask(MIDDLE, WRITE)
+    assert locks.state(request) == "refused"
+    assert locks.wounded == [YOUNG]
+    assert locks.manager.holds(other.id, "x", READ)
