@@ -200,15 +200,16 @@ def test_a_circle_of_transactions_that_each_want_the_next_ones_key_never_closes(
     assert "granted" in states or "waits" not in states
 
 
-def test_who_is_wounded_while_it_wounds_takes_no_further_lock_away() -> None:
+def test_who_was_prepared_while_another_victim_was_wounded_keeps_its_lock() -> None:
     locks = Locks("wound-wait")
     locks.ask(YOUNG, READ)
     other = transaction(4, 4)
     locks.ask(other, READ)
 
     def wound(victim: TransactionRef, _: TransactionRef) -> None:
-        """What the first victim gives back goes, elsewhere, to somebody who wounds the requester in turn."""
+        """What the first victim gives back lets the other one prepare, and somebody else wound the requester."""
         locks.wounded.append(victim)
+        locks.prepared.append(other.id)
         locks.manager.release_all(victim.id)
         locks.manager.release_all(MIDDLE.id)
 
