@@ -173,6 +173,7 @@ class Executed(NamedTuple):
 
 def executed(value: Any, command: Command) -> Executed:
     """What `command` makes of `value`, what its key holds now (None for nothing)."""
+    # Types are compared, because this runs for every entry on every server; the type checker cannot follow that.
     kind = type(command)
     if kind is SetValue:
         return Executed(command.value)  # type: ignore[union-attr]
