@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -112,7 +113,12 @@ def test_hosts_over_ssh_cut_links_in_their_own_firewalls_and_leave_no_rule(
     finally:
         over_ssh.close()
     assert cut_links(hosts) == []
+    # The path of a shell that is no login shell may lack the folders in which Debian keeps nft.
+    path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
     left = subprocess.run(
-        ["nsenter", f"--net={hosts.network_of('n3')}", "nft", "list", "tables"], capture_output=True, check=True
+        ["nsenter", f"--net={hosts.network_of('n3')}", "nft", "list", "tables"],
+        capture_output=True,
+        check=True,
+        env=os.environ | {"PATH": path},
     )
     assert left.stdout == b""
