@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from faultline.checkers.porcupine.budget import Budget
 from faultline.checkers.transactions.closed_predicate import UniverseTooLargeError, infer_closed_predicates
+from faultline.checkers.transactions.inference import Inference
 from faultline.checkers.transactions.judgement import DEFAULT_STEPS, judge
 from faultline.checkers.transactions.list_append import infer_list_append
 from faultline.checkers.transactions.models import canonical, forbidden_by
@@ -29,14 +30,11 @@ __all__ = [
 ]
 
 
-class ListAppendChecker:
-    """Transactions of appends to lists and reads of them are what `model` promises.
+class _InferringChecker:
+    """What the checkers have in common whose inference takes nothing but the history."""
 
-    `steps` bounds the search for cycles in one strongly connected component, in edges looked at; `timeout_s`, for
-    interactive use, ends it after so many seconds from the beginning of the check. So it is in all checkers here.
-    """
-
-    name = "list-append"
+    name: str
+    infer: Callable[[History], Inference]
 
     def __init__(
         self, model: str = "strict-serializable", steps: int = DEFAULT_STEPS, *, timeout_s: float | None = None
@@ -48,7 +46,18 @@ class ListAppendChecker:
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
         """The verdict on all transactions of `history`; UsageError for one that is malformed."""
         limit = Budget.of(timeout_s=self.timeout_s)
-        return judge(history, infer_list_append(history), self.name, self.model, self.steps, limit)
+        return judge(history, type(self).infer(history), self.name, self.model, self.steps, limit)
+
+
+class ListAppendChecker(_InferringChecker):
+    """Transactions of appends to lists and reads of them are what `model` promises.
+
+    `steps` bounds the search for cycles in one strongly connected component, in edges looked at; `timeout_s`, for
+    interactive use, ends it after so many seconds from the beginning of the check. So it is in all checkers here.
+    """
+
+    name = "list-append"
+    infer = staticmethod(infer_list_append)
 
 
 class RwRegisterChecker:
@@ -89,40 +98,18 @@ class RwRegisterChecker:
         return judge(history, infer_rw_register(history, self.sources), self.name, self.model, self.steps, limit)
 
 
-class SetTransactionsChecker:
+class SetTransactionsChecker(_InferringChecker):
     """Transactions of adds to grow-only sets and reads of them are what `model` promises."""
 
     name = "txn-set"
-
-    def __init__(
-        self, model: str = "strict-serializable", steps: int = DEFAULT_STEPS, *, timeout_s: float | None = None
-    ) -> None:
-        self.model = canonical(model)
-        self.steps = steps
-        self.timeout_s = timeout_s
-
-    def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
-        """The verdict on all transactions of `history`; UsageError for one that is malformed."""
-        limit = Budget.of(timeout_s=self.timeout_s)
-        return judge(history, infer_sets(history), self.name, self.model, self.steps, limit)
+    infer = staticmethod(infer_sets)
 
 
-class CounterTransactionsChecker:
+class CounterTransactionsChecker(_InferringChecker):
     """Transactions of increments of counters and reads of them are what `model` promises."""
 
     name = "txn-counter"
-
-    def __init__(
-        self, model: str = "strict-serializable", steps: int = DEFAULT_STEPS, *, timeout_s: float | None = None
-    ) -> None:
-        self.model = canonical(model)
-        self.steps = steps
-        self.timeout_s = timeout_s
-
-    def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
-        """The verdict on all transactions of `history`; UsageError for one that is malformed."""
-        limit = Budget.of(timeout_s=self.timeout_s)
-        return judge(history, infer_counters(history), self.name, self.model, self.steps, limit)
+    infer = staticmethod(infer_counters)
 
 
 class ClosedPredicateChecker:

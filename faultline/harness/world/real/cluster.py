@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -43,7 +44,7 @@ class Clients(Protocol):
         """Close all clients."""
 
 
-class NodeCluster:
+class NodeCluster(ABC):
     """The nodes of one run, each a process. Methods without `async` may be called from any thread, except `spawn`.
 
     What differs from one real world to another is where the processes are and how messages travel between them.
@@ -61,20 +62,20 @@ class NodeCluster:
 
     # -- what each real world says for itself ---------------------------------------------------------------------
 
+    @abstractmethod
     def config(self, node: NodeId) -> NodeConfig:
         """What the process of `node` is told at its start."""
-        raise NotImplementedError
 
+    @abstractmethod
     def address(self, node: NodeId) -> Address | None:
         """Where clients find `node`, or None while it is dead."""
-        raise NotImplementedError
 
-    async def open_links(self) -> None:
+    async def open_links(self) -> None:  # noqa: B027  # a hook: only some worlds have links to open
         """Make what nodes need to reach each other, before the first of them starts."""
 
+    @abstractmethod
     async def close(self) -> None:
         """Kill all nodes and release everything, whatever state they are in."""
-        raise NotImplementedError
 
     def open_clients(self, errors: list[str]) -> Clients | None:
         """Clients of a store that speaks a protocol of its own; None where clients are built from ports."""
@@ -173,7 +174,7 @@ class LocalCluster(NodeCluster):
         self._system_path = system_path
         self.mesh = ProxyMesh(self.nodes, self.address, plan.seed)
 
-    async def open_links(self) -> None:
+    async def open_links(self) -> None:  # a hook: only some worlds have links to open
         """Open all proxies."""
         await self.mesh.listen()
 

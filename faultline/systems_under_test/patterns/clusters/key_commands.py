@@ -10,6 +10,7 @@ A value is never changed in place: an answer that was given earlier may still ho
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -173,21 +174,7 @@ class Executed(NamedTuple):
 
 def executed(value: Any, command: Command) -> Executed:
     """What `command` makes of `value`, what its key holds now (None for nothing)."""
-    # Types are compared, because this runs for every entry on every server; the type checker cannot follow that.
-    kind = type(command)
-    if kind is SetValue:
-        return Executed(command.value)  # type: ignore[union-attr]
-    if kind is CompareAndSet:
-        return _compare_and_set(value, command)  # type: ignore[arg-type]
-    if kind is GetValue:
-        return Executed(value, None, value)
-    if kind is Increment:
-        return _increment(value, command)  # type: ignore[arg-type]
-    if kind is AppendElement:
-        return Executed([*(value or []), command.element])  # type: ignore[union-attr]
-    if kind is AddElement:
-        return _add_element(value, command)  # type: ignore[arg-type]
-    return _transfer(value, command)  # type: ignore[arg-type]
+    return _EFFECTS[type(command)](value, command)
 
 
 def _compare_and_set(value: Any, command: CompareAndSet) -> Executed:
@@ -213,3 +200,26 @@ def _transfer(value: Any, command: Transfer) -> Executed:
     moved = {**balances, command.source: balances[command.source] - command.quantity}
     moved[command.target] += command.quantity
     return Executed(moved)
+
+
+def _get(value: Any, _: GetValue) -> Executed:
+    return Executed(value, None, value)
+
+
+def _set(_: Any, command: SetValue) -> Executed:
+    return Executed(command.value)
+
+
+def _append_element(value: Any, command: AppendElement) -> Executed:
+    return Executed([*(value or []), command.element])
+
+
+_EFFECTS: Mapping[type, Callable[[Any, Any], Executed]] = {
+    GetValue: _get,
+    SetValue: _set,
+    CompareAndSet: _compare_and_set,
+    Increment: _increment,
+    AppendElement: _append_element,
+    AddElement: _add_element,
+    Transfer: _transfer,
+}

@@ -15,6 +15,7 @@ Two invariants of the request waiting list are checked on what these nodes repor
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -89,7 +90,7 @@ class WaitingSwept(msgspec.Struct, frozen=True):
     expiration_us: int
 
 
-class LeaderlessNode:
+class LeaderlessNode(ABC):
     """The common part of a node: implements `Node` over its ports. A subclass adds what it handles and recovers."""
 
     def __init__(
@@ -138,13 +139,13 @@ class LeaderlessNode:
 
     # -- what differs -------------------------------------------------------------------------------------------------
 
+    @abstractmethod
     def _recover(self) -> None:
         """Read what is stored."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _begin(self, requests: ReplicaRequests, ids: CorrelationIds) -> None:
         """Take what this incarnation asks replicas with."""
-        raise NotImplementedError
 
     def _correlation_ids(self, incarnation: int) -> CorrelationIds:
         return CorrelationIds(incarnation)

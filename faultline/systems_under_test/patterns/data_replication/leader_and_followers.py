@@ -43,6 +43,7 @@ Algorithm" (2014) 5.2 and 5.4.1.
 from __future__ import annotations
 
 import enum
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -167,7 +168,7 @@ class ElectionContext:
     detector: FailureDetector
 
 
-class LeaderElection:
+class LeaderElection(ABC):
     """The election as one server takes part in it: its role, the leader it knows, and its timer.
 
     A style says in `_leader_is_silent` what happens when no leader is heard, and in `handlers` which messages it takes.
@@ -196,15 +197,15 @@ class LeaderElection:
 
     # -- what a style adds --------------------------------------------------------------------------------------------
 
+    @abstractmethod
     def handlers(self) -> Handlers:
         """The messages of this style of election, and who takes them."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _leader_is_silent(self) -> None:
         """No leader has been heard for the whole timeout: look for a new one."""
-        raise NotImplementedError
 
-    def _forget_candidacy(self) -> None:
+    def _forget_candidacy(self) -> None:  # noqa: B027  # a hook: not every style has a candidacy
         """This server follows from now on: drop what belonged to its own attempt to lead."""
 
     # -- the timer ----------------------------------------------------------------------------------------------------

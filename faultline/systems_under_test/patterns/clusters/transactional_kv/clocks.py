@@ -8,6 +8,7 @@ seen; the time for the commit is asked for with the largest vote, and is above i
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -27,16 +28,16 @@ _RESERVED_US = 100_000
 _RESERVED_TICKS = 1_000
 
 
-class Times:
+class Times(ABC):
     """The time just after the largest one seen; a base for the three. Implements `Stamps` and `CommitTimes`."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         self._latest = BEFORE_ALL
 
+    @abstractmethod
     def tick(self) -> HybridTimestamp:
         """See `Stamps`."""
-        raise NotImplementedError
 
     def update_to(self, time: HybridTimestamp) -> None:
         """See `Stamps`."""
@@ -60,7 +61,7 @@ class Times:
         self.update_to(voted)
         return _now(voted)
 
-    def retry(self) -> None:
+    def retry(self) -> None:  # noqa: B027  # a hook: only an oracle can be silent
         """From time to time: ask again for what was not answered."""
 
 
@@ -137,7 +138,7 @@ class OracleTimes(Times):
         if asked is not None:
             asked[1].complete(answer.time)
 
-    def retry(self) -> None:
+    def retry(self) -> None:  # a hook: only an oracle can be silent
         """Ask again; a time that is given out twice for one request is used once."""
         for number, (above, _) in self._asked.items():
             self._send(self._oracle, OracleTimeRequest(number, above))
