@@ -16,7 +16,7 @@ from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome
 from faultline.harness.world.ports import Node, NodeId, NodeStatus, Ports
 
-__all__ = ["HostedStore", "Mutant", "NodeSystem", "OptionDescription", "PortClient", "StoreClient"]
+__all__ = ["HostedStore", "Mutant", "NodeSystem", "OptionDescription", "PortClient", "StoreClient", "StorePlace"]
 
 
 class Mutant(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,26 +106,69 @@ class StoreClient(Protocol):
         """Hang up."""
 
 
+class StorePlace(msgspec.Struct, frozen=True, kw_only=True):
+    """Where one process of a store stands: its name, all members' addresses by name, its folder on its host.
+
+    `folder` is the node's own and is emptied before a run; `data_folder` in it is the disk that faults strike.
+    """
+
+    node: str
+    addresses: dict[str, str]
+    folder: str
+    options: dict[str, str]
+
+    @property
+    def address(self) -> str:
+        """The address of this member."""
+        return self.addresses[self.node]
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The names of all members, in order."""
+        return tuple(self.addresses)
+
+    @property
+    def data_folder(self) -> str:
+        """Where the member keeps what must survive it."""
+        return f"{self.folder}/data"
+
+
 @runtime_checkable
 class HostedStore(NodeSystem, Protocol):
     """A store that is a program of its own: it runs on hosts only, and nothing in it knows of ports.
 
-    `program` is what a host must have and `package` what brings it there; the store takes connections on `up_port`
-    once it runs, and serves clients on `client_port`.
+    The life of a member: its `files` are written and its `preparation` is run once, in its folder, before its first
+    start; then `command` is started, now and after every kill. All processes that descend from it are the member: they
+    are killed and stopped together. Once every member takes connections on its `up_port`, `form` makes them a cluster;
+    once the cluster serves, `provision` makes what the workloads use (a table, a bucket). `store_client`s follow.
     """
 
-    program: str
-    package: str
+    programs: Mapping[str, str]
+    """What a host must have, by the command that shows it, and the Debian package that brings it."""
     up_port: int
     client_port: int
+    starts_in_order: bool
+    """Is each member prepared and started only when the one before it is up?"""
+    serving_timeout_s: float
+    """How long the cluster may take to serve, at first and after the heal."""
 
-    def command(
-        self, node: str, addresses: Mapping[str, str], data_folder: str, options: Mapping[str, str]
-    ) -> list[str]:
-        """The command line of the process called `node`, for its first start and each later one."""
+    def files(self, place: StorePlace) -> Mapping[str, str]:
+        """Configuration: the contents of files by their names in the member's folder."""
+
+    def preparation(self, place: StorePlace) -> str:
+        """A shell script for the member's folder (as `mkdir` and `initdb`); empty when there is nothing to do."""
+
+    def command(self, place: StorePlace) -> Sequence[str]:
+        """The command line of the member, which stays in the foreground and logs to its standard output."""
+
+    def form(self, addresses: Mapping[str, str], options: Mapping[str, str]) -> None:
+        """Join the members, all of which are up, to a cluster. Raises OSError or HarnessError."""
+
+    def provision(self, addresses: Mapping[str, str], options: Mapping[str, str]) -> None:
+        """Make what the workloads need, through the cluster, which serves. Raises OSError or HarnessError."""
 
     def status(self, address: str, timeout_s: float) -> NodeStatus:
-        """What the process at `address` says of itself. Raises TimeoutError or OSError when it does not answer."""
+        """What the member at `address` says of itself. Raises TimeoutError or OSError when it does not answer."""
 
     def store_client(
         self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]

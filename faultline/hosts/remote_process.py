@@ -103,19 +103,19 @@ class RemoteProcess:
         self.port = None
         if self._channel is not None:
             pid = self._pid or self._read_pid()
-            self._connection.run(f"kill -KILL {pid} 2>/dev/null || true")
+            self._signal("KILL", pid)
             self._wait_for(lambda: not self.is_alive())
             self._channel.close()
             self._channel = self._control = None
 
     def pause(self) -> None:
         """SIGSTOP, and wait until the host's kernel says that the process is stopped."""
-        self._connection.run(f"kill -STOP {self._known_pid()}")
+        self._signal("STOP", self._known_pid())
         self._wait_for(self.is_paused)
 
     def resume(self) -> None:
         """SIGCONT, and wait until the host's kernel says that the process goes on."""
-        self._connection.run(f"kill -CONT {self._known_pid()}")
+        self._signal("CONT", self._known_pid())
         self._wait_for(lambda: not self.is_paused())
 
     # -- probes -------------------------------------------------------------------------------------------------
@@ -157,6 +157,9 @@ class RemoteProcess:
         for name, local in (("node.log", self.log), ("trace.jsonl", self.trace)):
             with suppress(HostError):
                 self._connection.download(f"{self.remote}/{name}", local)
+
+    def _signal(self, name: str, pid: int) -> None:
+        self._connection.run(f"kill -{name} {pid} 2>/dev/null || true")
 
     def _has_ended(self) -> bool:
         return self._channel is None or bool(self._channel.exit_status_ready())

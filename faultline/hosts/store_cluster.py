@@ -1,27 +1,36 @@
-"""A cluster of a real store: one of its processes on each host, and clients that speak its own protocol."""
+"""A cluster of a real store: one member on each host, and clients that speak its own protocol."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 from faultline.harness.errors import HarnessError
 from faultline.harness.plan import Plan
-from faultline.harness.system import HostedStore
+from faultline.harness.system import HostedStore, StorePlace
 from faultline.harness.world.ports import NodeId, NodeStatus
 from faultline.hosts.cluster import HostCluster
 from faultline.hosts.host_sets import HostSet
-from faultline.hosts.remote_process import RemoteProcess
 from faultline.hosts.store_clients import StoreClients
 from faultline.hosts.store_process import StoreProcess
 
 __all__ = ["StoreCluster"]
 
+_NEEDED = {"python3": "python3-minimal"}
+"""For the minder."""
+# Debian keeps some servers where only root's path finds them.
+_PATH = "PATH=$PATH:/usr/sbin:/sbin:/usr/local/sbin"
+
 
 class StoreCluster(HostCluster):
-    """The processes of `store` on the first hosts of `host_set`."""
+    """The members of `store` on the first hosts of `host_set`."""
 
     def __init__(self, plan: Plan, store: HostedStore, host_set: HostSet, folder: Path) -> None:
         self._store = store
+        self.serving_timeout_s = store.serving_timeout_s
+        self._members: dict[NodeId, StoreProcess] = {}
+        self._provisioned = False
         super().__init__(plan, "", host_set, folder)
 
     def capabilities(self) -> frozenset[str]:
@@ -32,11 +41,28 @@ class StoreCluster(HostCluster):
         """Make the folders, and see that every host has the store."""
         await super().open_links()
         for host in self._hosts.values():
-            known = self.host_set.fleet[host.name].run(f"command -v {self._store.program}", check=False)
-            if known.exit_code:
-                raise HarnessError(
-                    f"The host {host.name} has no {self._store.program}.", f"Run: apt-get install {self._store.package}"
-                )
+            for program, package in {**self._store.programs, **_NEEDED}.items():
+                known = self.host_set.fleet[host.name].run(f"{_PATH} command -v {program}", check=False)
+                if known.exit_code:
+                    raise HarnessError(f"The host {host.name} has no {program}.", f"Run: apt-get install {package}")
+
+    async def start(self) -> None:
+        """Prepare and start all members, at once or one after the other as the store wants it, and join them."""
+        await self.open_links()
+        if self._store.starts_in_order:
+            for member in self._members:
+                await self._first_start([member])
+        else:
+            await self._first_start(list(self._members))
+        await self._ask_store(self._store.form, "become a cluster")
+
+    async def wait_until_serving(self, timeout_s: float) -> str:
+        """Wait until a member leads; the first time, then make what the workload needs."""
+        serving = await super().wait_until_serving(timeout_s)
+        if not self._provisioned:
+            await self._ask_store(self._store.provision, "be given what the workload needs")
+            self._provisioned = True
+        return serving
 
     def open_clients(self, errors: list[str]) -> StoreClients:
         """Clients of the store itself."""
@@ -49,25 +75,36 @@ class StoreCluster(HostCluster):
         )
 
     def detail(self) -> dict[str, object]:
-        """Which host carried which process."""
+        """Which host carried which member."""
         return {"hosts": {str(node): host.name for node, host in self._hosts.items()}}
+
+    async def _first_start(self, nodes: list[NodeId]) -> None:
+        await asyncio.gather(*(asyncio.to_thread(self._members[node].install) for node in nodes))
+        for node in nodes:
+            self.spawn(node)
+        await asyncio.gather(*(asyncio.to_thread(self._members[node].wait_until_up) for node in nodes))
+
+    async def _ask_store(self, step: Callable[[dict[str, str], dict[str, str]], None], aim: str) -> None:
+        addresses = {str(node): host.address for node, host in self._hosts.items()}
+        try:
+            await asyncio.to_thread(step, addresses, self._options)
+        except (OSError, HarnessError) as error:
+            logs = "; ".join(f"{node}: {member.log_tail()}" for node, member in self._members.items())
+            raise HarnessError(
+                f"The members of {self._store.name} did not {aim}: {error} Their logs end: {logs}",
+                f"The whole logs are under {next(iter(self._members.values())).log.parent.parent}.",
+            ) from error
 
     def _ask_status(self, node: NodeId, timeout_s: float) -> NodeStatus:
         return self._store.status(self._host_address(node), timeout_s)
 
-    def _make_process(self, node: NodeId, folder: Path) -> RemoteProcess:
-        host, store, options = self._hosts[node], self._store, self._options
-        remote = f"{host.folder}/{node}"
+    def _make_process(self, node: NodeId, folder: Path) -> StoreProcess:
+        host = self._hosts[node]
         addresses = {str(name): other.address for name, other in self._hosts.items()}
-        return StoreProcess(
-            node,
-            self.host_set.fleet[host.name],
-            remote,
-            folder,
-            lambda: store.command(node, addresses, f"{remote}/data", options),
-            up_port=store.up_port,
-            client_port=store.client_port,
-        )
+        place = StorePlace(node=node, addresses=addresses, folder=f"{host.folder}/{node}", options=self._options)
+        member = StoreProcess(self._store, place, self.host_set.fleet[host.name], folder)
+        self._members[node] = member
+        return member
 
     def _host_address(self, node: str) -> str:
         return self._hosts[NodeId(node)].address

@@ -1,7 +1,8 @@
-"""One process of a store that is a program of its own, on a host: started by its command line, held by its number.
+"""One member of a store that is a program of its own, on a host: started by its command line under a minder.
 
-A shell stays beside the store and reads the SSH channel: when that ends, because the harness has ended, it kills the
-store. So stores have the same lifeline as nodes, although they know nothing of it.
+The minder (`faultline.hosts.minder`) stays beside the store and reads the SSH channel: when that ends, because the
+harness has ended, it kills the store. So stores have the same lifeline as nodes, although they know nothing of it. A
+member may be any number of processes; kill, pause and resume act on all that the minder has under it.
 """
 
 from __future__ import annotations
@@ -9,65 +10,96 @@ from __future__ import annotations
 import shlex
 import socket
 import time
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from faultline.harness.errors import HarnessError
+from faultline.harness.system import HostedStore, StorePlace
 from faultline.harness.world.real.node_process import NodeConfig
+from faultline.hosts import minder
 from faultline.hosts.connection import Connection
-from faultline.hosts.remote_process import START_TIMEOUT_S, RemoteProcess
+from faultline.hosts.errors import CommandFailed
+from faultline.hosts.remote_process import RemoteProcess
 
 __all__ = ["StoreProcess"]
 
 _POLL_S = 0.02
+_PREPARATION_TIMEOUT_S = 120.0
+_TREE = 'tree() { for p; do echo "$p"; tree $(cat /proc/"$p"/task/*/children 2>/dev/null); done; }; '
+"""A shell function: its arguments, each with everything under it as the kernel knows it."""
 
 
 class StoreProcess(RemoteProcess):
-    """A `HeldProcess` without a control channel. `command` is asked at each start, `up_port` tells that it is up."""
+    """A `HeldProcess` without a control channel: `store`'s member at `place`."""
 
-    def __init__(
-        self,
-        node_id: str,
-        connection: Connection,
-        remote: str,
-        folder: Path,
-        command: Callable[[], Sequence[str]],
-        *,
-        up_port: int,
-        client_port: int,
-    ) -> None:
-        super().__init__(node_id, connection, remote, folder)
-        self._command = command
-        self._up_port = up_port
-        self._client_port = client_port
+    def __init__(self, store: HostedStore, place: StorePlace, connection: Connection, folder: Path) -> None:
+        super().__init__(place.node, connection, place.folder, folder)
+        self.store = store
+        self.place = place
+
+    def install(self) -> None:
+        """Write the member's files and prepare it, once, before its first start. Raises HarnessError."""
+        source = Path(minder.__file__).read_bytes()
+        files = {name: text.encode() for name, text in self.store.files(self.place).items()} | {"minder.py": source}
+        folders = sorted({str(Path(name).parent) for name in files} - {"."})
+        if folders:
+            self._connection.run("mkdir -p " + " ".join(self._quoted(name) for name in folders))
+        for name, content in files.items():
+            self._connection.upload(content, f"{self.remote}/{name}")
+        script = self.store.preparation(self.place)
+        if not script:
+            return
+        try:
+            self._connection.run(
+                f"cd {self._quoted('')} && {{ {script}\n}} >>node.log 2>&1", timeout_s=_PREPARATION_TIMEOUT_S
+            )
+        except CommandFailed as error:
+            raise HarnessError(
+                f"{self.node_id} could not be prepared on {self._connection.host.name} "
+                f"(exit code {error.exit_code}): {self.log_tail()}",
+                f"See {self.log}.",
+            ) from error
 
     def spawn(self, config: NodeConfig) -> None:
         """Start the store; its command line is all the configuration it has."""
-        command = " ".join(map(shlex.quote, self._command()))
-        script = (
-            f"cd {self._quoted('')} && rm -f node.pid && exec 3<&0; "
-            f"{command} >>node.log 2>&1 </dev/null 3<&- & store=$!; echo $store >node.pid; "
-            "{ cat <&3; kill -KILL $store; } >/dev/null 2>&1 & "
-            "exec 3<&-; wait $store"
-        )
+        command = " ".join(map(shlex.quote, self.store.command(self.place)))
+        script = f"cd {self._quoted('')} && echo $$ >node.pid && exec python3 minder.py {command} >>node.log 2>&1"
         self._begin(self._connection.open(f"/bin/sh -c {shlex.quote(script)}"))
 
-    def wait_until_up(self, timeout_s: float = START_TIMEOUT_S) -> None:
+    def wait_until_up(self, timeout_s: float | None = None) -> None:
         """Wait until the store takes connections of its peers. Raises HarnessError with the end of its log."""
-        deadline_s = time.monotonic() + timeout_s
+        deadline_s = time.monotonic() + (timeout_s or self.store.serving_timeout_s)
         while not self._answers():
             if time.monotonic() > deadline_s or self._has_ended():
                 raise HarnessError(
                     f"{self.node_id} did not come up on {self._connection.host.name}: {self.log_tail()}",
-                    f"See {self.remote}/node.log there.",
+                    f"See {self.log}.",
                 )
             time.sleep(_POLL_S)
         self._pid = self._read_pid()
-        self.port = self._client_port
+        self.port = self.store.client_port
+
+    def processes(self) -> list[int]:
+        """The numbers of all the member's processes on its host, parents first, as the host's kernel knows them."""
+        said = self._connection.run(f"{_TREE}tree {self._known_pid()}").text.split()
+        return [int(pid) for pid in said[1:]]
+
+    def is_paused(self) -> bool:
+        """Are all of the member's processes stopped, as the host's kernel sees them?"""
+        if self._channel is None or self._pid is None:
+            return False
+        # The name in parentheses may hold blanks; the state is the first field after it.
+        script = f"{_TREE}for p in $(tree {self._pid} | tail -n +2); do sed 's/.*) //; s/ .*//' /proc/$p/stat; done"
+        states = set(self._connection.run(f"{script} 2>/dev/null").text.split()) - {"Z", "X"}
+        return states == {"T"}
+
+    def _signal(self, name: str, pid: int) -> None:
+        """Send a signal to all of the member's processes; twice, for those that were begotten meanwhile."""
+        send = f"kill -{name} $(tree {pid} | tail -n +2) 2>/dev/null"
+        self._connection.run(f"{_TREE}{send}; {send}; true", root=True)
 
     def _answers(self) -> bool:
         try:
-            socket.create_connection((self._connection.host.address, self._up_port), 0.5).close()
+            socket.create_connection((self.place.address, self.store.up_port), 0.5).close()
         except OSError:
             return False
         return True

@@ -48,10 +48,12 @@ class NodeCluster(ABC):
     """The nodes of one run, each a process. Methods without `async` may be called from any thread, except `spawn`.
 
     What differs from one real world to another is where the processes are and how messages travel between them.
-    `shares_clock` says whether all nodes and the harness read one monotonic clock.
+    `shares_clock` says whether all nodes and the harness read one monotonic clock, `serving_timeout_s` how long the
+    cluster may take to serve, at first and after the heal.
     """
 
     shares_clock = True
+    serving_timeout_s = 10.0
 
     def __init__(self, plan: Plan, processes: Mapping[NodeId, HeldProcess]) -> None:
         self.plan = plan

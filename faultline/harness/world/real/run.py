@@ -39,7 +39,6 @@ from faultline.harness.world.real.trace import observe, read_traces
 
 __all__ = ["RealRun"]
 
-LEADER_TIMEOUT_S = 10.0
 HEAL_TIMEOUT_S = 60.0
 _WATCH_S = 0.05
 _PROGRESS_S = 5.0
@@ -101,7 +100,7 @@ class RealRun:
         self.progress(f"starting {len(self.plan.nodes)} node processes")
         started_us = machine_monotonic_us()
         await self.cluster.start()
-        serving = await self.cluster.wait_until_serving(LEADER_TIMEOUT_S)
+        serving = await self.cluster.wait_until_serving(self.cluster.serving_timeout_s)
         self._ready_us = machine_monotonic_us()
         self._boot_us = self._ready_us - started_us
         self.progress(f"{serving} after {self._boot_us / 1_000_000:.2f} s")
@@ -147,7 +146,7 @@ class RealRun:
         try:
             await asyncio.wait_for(self._healed.wait(), HEAL_TIMEOUT_S)
             if not self.interrupted:
-                await self.cluster.wait_until_serving(LEADER_TIMEOUT_S)
+                await self.cluster.wait_until_serving(self.cluster.serving_timeout_s)
         except TimeoutError:
             self.errors.append(f"The heal was not done after {HEAL_TIMEOUT_S:g} s.")
         except HarnessError as error:

@@ -9,29 +9,26 @@ from __future__ import annotations
 
 import http.client
 from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
 
-import msgspec
-
-from faultline.harness.errors import UsageError
-from faultline.harness.invariant import Invariant
-from faultline.harness.system import Mutant, OptionDescription, PortClient
-from faultline.harness.world.ports import Node, NodeId, NodeStatus, Ports
-from faultline.systems_under_test.etcd.gateway import CLIENT_PORT, EtcdClient, ask
+from faultline.harness.system import OptionDescription, StorePlace
+from faultline.harness.world.ports import NodeStatus
+from faultline.systems_under_test.stores.etcd.gateway import CLIENT_PORT, EtcdClient, ask
+from faultline.systems_under_test.stores.store import RealStore
 
 __all__ = ["Etcd"]
 
 PEER_PORT = 2380
 
 
-class Etcd:
-    """A `HostedStore`: one etcd on each host."""
+class Etcd(RealStore):
+    """One etcd on each host."""
 
     name = "etcd"
     promise = "each key is a linearizable register; with serializable reads, reads may be stale"
     summary = "etcd from Debian's package, over its JSON gateway, on hosts"
-    patterns: tuple[str, ...] = ()
     functions = ("read", "write", "cas")
-    options: Mapping[str, OptionDescription] = {
+    options: ClassVar[Mapping[str, OptionDescription]] = {
         "read_mode": OptionDescription(
             default="linearizable",
             choices=("linearizable", "serializable"),
@@ -42,25 +39,19 @@ class Etcd:
             default="1000", summary="of etcd; it sends heartbeats ten times as often"
         ),
     }
-    mutants: Mapping[str, Mutant] = {}
-    messages: tuple[type[msgspec.Struct], ...] = ()
-
-    program = "etcd"
-    package = "etcd-server"
+    programs: ClassVar[Mapping[str, str]] = {"etcd": "etcd-server"}
     up_port = PEER_PORT
     """Peers are answered from the start; clients only once a majority is up."""
     client_port = CLIENT_PORT
 
-    def command(
-        self, node: str, addresses: Mapping[str, str], data_folder: str, options: Mapping[str, str]
-    ) -> list[str]:
-        """The command line of the member `node` among `addresses`; the same for the first start and each later one."""
-        own, election_ms = addresses[node], int(options["election_timeout_ms"])
-        members = ",".join(f"{name}=http://{address}:{PEER_PORT}" for name, address in addresses.items())
+    def command(self, place: StorePlace) -> list[str]:
+        """The member's command line; the same for the first start and each later one."""
+        own, election_ms = place.address, int(place.options["election_timeout_ms"])
+        members = ",".join(f"{name}=http://{address}:{PEER_PORT}" for name, address in place.addresses.items())
         return [
             "etcd",
-            f"--name={node}",
-            f"--data-dir={data_folder}",
+            f"--name={place.node}",
+            f"--data-dir={place.data_folder}",
             f"--listen-client-urls=http://{own}:{CLIENT_PORT}",
             f"--advertise-client-urls=http://{own}:{CLIENT_PORT}",
             f"--listen-peer-urls=http://{own}:{PEER_PORT}",
@@ -98,24 +89,3 @@ class Etcd:
             serializable=options["read_mode"] == "serializable",
             timeout_s=int(options["client_timeout_ms"]) / 1000,
         )
-
-    def node(
-        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
-    ) -> Node:
-        """There is none: etcd is a program of its own."""
-        raise UsageError("etcd runs on hosts only.", "Use --hosts namespaces:3.")
-
-    def client(
-        self,
-        ports: Ports,
-        members: tuple[NodeId, ...],
-        node: NodeId,
-        options: Mapping[str, str],
-        mutants: frozenset[str],
-    ) -> PortClient:
-        """There is none: etcd's clients speak HTTP."""
-        raise UsageError("etcd runs on hosts only.", "Use --hosts namespaces:3.")
-
-    def invariants(self) -> list[Invariant]:
-        """None: nobody looks into etcd, its clients are enough."""
-        return []

@@ -19,11 +19,11 @@ from faultline.harness.outcome import CAS_MISMATCH
 from faultline.harness.plan import Plan
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run import run_simulated
-from faultline.harness.system import HostedStore
+from faultline.harness.system import HostedStore, StorePlace
 from faultline.registry import resolve
-from faultline.systems_under_test.etcd import gateway
-from faultline.systems_under_test.etcd.gateway import EtcdClient, EtcdRefusal
-from faultline.systems_under_test.etcd.system import Etcd
+from faultline.systems_under_test.stores.etcd import gateway
+from faultline.systems_under_test.stores.etcd.gateway import EtcdClient, EtcdRefusal
+from faultline.systems_under_test.stores.etcd.system import Etcd
 
 HOST = "127.0.0.1"
 
@@ -164,9 +164,11 @@ def test_etcd_fulfils_the_protocol_and_its_command_names_all_members() -> None:
     store = Etcd()
     assert isinstance(store, HostedStore)
     options = {name: option.default for name, option in store.options.items()}
-    command = store.command("athens", {"athens": "10.0.0.1", "cyrene": "10.0.0.2"}, "/data", options)
+    addresses = {"athens": "10.0.0.1", "cyrene": "10.0.0.2"}
+    place = StorePlace(node="athens", addresses=addresses, folder="/athens", options=options)
+    command = store.command(place)
     assert "--initial-cluster=athens=http://10.0.0.1:2380,cyrene=http://10.0.0.2:2380" in command
-    assert "--data-dir=/data" in command and "--heartbeat-interval=100" in command
+    assert "--data-dir=/athens/data" in command and "--heartbeat-interval=100" in command
 
 
 def test_etcd_is_refused_where_there_are_no_hosts() -> None:

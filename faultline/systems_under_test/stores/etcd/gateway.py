@@ -20,11 +20,11 @@ import msgspec
 
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, Outcome, OutcomeRegistry, ok
+from faultline.systems_under_test.stores.client import NOT_CONNECTED, MemberClient
 
 __all__ = ["CLIENT_PORT", "EtcdClient", "EtcdRefusal", "ask", "outcomes"]
 
 CLIENT_PORT = 2379
-NOT_CONNECTED = "not-connected"
 outcomes = OutcomeRegistry([NOT_CONNECTED, CAS_MISMATCH])
 """The errors after which a change certainly did not happen."""
 
@@ -44,11 +44,11 @@ def ask(connection: http.client.HTTPConnection, path: str, body: Mapping[str, An
     return answer
 
 
-class EtcdClient:
-    """One client process. It stays with `node` while that answers, and goes to the next one when it does not.
+class EtcdClient(MemberClient[http.client.HTTPConnection]):
+    """One client process. With `serializable` reads the member answers from what it has itself, which may be stale."""
 
-    With `serializable` reads the node answers from what it has itself, which may be stale: etcd says so.
-    """
+    outcomes = outcomes
+    failures = (OSError, http.client.HTTPException, EtcdRefusal, msgspec.DecodeError)
 
     def __init__(
         self,
@@ -59,39 +59,22 @@ class EtcdClient:
         serializable: bool,
         timeout_s: float,
     ) -> None:
-        self._address_of = address_of
-        self._members = tuple(members)
-        self._node = self._members.index(node)
+        super().__init__(address_of, members, node)
         self._serializable = serializable
         self._timeout_s = timeout_s
-        self._connection: http.client.HTTPConnection | None = None
 
-    def invoke(self, operation: Operation) -> Outcome:
-        """Perform `operation` and say what came of it; never raises for what etcd or the network do."""
-        node = self._members[self._node]
-        try:
-            connection = self._connected(node)
-        except OSError:
-            return self._failed(operation, NOT_CONNECTED, node)
-        try:
-            return self._perform(connection, operation, node)
-        except (OSError, http.client.HTTPException, EtcdRefusal, msgspec.DecodeError) as error:
-            return self._failed(operation, _word(error), node)
+    def connect(self, address: str) -> http.client.HTTPConnection:
+        """A connection to the member's gateway."""
+        connection = http.client.HTTPConnection(address, CLIENT_PORT, timeout=self._timeout_s)
+        connection.connect()
+        return connection
 
-    def close(self) -> None:
-        """Hang up."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+    def hang_up(self, connection: http.client.HTTPConnection) -> None:
+        """Close the connection."""
+        connection.close()
 
-    def _connected(self, node: str) -> http.client.HTTPConnection:
-        if self._connection is None:
-            connection = http.client.HTTPConnection(self._address_of(node), CLIENT_PORT, timeout=self._timeout_s)
-            connection.connect()
-            self._connection = connection
-        return self._connection
-
-    def _perform(self, connection: http.client.HTTPConnection, operation: Operation, node: str) -> Outcome:
+    def perform(self, connection: http.client.HTTPConnection, operation: Operation, node: str) -> Outcome:
+        """Read, write or compare-and-set one key."""
         key = _encoded(str(operation.key))
         if operation.f == "read":
             body = {"key": key, "serializable": self._serializable}
@@ -106,18 +89,11 @@ class EtcdClient:
         answer = ask(connection, "/v3/kv/txn", {"compare": [compare], "success": [success]})
         return ok(operation.value, node) if answer.get("succeeded") else outcomes.outcome(CAS_MISMATCH, node)
 
-    def _failed(self, operation: Operation, error: str, node: str) -> Outcome:
-        self.close()
-        self._node = (self._node + 1) % len(self._members)
-        if operation.f == "read":
-            return Outcome("fail", None, error, node)
-        return outcomes.outcome(error, node)
-
-
-def _word(error: Exception) -> str:
-    if isinstance(error, TimeoutError):
-        return "timeout"
-    return str(error) if isinstance(error, EtcdRefusal) else "connection-lost"
+    def word_for(self, error: Exception) -> str:
+        """`timeout`, etcd's own refusal, or `connection-lost`."""
+        if isinstance(error, TimeoutError):
+            return "timeout"
+        return str(error) if isinstance(error, EtcdRefusal) else "connection-lost"
 
 
 def _encoded(text: str) -> str:

@@ -1,0 +1,88 @@
+"""A client that stays with one member of a store while that answers, and goes to the next one when it does not.
+
+**Outcomes.** Two things are definite whatever the store: a connection that did not come about, since nothing was said
+on it; and a read that failed, since a read changes nothing. Everything else that goes wrong after a request has been
+handed to the network is `info`, unless the adapter's `outcomes` name its error as definite.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Generic, TypeVar
+
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import Outcome, OutcomeRegistry
+
+__all__ = ["NOT_CONNECTED", "MemberClient"]
+
+NOT_CONNECTED = "not-connected"
+"""The error of an operation that no member could be asked for."""
+
+Connection = TypeVar("Connection")
+
+
+class MemberClient(ABC, Generic[Connection]):
+    """One client process of a cluster with these `members`; `node` is the one it talks to first.
+
+    An adapter says how to `connect`, to `perform` one operation, to `hang_up`, and what an exception is called
+    (`word_for`). `failures` are the exceptions that mean trouble with the store; all others are mistakes of the
+    adapter and are reported as such. `outcomes` names the definite errors, NOT_CONNECTED among them.
+    """
+
+    outcomes: ClassVar[OutcomeRegistry]
+    failures: ClassVar[tuple[type[Exception], ...]] = (OSError,)
+    reads: ClassVar[frozenset[str]] = frozenset({"read"})
+    """The functions that change nothing."""
+
+    def __init__(self, address_of: Callable[[str], str], members: Sequence[str], node: str) -> None:
+        self._address_of = address_of
+        self._members = tuple(members)
+        self._node = self._members.index(node)
+        self._connection: Connection | None = None
+
+    @abstractmethod
+    def connect(self, address: str) -> Connection:
+        """A connection to the member at `address`, over which nothing has been asked yet."""
+
+    @abstractmethod
+    def perform(self, connection: Connection, operation: Operation, node: str) -> Outcome:
+        """Perform `operation` through the member `node` and say what came of it."""
+
+    @abstractmethod
+    def hang_up(self, connection: Connection) -> None:
+        """Close `connection`, whatever state it is in."""
+
+    @abstractmethod
+    def word_for(self, error: Exception) -> str:
+        """One word for what went wrong, as the history shows it."""
+
+    def invoke(self, operation: Operation) -> Outcome:
+        """Perform `operation` and say what came of it; never raises for what the store or the network do."""
+        node = self._members[self._node]
+        try:
+            connection = self._connected(node)
+        except self.failures:
+            return self._failed(operation, NOT_CONNECTED, node)
+        try:
+            return self.perform(connection, operation, node)
+        except self.failures as error:
+            return self._failed(operation, self.word_for(error), node)
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._connection is not None:
+            connection, self._connection = self._connection, None
+            self.hang_up(connection)
+
+    def _connected(self, node: str) -> Connection:
+        if self._connection is None:
+            self._connection = self.connect(self._address_of(node))
+        return self._connection
+
+    def _failed(self, operation: Operation, error: str, node: str) -> Outcome:
+        self.close()
+        self._node = (self._node + 1) % len(self._members)
+        if operation.f in self.reads:
+            return Outcome("fail", None, error, node)
+        return self.outcomes.outcome(error, node)
