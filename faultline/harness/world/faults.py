@@ -14,10 +14,13 @@ import msgspec
 
 from faultline.harness.world.ports import Link, NodeId
 
-__all__ = ["CAPABILITIES", "FaultPort", "LinkQuality"]
+__all__ = ["CAPABILITIES", "HOST_CAPABILITIES", "FaultPort", "LinkQuality"]
 
 CAPABILITIES = ("cut", "link-quality", "kill", "pause", "clock-step", "clock-drift")
-"""All the capabilities a world may offer."""
+"""What the simulated and the local world offer."""
+
+HOST_CAPABILITIES = ("freeze", "cpu-squeeze", "memory-squeeze")
+"""What only hosts offer, and each host only as far as it can."""
 
 
 class LinkQuality(msgspec.Struct, frozen=True, kw_only=True):

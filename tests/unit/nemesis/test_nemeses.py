@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from faultline.harness.plan import PlannedFault
-from faultline.harness.world.faults import CAPABILITIES, LinkQuality
+from faultline.harness.world.faults import CAPABILITIES, HOST_CAPABILITIES, LinkQuality
 from faultline.nemesis import NEMESES, heal_everything
 
 ACTIONS = {
@@ -57,7 +57,7 @@ def test_a_fault_that_does_not_bite_is_told(port: Any, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", NEMESES)
 def test_a_kind_needs_only_capabilities_that_exist(kind: str) -> None:
-    assert NEMESES[kind].needs <= set(CAPABILITIES)
+    assert NEMESES[kind].needs <= {*CAPABILITIES, *HOST_CAPABILITIES}
     assert NEMESES[kind].kind == kind
     assert NEMESES[kind].summary
 
