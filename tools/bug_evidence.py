@@ -25,16 +25,21 @@ from faultline.campaign.planfile import load_plan, plan_from_flags, shipped_plan
 from faultline.campaign.statistics import wilson_interval
 from faultline.harness.system import Mutant, NodeSystem
 from faultline.registry import load_system, systems
+from faultline.systems_under_test.patterns.variants import Detection
 
 __all__ = [
     "DATA",
+    "DETECTION",
     "Place",
     "Record",
     "anomaly_places",
+    "best_record",
     "bug_places",
     "bugs",
     "campaigns_without_cells",
     "correct_places",
+    "detection_lines",
+    "fresh_record",
     "marks_missing",
     "read_records",
     "reference_systems",
@@ -45,6 +50,8 @@ __all__ = [
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "docs" / "reference" / "planted-bugs.jsonl"
+DETECTION = ROOT / "faultline" / "systems_under_test" / "patterns" / "detection.jsonl"
+"""What an installed package has of it: one line a planted bug."""
 
 _PATTERNS = "faultline.systems_under_test.patterns."
 
@@ -208,14 +215,32 @@ def unrecorded(records: dict[tuple[str, str, str, str], Record]) -> Iterator[str
     """Planted bugs without a record that shows them, and correct systems without any, each with the reason."""
     for system in reference_systems():
         for mutant in bugs(system):
-            known = [record for place in bug_places(system.name, mutant) if (record := _fresh(records, place))]
+            known = [record for place in bug_places(system.name, mutant) if (record := fresh_record(records, place))]
             if not any(record.found for record in known):
                 yield f"{system.name}+{mutant.name}: {'not found' if known else 'not recorded'} in {mutant.campaign}"
         for place in anomaly_places(system.name):
-            if (anomaly := _fresh(records, place)) is None or not anomaly.found:
+            if (anomaly := fresh_record(records, place)) is None or not anomaly.found:
                 yield f"{place.cell.name}: the anomaly expected in {place.campaign} is not recorded"
-        if not any(_fresh(records, place) for place in correct_places(system.name)):
+        if not any(fresh_record(records, place) for place in correct_places(system.name)):
             yield f"{system.name}: no campaign of the correct system is recorded"
+
+
+def best_record(records: dict[tuple[str, str, str, str], Record], system: str, mutant: Mutant) -> Record | None:
+    """Of the cell in which `mutant` was found most often; None when none was recorded as its campaign is now."""
+    known = [record for place in bug_places(system, mutant) if (record := fresh_record(records, place))]
+    return max(known, key=lambda record: record.rate, default=None)
+
+
+def detection_lines(records: dict[tuple[str, str, str, str], Record]) -> str:
+    """The best record of each planted bug in short, one JSON object a line: what the package tells of it."""
+    best = [
+        Detection(system=system.name, bug=mutant.name, campaign=one.campaign, runs=one.runs, found=one.found)
+        for system in reference_systems()
+        for mutant in bugs(system)
+        if (one := best_record(records, system.name, mutant))
+    ]
+    in_order = sorted(best, key=lambda one: (one.system, one.bug))
+    return msgspec.json.Encoder().encode_lines(in_order).decode()
 
 
 def marks_missing(records: Iterable[Record]) -> list[str]:
@@ -228,6 +253,7 @@ def marks_missing(records: Iterable[Record]) -> list[str]:
     return [f"{system}, {campaign}: {mark}" for (system, campaign), marks in missing.items() for mark in sorted(marks)]
 
 
-def _fresh(records: dict[tuple[str, str, str, str], Record], place: Place) -> Record | None:
+def fresh_record(records: dict[tuple[str, str, str, str], Record], place: Place) -> Record | None:
+    """The record of `place`, unless its campaign was changed since."""
     record = records.get(place.key)
     return record if record is not None and record.run == place.run else None

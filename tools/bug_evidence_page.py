@@ -8,7 +8,7 @@ from bug_evidence import (
     ROOT,
     Record,
     anomaly_places,
-    bug_places,
+    best_record,
     bugs,
     correct_places,
     marks_missing,
@@ -41,7 +41,7 @@ def page(records: Records) -> str:
 
 
 def _section(system: NodeSystem, records: Records) -> str:
-    best = {mutant.name: _best(system.name, mutant, records) for mutant in bugs(system)}
+    best = {mutant.name: best_record(records, system.name, mutant) for mutant in bugs(system)}
     shown = [(mutant, record) for mutant in bugs(system) if (record := best[mutant.name]) is not None]
     missing = [f"`{name}`" for name, record in best.items() if record is None]
     lines = [f"## {system.name}", ""]
@@ -51,16 +51,6 @@ def _section(system: NodeSystem, records: Records) -> str:
     if missing:
         lines += [f"Not recorded yet: {', '.join(missing)}.", ""]
     return "\n".join([*lines, *_anomalies(system, records), *_correct(system, records)])
-
-
-def _best(system: str, mutant: Mutant, records: Records) -> Record | None:
-    """The cell in which `mutant` was found most often; None when none was recorded as its campaign is now."""
-    fresh = [
-        record
-        for place in bug_places(system, mutant)
-        if (record := records.get(place.key)) is not None and record.run == place.run
-    ]
-    return max(fresh, key=lambda record: record.rate, default=None)
 
 
 def _table(shown: list[tuple[Mutant, Record]]) -> list[str]:

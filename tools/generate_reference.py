@@ -1,6 +1,7 @@
 """Makes the reference pages that list what there is from the listings of the command line itself.
 
-    python tools/generate_reference.py            write docs/reference/*.md and the pattern table of the README
+    python tools/generate_reference.py            write docs/reference/*.md, the pattern table of the README and the
+                                                  package's copy of what was measured about planted bugs
     python tools/generate_reference.py --check    write nothing; end with 1 when something is out of date
 
 `faultline list WHAT --json` is the only source of the listings, so a page can say nothing that the command does not.
@@ -15,14 +16,16 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import bug_evidence_page
 import row_evidence
-from bug_evidence import read_records
+from bug_evidence import DETECTION, detection_lines, read_records
 
+from faultline.cli.pattern_listing import figures_line
 from faultline.systems_under_test.patterns.requirement_rows import load_requirements
 
-__all__ = ["LISTINGS", "main", "outdated", "pages", "pattern_table", "reference_page", "with_pattern_table"]
+__all__ = ["LISTINGS", "figures", "main", "outdated", "pages", "pattern_table", "reference_page", "with_pattern_table"]
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
@@ -41,7 +44,7 @@ LISTINGS = {
 HIDDEN = ("name", "summary", "provider")
 TABLE_START, TABLE_END = "<!-- patterns: made by `make docs` -->", "<!-- end of patterns -->"
 
-Entry = Mapping[str, object]
+Entry = Mapping[str, Any]
 
 
 def listing(what: str) -> list[Entry]:
@@ -96,12 +99,27 @@ def _cell(value: object) -> str:
 
 
 def pattern_table(patterns: Sequence[Entry]) -> str:
-    """The README's table of the thirty patterns."""
-    rows = ["| pattern | part of the book | module | status |", "|---|---|---|---|"]
+    """The README's table of the thirty patterns, a row each, under the parts of the book."""
+    rows = ["| pattern, and what it promises | variants | planted bugs found |", "|---|---|---|"]
+    part = ""
     for entry in patterns:
-        module = f"`{_module_path(str(entry['module']))}`" if entry["module"] else "–"
-        rows.append(f"| {entry['name']} | {entry['part']}, ch. {entry['chapter']} | {module} | {entry['status']} |")
+        if entry["part"] != part:
+            part = str(entry["part"])
+            rows.append(f"| **{part}** | | |")
+        rows.append(_pattern_row(entry))
     return "\n".join(rows)
+
+
+def _pattern_row(entry: Mapping[str, Any]) -> str:
+    name = f"[{entry['name']}]({_module_path(entry['module'])})" if entry["module"] else entry["name"]
+    promise = entry["promise"].partition(": ")[2] or entry["status"]
+    variants = dict.fromkeys(_variant(name.split(" ")[1], option) for name, option in entry["variants"].items())
+    figures = figures_line(entry["detection"])
+    return f"| {name}, ch. {entry['chapter']}: {promise} | {'; '.join(variants) or '–'} | {figures} |"
+
+
+def _variant(name: str, option: Mapping[str, Any]) -> str:
+    return f"{name}: {', '.join(option['values'])}" if option["values"][0].islower() else name
 
 
 def _module_path(module: str) -> str:
@@ -117,8 +135,13 @@ def with_pattern_table(readme: str, table: str) -> str:
     return f"{before}{TABLE_START}\n{table}\n{TABLE_END}{after}"
 
 
+def figures() -> dict[Path, str]:
+    """The measurements as the package has them; the listings, and so the pages, are made from that file."""
+    return {DETECTION: detection_lines(read_records())}
+
+
 def pages() -> dict[Path, str]:
-    """Every file that is made, with the content it should have."""
+    """Every page that is made, with the content it should have."""
     listings = {what: listing(what) for what in LISTINGS}
     made = {REFERENCE / f"{what}.md": reference_page(what, LISTINGS[what], listings[what]) for what in LISTINGS}
     made[REFERENCE / "rows.md"] = row_evidence.rows_page(load_requirements(), row_evidence.evidence())
@@ -134,13 +157,19 @@ def outdated(made: Mapping[Path, str]) -> list[Path]:
 
 def main(arguments: Sequence[str]) -> int:
     """Write what is out of date, or with `--check` only say so."""
-    made = pages()
-    stale = outdated(made)
+    writes = "--check" not in arguments
+    stale = [path for make in (figures, pages) for path in _brought_up_to_date(make(), writes)]
     for path in stale:
-        print(f"{'out of date' if '--check' in arguments else 'written'}: {path.relative_to(ROOT)}")
-        if "--check" not in arguments:
-            path.write_text(made[path], encoding="utf-8")
-    return 1 if stale and "--check" in arguments else 0
+        print(f"{'written' if writes else 'out of date'}: {path.relative_to(ROOT)}")
+    return 1 if stale and not writes else 0
+
+
+def _brought_up_to_date(made: Mapping[Path, str], writes: bool) -> list[Path]:
+    """What was out of date; written, if `writes`."""
+    stale = outdated(made)
+    for path in stale if writes else ():
+        path.write_text(made[path], encoding="utf-8")
+    return stale
 
 
 if __name__ == "__main__":

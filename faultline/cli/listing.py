@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from faultline.cli.pattern_listing import pattern_entry, pattern_lines
 from faultline.harness.errors import UsageError
 
 __all__ = ["LISTINGS", "command"]
@@ -111,23 +112,11 @@ def _mutants() -> list[Entry]:
 
 
 def _patterns() -> list[Entry]:
+    from faultline.registry import load_system, systems
     from faultline.systems_under_test.patterns.catalogue import PATTERNS
 
-    planted: dict[str, list[str]] = {}
-    for mutant in _mutants():
-        planted.setdefault(mutant["pattern"], []).append(f"{mutant['system']}+{mutant['name']}")
-    return [_pattern(pattern, planted.get(pattern.slug, [])) for pattern in PATTERNS]
-
-
-def _pattern(pattern: Any, mutants: list[str]) -> Entry:
-    import msgspec
-
-    from faultline.systems_under_test.patterns.lesson import lesson_of
-
-    summary = f"{pattern.part}, chapter {pattern.chapter}: {pattern.status}."
-    promise = lesson_of(pattern).promise if pattern.module else ""
-    found: Entry = msgspec.to_builtins(pattern)
-    return found | {"status": pattern.status, "summary": summary, "promise": promise, "mutants": mutants}
+    loaded = dict(_loaded(load_system, systems()))
+    return [pattern_entry(pattern, loaded) for pattern in PATTERNS]
 
 
 LISTINGS: dict[str, Callable[[], list[Entry]]] = {
@@ -151,6 +140,9 @@ def command(what: str, as_json: bool) -> int:
         import msgspec
 
         click.echo(msgspec.json.encode(entries))
+        return 0
+    if what == "patterns":
+        click.echo("\n".join(line for entry in entries for line in pattern_lines(entry)))
         return 0
     width = max(len(entry["name"]) for entry in entries)
     for entry in entries:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
 
 from faultline.cli.options import store_option
+from faultline.cli.pattern_listing import WIDTH, figures_line, pattern_entry, variant_lines
 from faultline.harness.errors import UsageError
 from faultline.harness.judge import judge
 from faultline.harness.judgement import Judgement
@@ -28,7 +30,6 @@ from faultline.systems_under_test.patterns.lesson import Lesson, lesson_of, patt
 __all__ = ["command"]
 
 _SEEDS_MAX = 200
-_WIDTH = 100
 _OPERATIONS_MAX = 8
 
 
@@ -47,8 +48,8 @@ def command(pattern: str, chosen: str | None, store: Path) -> int:
     """Show PATTERN (`low-water-mark`): its promise, a diagram of it at work, and a counterexample of a planted bug."""
     lesson = lesson_of(pattern_called(pattern))
     planted = _planted_bugs(lesson.pattern.slug, chosen)
-    click.echo("\n".join(_lesson_lines(lesson)))
-    click.echo("\n".join(_bug_lines(planted)))
+    entry = _entry(lesson)
+    click.echo("\n".join([*_lesson_lines(lesson), *variant_lines(entry), *_bug_lines(planted, entry)]))
     for bug in planted:
         request = _first_violation(bug)
         if request is not None:
@@ -86,22 +87,40 @@ def _lesson_lines(lesson: Lesson) -> list[str]:
     lines = [
         f"{pattern.name} – {pattern.part}, chapter {pattern.chapter}",
         "",
-        *textwrap.wrap(lesson.promise, _WIDTH),
+        *textwrap.wrap(lesson.promise, WIDTH),
         "",
     ]
     for heading, text in lesson.parts.items():
-        lines += textwrap.wrap(f"{heading}. {text}", _WIDTH, subsequent_indent="  ")
+        lines += textwrap.wrap(f"{heading}. {text}", WIDTH, subsequent_indent="  ")
     module = f"faultline/systems_under_test/patterns/{pattern.module.replace('.', '/')}.py"
     return [*lines, "", f"To read on: {module}"]
 
 
-def _bug_lines(planted: list[_Planted]) -> list[str]:
+def _entry(lesson: Lesson) -> dict[str, Any]:
+    """What `faultline list patterns` knows of it."""
+    from faultline.registry import load_system, systems
+
+    return pattern_entry(lesson.pattern, {name: load_system(name) for name in sorted(systems())})
+
+
+def _bug_lines(planted: list[_Planted], entry: dict[str, Any]) -> list[str]:
     if not planted:
         return [
             "",
             "No system carries a planted bug of this pattern (see above why); tests/mutants has the module's own.",
         ]
-    return ["", "Planted bugs:", *(f"  {bug.system}+{bug.mutant.name}: {bug.mutant.summary}" for bug in planted)]
+    lines = []
+    for bug in planted:
+        name = f"{bug.system}+{bug.mutant.name}"
+        text = f"{name}: {bug.mutant.summary} {_figures(entry['mutants'][name])}"
+        lines += textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
+    return ["", f"Planted bugs ({figures_line(entry['detection'])}):", *lines]
+
+
+def _figures(bug: dict[str, Any]) -> str:
+    if not bug["runs"]:
+        return "[not measured yet]"
+    return f"[{bug['percent']:g} % of {bug['runs']} runs of campaign {bug['campaign']}]"
 
 
 # -- what the bug breaks -------------------------------------------------------------------------------------------

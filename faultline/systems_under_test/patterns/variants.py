@@ -1,0 +1,79 @@
+"""Which options of which systems select the variants of a pattern, and what was measured about its planted bugs.
+
+The source texts give most patterns in several forms: a lease is kept by heartbeats or not at all, a log is pushed or
+fetched. Each form is the value of an option of some system (`--option NAME=VALUE`). Here stands only which options
+belong to which pattern; their values, defaults and meaning are read from the systems, so they cannot go stale, and a
+test holds every option with named values to have a pattern.
+
+The figures come from docs/reference/planted-bugs.jsonl by way of `detection.jsonl` beside this module, which
+`make docs` writes, so that an installed package has them too.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+
+__all__ = ["VARIANTS", "Detection", "detections"]
+
+VARIANTS: dict[str, dict[str, tuple[str, ...]]] = {
+    "write-ahead-log": {"consistent-core": ("flush_policy",)},
+    "segmented-log": {"consistent-core": ("segment_size_bytes",)},
+    "low-water-mark": {"consistent-core": ("low_water_mark",)},
+    "leader-and-followers": {"consistent-core": ("election", "read_mode", "pre_vote")},
+    "heartbeat": {
+        "consistent-core": ("failure_detector",),
+        "gossip": ("detector",),
+        "emergent-leader": ("heartbeats",),
+    },
+    "paxos": {"paxos-kv": ("read_mode", "rejections", "prepare_quorum", "accept_quorum")},
+    "replicated-log": {"consistent-core": ("replication",)},
+    "quorum": {
+        "quorum-register": ("write_back", "write_quorum", "read_quorum"),
+        "quorum-kv": ("write_quorum", "read_quorum"),
+    },
+    "generation-clock": {"consistent-core": ("election",)},
+    "request-waiting-list": {"quorum-register": ("expiration_ms",)},
+    "idempotent-receiver": {"consistent-core": ("discard_policy",)},
+    "follower-reads": {"consistent-core": ("read_from", "follower_reads", "regions")},
+    "versioned-value": {"consistent-core": ("store", "versions_kept"), "transactional-kv": ("isolation",)},
+    "version-vector": {"quorum-kv": ("versions", "coordinator", "read_repair", "conflicts")},
+    "fixed-partitions": {"partitioned-kv": ("assignment", "late_nodes", "reassign_every_ms")},
+    "key-range-partitions": {"range-kv": ("splits", "split_by", "sizes", "split_into", "spread")},
+    "two-phase-commit": {"transactional-kv": ("policy", "isolation", "read_only", "clock")},
+    "lamport-clock": {"timestamped-kv": ("clock",), "transactional-kv": ("clock",)},
+    "hybrid-clock": {"timestamped-kv": ("clock", "forward_jump_ms"), "transactional-kv": ("clock",)},
+    "clock-bound-wait": {"timestamped-kv": ("wait", "restart_at")},
+    "consistent-core": {"consistent-core": ("services", "find_leader", "read_mode", "store")},
+    "lease": {"consistent-core": ("services", "fencing")},
+    "state-watch": {"consistent-core": ("services", "watch_delivery", "watch_source")},
+    "gossip-dissemination": {"gossip": ("exchange", "peers", "detector")},
+    "emergent-leader": {"emergent-leader": ("heartbeats", "minimum")},
+    "request-batch": {"consistent-core": ("batch_linger_ms", "batch_entries_max", "batch_size_bytes")},
+    "request-pipeline": {"consistent-core": ("in_flight_max",)},
+}
+"""By pattern and system, the options that select a variant; a pattern that is not here has one form only."""
+
+
+class Detection(msgspec.Struct, frozen=True, kw_only=True):
+    """What was measured about one planted bug: in `found` of `runs` runs of `campaign` its own checkers saw it."""
+
+    system: str
+    bug: str
+    campaign: str
+    runs: int
+    found: int
+
+    @property
+    def rate(self) -> float:
+        """The share of runs that found it."""
+        return self.found / self.runs
+
+
+@cache
+def detections() -> dict[tuple[str, str], Detection]:
+    """The measurements by system and bug; a bug that was never measured is not among them."""
+    lines = files(__package__).joinpath("detection.jsonl").read_bytes()
+    return {(one.system, one.bug): one for one in msgspec.json.Decoder(Detection).decode_lines(lines)}
