@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,13 +16,17 @@ from faultline.hosts import minder
 pytestmark = pytest.mark.real
 
 
-def start(script: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, minder.__file__, "/bin/sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
+Minded = subprocess.Popen[bytes]
 
 
-def numbers(minded: subprocess.Popen[bytes], count: int) -> list[int]:
+@contextmanager
+def minding(script: str) -> Iterator[Minded]:
+    command = [sys.executable, minder.__file__, "/bin/sh", "-c", script]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as minded:
+        yield minded
+
+
+def numbers(minded: Minded, count: int) -> list[int]:
     """The process numbers that the script wrote, a line each."""
     assert minded.stdout is not None
     return [int(minded.stdout.readline()) for _ in range(count)]
@@ -30,30 +36,31 @@ def is_gone(pid: int) -> bool:
     return not Path(f"/proc/{pid}").exists()
 
 
-def test_the_exit_code_is_the_commands() -> None:
-    assert start("exit 7").wait(20) == 7
-    assert start("kill -KILL $$").wait(20) == 128 + 9
+@pytest.mark.parametrize(("script", "code"), [("exit 7", 7), ("kill -KILL $$", 128 + 9)])
+def test_the_exit_code_is_the_commands(script: str, code: int) -> None:
+    with minding(script) as minded:
+        assert minded.wait(20) == code
 
 
 def test_when_the_lifeline_ends_everything_ends_daemons_included() -> None:
-    minded = start("setsid sh -c 'echo $$; exec sleep 600' & echo $$; exec sleep 600")
-    found = numbers(minded, 2)
-    assert not any(map(is_gone, found))
-    minded.communicate(timeout=20)
+    with minding("setsid sh -c 'echo $$; exec sleep 600' & echo $$; exec sleep 600") as minded:
+        found = numbers(minded, 2)
+        assert not any(map(is_gone, found))
+        minded.communicate(timeout=20)
     assert all(map(is_gone, found))
 
 
 def test_what_outlives_the_command_is_adopted_and_killed() -> None:
-    minded = start("(sleep 600 & echo $!); read -r line; exit 3")
-    (orphan,) = numbers(minded, 1)
     # The script reads an empty standard input, so it ends by itself, with the lifeline still there.
-    assert minded.wait(20) == 3
+    with minding("(sleep 600 & echo $!); read -r line; exit 3") as minded:
+        (orphan,) = numbers(minded, 1)
+        assert minded.wait(20) == 3
     assert is_gone(orphan)
 
 
 def test_orphans_are_the_minders_descendants() -> None:
-    minded = start("(setsid sh -c 'echo $$; exec sleep 600' &) ; exec sleep 600")
-    (orphan,) = numbers(minded, 1)
-    assert orphan in minder.descendants(minded.pid)
-    assert os.getpid() not in minder.descendants(minded.pid)
-    minded.communicate(timeout=20)
+    with minding("(setsid sh -c 'echo $$; exec sleep 600' &) ; exec sleep 600") as minded:
+        (orphan,) = numbers(minded, 1)
+        assert orphan in minder.descendants(minded.pid)
+        assert os.getpid() not in minder.descendants(minded.pid)
+        minded.communicate(timeout=20)

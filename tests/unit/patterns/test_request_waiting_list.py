@@ -212,6 +212,20 @@ def test_an_entry_expires_only_when_it_is_older_than_the_timeout() -> None:
     assert "late" in waiting
 
 
+def test_a_sweep_judges_by_one_reading_of_a_clock_that_goes_on() -> None:
+    class RealClock(_Clock):
+        def monotonic_us(self) -> int:
+            self.now_us += 1
+            return self.now_us
+
+    clock = RealClock()
+    waiting: RequestWaitingList[str, str] = RequestWaitingList(clock, expiration_us=2_000)
+    waiting.add("just in time", _Recorder())
+    clock.now_us += 1_999
+    assert waiting.oldest_us(waiting.expire()) == 2_000
+    assert "just in time" in waiting
+
+
 def test_an_expired_request_says_how_long_it_waited() -> None:
     class Raiser(_Recorder):
         def on_error(self, error: Exception) -> None:

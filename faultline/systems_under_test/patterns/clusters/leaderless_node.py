@@ -169,9 +169,9 @@ class LeaderlessNode(ABC):
         self.waiting.handle_response(response.correlation_id, response)
 
     def _handle_sweep(self, _: NodeId, __: _Sweep) -> None:
-        self.waiting.expire()
+        swept_us = self.waiting.expire()
         if self.waiting:
-            oldest_us = self.waiting.oldest_us()
+            oldest_us = self.waiting.oldest_us(swept_us)
             self.ports.trace.emit(WaitingSwept(len(self.waiting), oldest_us, self._expiration_us))
 
 

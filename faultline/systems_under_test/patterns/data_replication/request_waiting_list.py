@@ -96,10 +96,9 @@ class RequestWaitingList(Generic[Key, Response]):
     def __contains__(self, key: Key) -> bool:
         return key in self._pending
 
-    def oldest_us(self) -> int:
-        """How long the oldest entry has waited; 0 when nothing waits."""
-        added_us = min((added_us for _, added_us in self._pending.values()), default=self._clock.monotonic_us())
-        return self._clock.monotonic_us() - added_us
+    def oldest_us(self, now_us: int) -> int:
+        """How long the oldest entry has waited at `now_us` of the monotonic clock; 0 when nothing waits."""
+        return now_us - min((added_us for _, added_us in self._pending.values()), default=now_us)
 
     def add(self, key: Key, callback: RequestCallback[Response]) -> None:
         """Let `callback` wait for `key`; to be called before the request is sent.
@@ -132,13 +131,16 @@ class RequestWaitingList(Generic[Key, Response]):
             if key in self._pending:
                 self.handle_response(key, responses(key))
 
-    def expire(self) -> None:
-        """Give up on everything that has waited longer than the expiration time; run by a timer of the node."""
-        if not self._pending:
-            return
-        oldest_us = self._clock.monotonic_us() - self._expiration_us
+    def expire(self) -> int:
+        """Give up on everything that has waited longer than the expiration time; run by a timer of the node.
+
+        Returns the monotonic time by which it judged: a real clock goes on while entries are given up.
+        """
+        now_us = self._clock.monotonic_us()
+        oldest_us = now_us - self._expiration_us
         for key in [key for key, (_, added_us) in self._pending.items() if added_us < oldest_us]:
             self.handle_error(key, RequestExpired(f"no answer within {self._expiration_us} us"))
+        return now_us
 
     def fail_from(self: RequestWaitingList[int, Response], index: int, error: Exception) -> None:
         """The log was truncated at `index`: what waits for it or a higher index gets `error`, in index order."""
