@@ -275,8 +275,9 @@ class _CountDuplicates(RequestWaitingList[int, Any]):
 class _WaitsForEver(RequestWaitingList[int, Any]):
     __slots__ = ()
 
-    def expire(self) -> None:
+    def expire(self) -> int:
         """Nothing waits too long."""
+        return self._clock.monotonic_us()
 
 
 class _DecidesAgain(WriteQuorumCallback):
