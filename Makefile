@@ -11,7 +11,7 @@ PYTHON_CODE := faultline tests tools benchmarks
 # Given to pytest, faultline demo and the benchmark: make test ARGS='-k quorum', make bench ARGS='--seeds 0..49'.
 ARGS ?=
 
-.PHONY: help demo test check lint format campaign bench docs lock clean python java hosts
+.PHONY: help demo test check lint format campaign evidence bench docs lock clean python java hosts
 
 help:  ## this list
 	@sed -nE 's/^([a-z]+):.*  ## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -38,6 +38,9 @@ format: python  ## rewrite the code as ruff formats it, and mend what it can men
 
 campaign: python  ## hours: what finds each planted bug, and 5,000 seeds of each correct system, recorded with seeds
 	@$(BIN)/python tools/record_evidence.py $(ARGS)
+
+evidence: python hosts  ## what real stores are known to do, run on hosts of namespaces where it is not recorded yet
+	@$(BIN)/python tools/real_evidence.py --missing $(ARGS)
 
 bench: python  ## runs and events a second of the simulated world, on one core
 	@$(BIN)/python benchmarks/simulate_runs.py $(ARGS)

@@ -5,8 +5,8 @@
     python tools/generate_reference.py --check    write nothing; end with 1 when something is out of date
 
 `faultline list WHAT --json` is the only source of the listings, so a page can say nothing that the command does not.
-The page of requirement rows comes from the marks in the code (tools/row_evidence.py), the one on planted bugs from
-what `make campaign` recorded.
+The page of requirement rows comes from the marks in the code (tools/row_evidence.py), those on planted bugs and on real
+stores from what `make campaign` and `make evidence` recorded.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import bug_evidence_page
+import real_evidence
 import row_evidence
 from bug_evidence import DETECTION, detection_lines, read_records
 
 from faultline.cli.pattern_listing import figures_line
+from faultline.hosts.evidence.cases import case_names, load_case
 from faultline.systems_under_test.patterns.requirement_rows import load_requirements
 
 __all__ = ["LISTINGS", "figures", "main", "outdated", "pages", "pattern_table", "reference_page", "with_pattern_table"]
@@ -146,6 +148,8 @@ def pages() -> dict[Path, str]:
     made = {REFERENCE / f"{what}.md": reference_page(what, LISTINGS[what], listings[what]) for what in LISTINGS}
     made[REFERENCE / "rows.md"] = row_evidence.rows_page(load_requirements(), row_evidence.evidence())
     made[bug_evidence_page.PAGE] = bug_evidence_page.page(read_records())
+    cases = [load_case(name) for name in case_names()]
+    made[real_evidence.PAGE] = real_evidence.page(cases, real_evidence.read_records())
     made[README] = with_pattern_table(README.read_text(encoding="utf-8"), pattern_table(listings["patterns"]))
     return made
 

@@ -27,6 +27,7 @@ _VERBS = {
     "show": "One pattern: its promise, a diagram of it at work, a planted bug's counterexample.",
     "init": "Write the skeleton of a store that plugs in, with tests that say what is missing.",
     "doctor": "Say what this machine can do, and what is missing.",
+    "evidence": "What real stores are known to do under faults, reproduced.",
     "demo": "Find planted bugs, and show the correct system clean, in one command.",
 }
 

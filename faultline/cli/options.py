@@ -30,13 +30,13 @@ def comma_separated(_context: click.Context, _parameter: click.Parameter, value:
     return tuple(part.strip() for part in value.split(",") if part.strip())
 
 
-def as_options(pairs: tuple[str, ...]) -> dict[str, str]:
+def as_options(pairs: tuple[str, ...], flag: str = "--option") -> dict[str, str]:
     """`("name=value", …)` as a dictionary. Raises UsageError for a text without `=`."""
     options = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals:
-            raise UsageError(f"--option {pair} has no value.", "Write --option name=value, such as read_mode=log.")
+            raise UsageError(f"{flag} {pair} has no value.", f"Write {flag} NAME=VALUE.")
         options[name] = value
     return options
 

@@ -25,6 +25,9 @@ __all__ = ["command"]
 )
 @click.option("--world", type=click.Choice(["simulated", "local"]), default="simulated", show_default=True)
 @click.option("--hosts", metavar="HOSTS", help="Run on hosts: namespaces:N makes N of them, ssh:FILE names machines.")
+@click.option(
+    "--host-option", "host_option_pairs", multiple=True, metavar="NAME=VALUE", help="How the hosts are to be."
+)
 @store_option
 @click.option("--shrink/--no-shrink", "shrinks", default=True, help="Shrink a violation of the simulated world.")
 @click.option("--json", "as_json", is_flag=True, help="Print verdict.json instead of sentences.")
@@ -41,6 +44,7 @@ def command(
     duration_s: float | None,
     world: WorldName,
     hosts: str | None,
+    host_option_pairs: tuple[str, ...],
     store: Path,
     shrinks: bool,
     as_json: bool,
@@ -62,6 +66,7 @@ def command(
         seed=seed,
         mutants=mutants,
         options=as_options(option_pairs),
+        host_options=_host_options(host_option_pairs, hosts),
         nodes=nodes,
         workers=workers,
         operations=operations,
@@ -85,6 +90,17 @@ def _nodes_on(hosts: str, nodes: int) -> int:
     if asked and nodes > count:
         raise UsageError(f"{nodes} nodes need as many hosts, but {hosts} has {count}.", "Leave --nodes out.")
     return nodes if asked else count
+
+
+def _host_options(pairs: tuple[str, ...], hosts: str | None) -> dict[str, str]:
+    """What was asked of the hosts, if they can be so."""
+    if not pairs:
+        return {}
+    if hosts is None:
+        raise UsageError("--host-option says how hosts are to be, but there are none.", "Add --hosts namespaces:3.")
+    from faultline.hosts.host_options import checked_host_options
+
+    return checked_host_options(as_options(pairs, "--host-option"))
 
 
 def _print(judgement: Judgement, lines: list[str], as_json: bool) -> None:

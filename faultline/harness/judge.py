@@ -33,6 +33,7 @@ def judge(record: RunRecord, parts: Parts, *, run_id: str, replay: str = "") -> 
         fault_set=plan.fault_set,
         mutants=plan.mutants,
         options=plan.options,
+        host_options=plan.host_options,
         seed=plan.seed,
         world=record.world,
         verdict=verdict,

@@ -33,6 +33,7 @@ class Judgement(msgspec.Struct, kw_only=True):
     world: str
     verdict: Verdict
     sentence: str
+    host_options: dict[str, str] = {}
     signature: str = ""
     findings: list[Finding] = []
     checks: list[CheckResult] = []

@@ -72,6 +72,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     `options` are the system's (read mode, sizes), `mutants` the planted bugs that are switched on, `faults` the
     injections, `heal_us` when everything is healed and final reads may start, `end_us` when the harness stops waiting.
+    `host_options` are how the hosts are to be, where the run has hosts (`fsync=lies`).
     """
 
     system: str
@@ -83,6 +84,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[PlannedFault, ...] = ()
     fault_set: tuple[str, ...] = ()
     options: dict[str, str] = {}
+    host_options: dict[str, str] = {}
     mutants: tuple[str, ...] = ()
     weather: Weather = Weather()
     heal_us: int

@@ -44,6 +44,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     mutants: tuple[str, ...] = ()
     options: dict[str, str] = {}
+    host_options: dict[str, str] = {}
     nodes: int = 3
     workers: int = 5
     operations: int = 200
@@ -77,6 +78,7 @@ def make_plan(request: RunRequest, parts: Parts) -> Plan:
         faults=parts.package.plan(seed=request.seed, nodes=nodes, start_us=start_us, end_us=heal_us),
         fault_set=request.faults,
         options=effective_options(parts.system, request.options, request.mutants),
+        host_options=request.host_options,
         mutants=request.mutants,
         heal_us=heal_us,
         end_us=final_start_us + final_us + _GRACE_US,

@@ -16,6 +16,7 @@ from faultline.harness.world.real.local import make_nodes_folder
 from faultline.harness.world.real.run import RealRun
 from faultline.hosts.cluster import HostCluster
 from faultline.hosts.fault_port import HostFaultPort
+from faultline.hosts.host_options import checked_host_options
 from faultline.hosts.host_sets import HostSet
 from faultline.hosts.store_cluster import StoreCluster
 
@@ -39,6 +40,7 @@ def run_on_hosts(
         raise UsageError(
             f"{len(plan.nodes)} nodes need as many hosts, but there are {len(host_set.hosts)}.", "Use fewer --nodes."
         )
+    checked_host_options(plan.host_options)
     make_nodes_folder(folder)
     cluster = _cluster(plan, parts, host_set, folder)
     _refuse(plan, parts, cluster)

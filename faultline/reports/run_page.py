@@ -72,6 +72,7 @@ def run_values(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
         "marks": sorted((judgement.marks or record.marks).items()),
         "settings": _settings(record, judgement),
         "options": sorted(judgement.options.items()),
+        "host_options": sorted(judgement.host_options.items()),
         "errors": list(dict.fromkeys([*judgement.errors, *record.errors])),
         "interrupted": record.interrupted,
         "minimal": judgement.detail.get("minimal"),

@@ -44,6 +44,9 @@ def run_lines(record: RunRecord, judgement: Judgement, *, colour: bool = False) 
         lines += [f"  ? {_line(sentence)}" for sentence in undecided_sentences(judgement)[:_MOST_FINDING_LINES]]
     for problem in [*judgement.errors[:2], *judgement.warnings[:2]]:
         lines.append(f"  ! {_line(problem)}")
+    if judgement.host_options:
+        settings = ", ".join(f"{name}={value}" for name, value in sorted(judgement.host_options.items()))
+        lines.append(f"  On hosts with {_line(settings)}.")
     if judgement.replay:
         lines.append(f"  Replay: {_line(judgement.replay)}")
     return lines + minimal_lines(judgement)

@@ -1,0 +1,66 @@
+"""`faultline evidence`: what real stores are known to do, reproduced."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from faultline.cli.options import store_option
+from faultline.hosts.evidence.cases import Case, case_names, load_case
+
+__all__ = ["command"]
+
+
+@click.command("evidence")
+@click.argument("name", required=False)
+@click.option("--hosts", metavar="HOSTS", default="", help="Other hosts than namespaces of this machine: ssh:FILE.")
+@click.option("--every-seed", is_flag=True, help="Do not stop at the first seed that shows an expected violation.")
+@store_option
+@click.option("--json", "as_json", is_flag=True, help="Print what came out as JSON.")
+def command(name: str | None, hosts: str, every_seed: bool, store: Path, as_json: bool) -> int:
+    """Reproduce the claim NAME about a real store, such as that it loses a write on a disk that lies.
+
+    Without NAME, it lists them. Each is a few runs on hosts; ends with 0 when they bear the claim out, with 1 when
+    they do not, and with 4 when one of them could not be judged.
+    """
+    if name is None:
+        return _list(as_json)
+    return _reproduce(load_case(name), hosts, every_seed, store, as_json)
+
+
+def _list(as_json: bool) -> int:
+    cases = [load_case(name) for name in case_names()]
+    if as_json:
+        import msgspec
+
+        click.echo(msgspec.json.encode(cases))
+    else:
+        for case in cases:
+            click.echo(f"{case.name}: {case.claim}\n  expects {_expectation(case)}; {case.command}")
+    return 0
+
+
+def _reproduce(case: Case, hosts: str, every_seed: bool, store: Path, as_json: bool) -> int:
+    from faultline.cli.reproduce import outcome_of, runs_of
+
+    click.echo(f"{case.claim}\n  expected: {_expectation(case)}", err=as_json)
+    runs = []
+    for folder, judgement in runs_of(case, store, hosts=hosts, every_seed=every_seed):
+        runs.append((folder, judgement))
+        click.echo(f"  seed {judgement.seed}: {judgement.verdict.value}: {judgement.sentence}", err=as_json)
+        click.echo(f"    {folder}", err=as_json)
+    outcome = outcome_of(case, runs)
+    if as_json:
+        import msgspec
+
+        click.echo(msgspec.json.encode(outcome))
+    else:
+        click.echo("As expected." if outcome.borne_out else "NOT as expected.")
+    return outcome.exit_code
+
+
+def _expectation(case: Case) -> str:
+    if case.expected == "pass":
+        return "no violation with any seed"
+    return f"a violation{f' ({case.anomaly})' if case.anomaly else ''} with at least one seed"
