@@ -96,10 +96,12 @@ def _version(case: Case) -> str:
     dpkg = shutil.which("dpkg-query")
     if not isinstance(system, HostedStore) or dpkg is None:
         return case.system
-    asked = subprocess.run(
-        [dpkg, "-W", "-f", "${Version}", system.package], capture_output=True, text=True, check=False
-    )
-    return f"{case.system} {asked.stdout.strip()}".strip()
+    packages = dict.fromkeys(system.programs.values())
+    asked = [
+        subprocess.run([dpkg, "-W", "-f", "${Version}", package], capture_output=True, text=True, check=False)
+        for package in packages
+    ]
+    return f"{case.system} {', '.join(dict.fromkeys(answer.stdout.strip() for answer in asked))}".strip()
 
 
 # -- the page ----------------------------------------------------------------------------------------------------
