@@ -29,6 +29,7 @@ __all__ = [
     "load_workload",
     "nemesis_kinds",
     "resolve",
+    "stores",
     "systems",
     "unknown_name",
     "workloads",
@@ -90,8 +91,13 @@ class _Named(Protocol):
 
 
 def systems() -> dict[str, str]:
-    """Every system by name, as `module:attribute`; Faultline's own cannot be replaced by a plug-in."""
+    """Every system but the real `stores`, as `module:attribute`; Faultline's own cannot be replaced by a plug-in."""
     return plugged_in(SYSTEMS_GROUP) | _SYSTEMS
+
+
+def stores() -> dict[str, str]:
+    """Every real store by name, as `module:attribute`: systems too, but such as run on hosts only."""
+    return dict(_STORES)
 
 
 def workloads() -> dict[str, str]:
@@ -115,7 +121,7 @@ def nemesis_kinds() -> tuple[str, ...]:
 
 def load_system(name: str) -> NodeSystem:
     """The system called `name`. Raises UsageError with the nearest name when there is none."""
-    system: NodeSystem = _made("system", name, _SYSTEMS | _STORES, systems)
+    system: NodeSystem = _made("system", name, _SYSTEMS | _STORES, lambda: systems() | _STORES)
     return system
 
 

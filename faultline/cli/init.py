@@ -64,11 +64,11 @@ def _store(name: str, workload: str, into: Path) -> int:
 
 
 def _refuse_what_cannot_be_made(name: str, folder: Path) -> None:
-    from faultline.registry import systems
+    from faultline.registry import stores, systems
 
     if not _NAME.fullmatch(name):
         raise UsageError(f"A store cannot be called {name!r}.", "Use words of small letters, such as my-store.")
-    if name in systems():
+    if name in systems() | stores():
         raise UsageError(f"There is a system called {name} already.", "Choose another name; `faultline list systems`.")
     if folder.exists():
         raise UsageError(f"{folder} exists already, and nothing was written.", "Choose another name or --into DIR.")

@@ -15,11 +15,14 @@ __all__ = ["LISTINGS", "command"]
 Entry = dict[str, Any]
 Loaded = TypeVar("Loaded")
 
+_ON_HOSTS = "on hosts only"
+
 
 def _systems() -> list[Entry]:
-    from faultline.registry import load_system, systems
+    from faultline.registry import load_system, stores, systems
 
-    return [_system(name, system, systems()[name]) for name, system in _loaded(load_system, systems())]
+    known = systems() | stores()
+    return [_system(name, system, known[name]) for name, system in _loaded(load_system, known)]
 
 
 def _loaded(load: Callable[[str], Loaded], names: Iterable[str]) -> Iterator[tuple[str, Loaded]]:
@@ -32,13 +35,17 @@ def _loaded(load: Callable[[str], Loaded], names: Iterable[str]) -> Iterator[tup
 
 
 def _system(name: str, system: Any, path: str) -> Entry:
+    from faultline.harness.system import HostedStore
+
     options = {
         name: {"default": o.default, "choices": o.choices, "summary": o.summary} for name, o in system.options.items()
     }
     return {
         "name": name,
         "summary": system.summary,
+        "runs": _ON_HOSTS if isinstance(system, HostedStore) else "in all worlds",
         "promise": system.promise,
+        "functions": list(system.functions),
         "patterns": list(system.patterns),
         "options": options,
         "mutants": list(system.mutants),
@@ -146,10 +153,12 @@ def command(what: str, as_json: bool) -> int:
         return 0
     width = max(len(entry["name"]) for entry in entries)
     for entry in entries:
-        click.echo(f"{entry['name']:<{width}}  {entry['summary']}{_plugged_in_by(entry)}")
+        click.echo(f"{entry['name']:<{width}}  {entry['summary']}{_note(entry)}")
     return 0
 
 
-def _plugged_in_by(entry: Entry) -> str:
+def _note(entry: Entry) -> str:
+    """Where a system runs when that is not everywhere, and the package that plugs something in."""
     provider = entry.get("provider", "faultline.")
-    return "" if provider.startswith("faultline.") else f" [{provider}]"
+    where = f" [{_ON_HOSTS}]" if entry.get("runs") == _ON_HOSTS else ""
+    return where if provider.startswith("faultline.") else f"{where} [{provider}]"

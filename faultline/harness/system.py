@@ -170,6 +170,12 @@ class HostedStore(NodeSystem, Protocol):
     def status(self, address: str, timeout_s: float) -> NodeStatus:
         """What the member at `address` says of itself. Raises TimeoutError or OSError when it does not answer."""
 
+    def serving(self, statuses: Mapping[str, NodeStatus | None]) -> str | None:
+        """Who serves, in words, when members say this of themselves (None: no answer); None while nobody does.
+
+        A run begins then, and goes on after the heal then: so not before the cluster has become one again.
+        """
+
     def store_client(
         self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]
     ) -> StoreClient:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from faultline.harness.errors import HarnessError
@@ -97,6 +97,9 @@ class StoreCluster(HostCluster):
 
     def _ask_status(self, node: NodeId, timeout_s: float) -> NodeStatus:
         return self._store.status(self._host_address(node), timeout_s)
+
+    def _serving(self, statuses: Mapping[NodeId, NodeStatus | None]) -> str | None:
+        return self._store.serving({str(node): status for node, status in statuses.items()})
 
     def _make_process(self, node: NodeId, folder: Path) -> StoreProcess:
         host = self._hosts[node]

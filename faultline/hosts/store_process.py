@@ -17,13 +17,16 @@ from faultline.harness.system import HostedStore, StorePlace
 from faultline.harness.world.real.node_process import NodeConfig
 from faultline.hosts import minder
 from faultline.hosts.connection import Connection
-from faultline.hosts.errors import CommandFailed
+from faultline.hosts.errors import CommandFailed, HostError
 from faultline.hosts.remote_process import RemoteProcess
 
 __all__ = ["StoreProcess"]
 
 _POLL_S = 0.02
 _PREPARATION_TIMEOUT_S = 120.0
+_TROUBLE = r"fatal|panic|error|fail|cannot|could not|can't|unable|denied|invalid|in use|no such|not found"
+_EXCERPT_FROM_LINES = 40
+_EXCERPT_CHARACTERS = 300
 _TREE = 'tree() { for p; do echo "$p"; tree $(cat /proc/"$p"/task/*/children 2>/dev/null); done; }; '
 """A shell function: its arguments, each with everything under it as the kernel knows it."""
 
@@ -38,6 +41,12 @@ class StoreProcess(RemoteProcess):
 
     def install(self) -> None:
         """Write the member's files and prepare it, once, before its first start. Raises HarnessError."""
+        if self._answers():
+            raise HarnessError(
+                f"{self.node_id} cannot start on {self._connection.host.name}: something else listens on its port "
+                f"{self.store.up_port} already.",
+                f"See there: ss -ltnp 'sport = :{self.store.up_port}'",
+            )
         source = Path(minder.__file__).read_bytes()
         files = {name: text.encode() for name, text in self.store.files(self.place).items()} | {"minder.py": source}
         folders = sorted({str(Path(name).parent) for name in files} - {"."})
@@ -77,6 +86,16 @@ class StoreProcess(RemoteProcess):
             time.sleep(_POLL_S)
         self._pid = self._read_pid()
         self.port = self.store.client_port
+
+    def log_tail(self) -> str:
+        """What matters of the log's end, as one line: the lines that tell of trouble, or without any the last ones."""
+        tail = f"tail -n {_EXCERPT_FROM_LINES} {self._quoted('node.log')}"
+        script = f"{tail} | grep -iE {shlex.quote(_TROUBLE)} | tail -n 3 | cut -c -{_EXCERPT_CHARACTERS}"
+        try:
+            lines = self._connection.run(script, check=False).text.split("\n")
+        except HostError as error:
+            return f"its log cannot be read: {error.message}"
+        return " / ".join(line.strip() for line in lines if line.strip()) or super().log_tail()
 
     def processes(self) -> list[int]:
         """The numbers of all the member's processes on its host, parents first, as the host's kernel knows them."""

@@ -180,6 +180,12 @@ def test_every_listing_is_readable_and_machine_readable(faultline, what):
     assert all(entry["name"] and entry["summary"] for entry in entries)
 
 
+def test_real_stores_are_listed_with_where_they_run(faultline):
+    assert "[on hosts only]" in next(line for line in faultline("list", "systems").out.splitlines() if "etcd " in line)
+    runs = {entry["name"]: entry["runs"] for entry in json.loads(faultline("list", "systems", "--json").out)}
+    assert (runs["etcd"], runs["consistent-core"]) == ("on hosts only", "in all worlds")
+
+
 def test_all_thirty_patterns_are_listed(faultline):
     assert len(json.loads(faultline("list", "patterns", "--json").out)) == 30
 

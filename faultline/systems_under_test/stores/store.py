@@ -16,6 +16,7 @@ import msgspec
 from faultline.harness.errors import UsageError
 from faultline.harness.invariant import Invariant
 from faultline.harness.system import Mutant, OptionDescription, StoreClient, StorePlace
+from faultline.harness.world.leadership import leader_of
 from faultline.harness.world.ports import Node, NodeId, NodeStatus, Ports
 
 __all__ = ["RealStore"]
@@ -66,6 +67,11 @@ class RealStore(ABC):
 
     def provision(self, addresses: Mapping[str, str], options: Mapping[str, str]) -> None:  # noqa: B027  # a hook
         """Keys need no table."""
+
+    def serving(self, statuses: Mapping[str, NodeStatus | None]) -> str | None:
+        """The leader of the highest generation serves."""
+        leading = leader_of(statuses)
+        return f"{leading} leads" if leading else None
 
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]

@@ -18,6 +18,7 @@ from faultline.harness.errors import HarnessError
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome
 from faultline.harness.plan import Plan
+from faultline.harness.world.leadership import leader_of
 from faultline.harness.world.ports import READY, NodeId, NodeStatus
 from faultline.harness.world.real.channel import HOST, Address
 from faultline.harness.world.real.clock import ClockSetting
@@ -139,12 +140,14 @@ class NodeCluster(ABC):
 
     def leader(self) -> NodeId | None:
         """The node that says it leads in the highest generation, if any."""
-        return _leader(self._statuses())
+        return leader_of(self._statuses())
 
     def serving(self) -> str | None:
         """Who serves clients, in words; None while nobody leads and not all nodes of a leaderless system are ready."""
-        statuses = self._statuses()
-        leader = _leader(statuses)
+        return self._serving(self._statuses())
+
+    def _serving(self, statuses: Mapping[NodeId, NodeStatus | None]) -> str | None:
+        leader = leader_of(statuses)
         if leader is not None:
             return f"{leader} leads"
         ready = all(status is not None and status.role == READY for status in statuses.values())
@@ -214,8 +217,3 @@ class LocalCluster(NodeCluster):
     def statistics(self) -> dict[str, int]:
         """The counters of all links, summed."""
         return self.mesh.statistics()
-
-
-def _leader(statuses: dict[NodeId, NodeStatus | None]) -> NodeId | None:
-    leaders = [(s.generation, node) for node, s in statuses.items() if s is not None and s.role == "leader"]
-    return max(leaders)[1] if leaders else None

@@ -26,7 +26,7 @@ class Etcd(RealStore):
 
     name = "etcd"
     promise = "each key is a linearizable register; with serializable reads, reads may be stale"
-    summary = "etcd from Debian's package, over its JSON gateway, on hosts"
+    summary = "etcd from Debian's package, over its JSON gateway"
     functions = ("read", "write", "cas")
     options: ClassVar[Mapping[str, OptionDescription]] = {
         "read_mode": OptionDescription(
