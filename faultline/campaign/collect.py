@@ -126,7 +126,7 @@ def _run(job: SimulationJob, number: int, cell: Cell, seed: int) -> Collected:
     parts = job.engine.resolve(request)
     try:
         plan = job.engine.plan(request, parts)
-        prepare_run(job.folder.run(run_id), run_id, plan, "local")
+        prepare_run(job.folder.run(run_id), run_id, plan, job.plan.world, job.plan.hosts)
         record = job.engine.collect(plan, parts, job.folder.run(run_id))
     except Exception as error:
         return Collected(number, cell, seed, parts, None, broken_run(job.plan, cell, seed, run_id, error))
@@ -193,7 +193,7 @@ def _conclude(
     job: SimulationJob, run: Collected, answers: dict[tuple[str, str | None], KeyJudgement]
 ) -> dict[str, object]:
     judgement = run.broken or _judged(job, run, answers)
-    run_again = run_command(job.plan.request(run.cell, run.seed))
+    run_again = run_command(job.plan.request(run.cell, run.seed), job.plan.hosts)
     whole = run.record is not None
     judgement.replay = replay_command(job.shown / "runs" / run.run_id) if whole else run_again
     write_verdict(job.folder, judgement)

@@ -15,8 +15,8 @@ def replay_command(folder: Path) -> str:
     return shlex.join(["faultline", "replay", str(folder)])
 
 
-def run_command(request: RunRequest) -> str:
-    """The command that runs one seed anew, with everything that is not a default spelled out."""
+def run_command(request: RunRequest, hosts: str = "") -> str:
+    """The command that runs one seed anew, on `hosts` if any, with everything that is not a default spelled out."""
     defaults = RunRequest(system=request.system)
     words = ["faultline", "run", "--system", request.system, "--workload", request.workload]
     words += ["--faults", ",".join(request.faults) or "none"]
@@ -24,7 +24,9 @@ def run_command(request: RunRequest) -> str:
         words += ["--mutant", ",".join(request.mutants)]
     for name, value in request.options.items():
         words += ["--option", f"{name}={value}"]
-    for name in ("nodes", "workers", "operations", "world"):
+    if hosts:
+        words += ["--hosts", hosts]
+    for name in ("nodes", "workers", "operations", *(() if hosts else ("world",))):
         if getattr(request, name) != getattr(defaults, name):
             words += [f"--{name}", str(getattr(request, name))]
     if request.duration_s is not None:

@@ -1,14 +1,18 @@
 """The steps of one run as a campaign needs them: resolve, refuse, plan, run, judge.
 
 A campaign does not care how a world carries out a plan. It is given an engine, and tests give it another one.
+
+On hosts each run gets hosts of its own: those of namespaces are made anew in half a second, so that no run finds what
+another left, and a store that breaks its host spoils one run only.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Literal
 
 from faultline.harness.judge import judge
 from faultline.harness.judgement import Judgement
@@ -17,7 +21,7 @@ from faultline.harness.parts import Parts, refuse_what_cannot_run
 from faultline.harness.plan import Plan
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run import run_simulated
-from faultline.harness.run_record import RunRecord
+from faultline.harness.run_record import RunRecord, WorldName
 from faultline.harness.store import open_history
 from faultline.harness.world.faults import CAPABILITIES
 
@@ -45,16 +49,21 @@ class Engine:
     minimize: Minimize | None = None
 
 
-def default_engine(world: Literal["simulated", "local"]) -> Engine:
-    """The engine of ordinary campaigns in `world`."""
+def default_engine(world: WorldName, hosts: str = "") -> Engine:
+    """The engine of ordinary campaigns in `world`, on `hosts` where that is the world."""
     from faultline.registry import resolve
 
+    refusals: dict[WorldName, Callable[[Plan, Parts], None]] = {
+        "simulated": _refuse_simulated,
+        "local": _refuse_local,
+        "hosts": partial(_refuse_on_hosts, hosts),
+    }
     return Engine(
         resolve=resolve,
-        refuse=_refuse_local if world == "local" else _refuse_simulated,
+        refuse=refusals[world],
         plan=make_plan,
         simulate=_simulate,
-        collect=_collect,
+        collect=partial(_collect_on_hosts, hosts) if world == "hosts" else _collect,
         judge=_judge,
         minimize=keep_minimal_run if world == "simulated" else None,
     )
@@ -77,6 +86,22 @@ def _collect(plan: Plan, parts: Parts, folder: Path) -> RunRecord:
 
     with open_history(folder) as sink:
         return run_local(plan, parts, folder=folder, sink=sink)
+
+
+def _refuse_on_hosts(hosts: str, plan: Plan, parts: Parts) -> None:
+    from faultline.hosts.host_sets import open_hosts, parse_hosts
+    from faultline.hosts.run import refuse_on_hosts
+
+    with contextlib.closing(open_hosts(parse_hosts(hosts))) as host_set:
+        refuse_on_hosts(plan, parts, host_set)
+
+
+def _collect_on_hosts(hosts: str, plan: Plan, parts: Parts, folder: Path) -> RunRecord:
+    from faultline.hosts.host_sets import open_hosts, parse_hosts
+    from faultline.hosts.run import run_on_hosts
+
+    with contextlib.closing(open_hosts(parse_hosts(hosts))) as host_set, open_history(folder) as sink:
+        return run_on_hosts(plan, parts, host_set, folder=folder, sink=sink)
 
 
 def _judge(record: RunRecord, parts: Parts, run_id: str) -> Judgement:

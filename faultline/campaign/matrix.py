@@ -17,6 +17,7 @@ import msgspec
 
 from faultline.harness.errors import UsageError
 from faultline.harness.planning import RunRequest
+from faultline.harness.run_record import WorldName
 
 __all__ = ["CampaignPlan", "Cell", "Expectation", "WorkUnit", "parse_seeds"]
 
@@ -63,7 +64,8 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     counts and `pass` is expected where none does; `include` keeps the cells that match any of its patterns. `seeds` is
     `A..B`, both ends included. `must_reach` names `sometimes` marks that some run must reach, else the campaign is
     inconclusive; `strict` makes an expected violation that was not seen a failure. `keep_per_signature` whole run
-    folders are kept of each kind of violation, and `seeds_per_task` seeds run in one task.
+    folders are kept of each kind of violation, and `seeds_per_task` seeds run in one task. `hosts` names the hosts of
+    the world `hosts`, as `--hosts` does.
     """
 
     name: str = "campaign"
@@ -78,7 +80,8 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     workers: int = 5
     operations: int = 200
     duration_s: float | None = None
-    world: Literal["simulated", "local"] = "simulated"
+    world: WorldName = "simulated"
+    hosts: str = ""
     expected: dict[str, Expectation] = {}
     include: tuple[str, ...] = ("*",)
     must_reach: tuple[str, ...] = ()

@@ -54,7 +54,7 @@ def run_campaign(
     with `interrupted` set. Raises UsageError before anything is written when the plan cannot be used, HarnessError when
     the store cannot be written, there is no Java, or Spark does not start.
     """
-    engine = engine or default_engine(plan.world)
+    engine = engine or default_engine(plan.world, plan.hosts)
     show = progress or _silent
     declared = _refuse_unusable(plan, engine)
     if session is None:
@@ -97,7 +97,7 @@ def _refuse_unusable(plan: CampaignPlan, engine: Engine) -> list[str]:
 
 def _run(spark: SparkSession, job: SimulationJob, show: Show) -> Ending:
     """All runs of the campaign, wherever they happen; afterwards every finished run has left its row."""
-    if job.plan.world == "local":
+    if job.plan.world != "simulated":
         return collect(spark, job, show)
     ending = watch(spark, lambda: simulate(spark, job).collect(), job.folder.progress, _total(job.plan), show)
     if ending.interrupted or ending.failure:

@@ -98,6 +98,7 @@ def plan_from_flags(
 
 
 def _checked(plan: CampaignPlan, source: str) -> CampaignPlan:
+    plan = _on_its_hosts(plan, source)
     plan.seed_range()
     for key in _AT_LEAST_ONE:
         value = getattr(plan, key)
@@ -107,6 +108,17 @@ def _checked(plan: CampaignPlan, source: str) -> CampaignPlan:
         raise UsageError(f"{source}: key keep_per_signature: must not be negative.", "Write 0 to keep none.")
     plan.cells()
     return plan
+
+
+def _on_its_hosts(plan: CampaignPlan, source: str) -> CampaignPlan:
+    """Hosts are a world of their own, with a node on each unless the plan has fewer."""
+    if not plan.hosts and plan.world != "hosts":
+        return plan
+    if not plan.hosts:
+        raise UsageError(f"{source}: the world hosts needs the key hosts.", 'Write hosts = "namespaces:3".')
+    from faultline.hosts.host_sets import parse_hosts
+
+    return msgspec.structs.replace(plan, world="hosts", nodes=min(plan.nodes, parse_hosts(plan.hosts).count))
 
 
 def _refuse_unknown_keys(values: Mapping[str, Any], source: str) -> None:

@@ -42,7 +42,9 @@ def _rows(plan: CampaignPlan, folder: CampaignFolder, unit: WorkUnit) -> list[di
         judgement = _judgement(path / "verdict.json")
         if judgement is not None:
             kept = (path / "history.jsonl").is_file()
-            rows.append(run_row(judgement, None, folder_kept=kept, run_again=run_command(plan.request(cell, seed))))
+            rows.append(
+                run_row(judgement, None, folder_kept=kept, run_again=run_command(plan.request(cell, seed), plan.hosts))
+            )
     return rows
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from faultline.cli.options import as_options, comma_separated, store_option
+from faultline.harness.errors import UsageError
+from faultline.harness.run_record import WorldName
 
 if TYPE_CHECKING:
     from faultline.campaign.pipeline import CampaignResult
@@ -32,6 +34,7 @@ def _many(context: click.Context, parameter: click.Parameter, values: tuple[str,
 @click.option("--operations", type=int, help="Operations before the final reads.")
 @click.option("--duration", "duration_s", type=float, help="Length of the fault phase in seconds.")
 @click.option("--world", type=click.Choice(["simulated", "local"]), help="Where the runs happen.")
+@click.option("--hosts", metavar="HOSTS", help="Run on hosts: namespaces:N makes N of them, ssh:FILE names machines.")
 @click.option("--master", default="local[*]", show_default=True, help="Spark master URL.")
 @click.option("--name", help="Name of the campaign's folder [default: from the plan].")
 @store_option
@@ -49,6 +52,7 @@ def command(
     operations: int | None,
     duration_s: float | None,
     world: Literal["simulated", "local"] | None,
+    hosts: str | None,
     master: str,
     name: str | None,
     store: Path,
@@ -71,15 +75,28 @@ def command(
         mutants=mutants,
         options=as_options(option_pairs),
         seeds=seeds,
-        nodes=nodes,
+        nodes=_nodes_on(hosts) if nodes is None and hosts is not None else nodes,
         workers=workers,
         operations=operations,
         duration_s=duration_s,
-        world=world,
+        world=_world(world, hosts),
+        hosts=hosts,
     )
     with campaign_progress() as progress:
         result = run_campaign(campaign_plan, store=store, master=master, name=name, progress=progress)
     return finish(result, as_json)
+
+
+def _world(world: Literal["simulated", "local"] | None, hosts: str | None) -> WorldName | None:
+    if world is not None and hosts is not None:
+        raise UsageError("--hosts is a world of its own and cannot go with --world.", "Leave one of them out.")
+    return world if hosts is None else "hosts"
+
+
+def _nodes_on(hosts: str) -> int:
+    from faultline.hosts.host_sets import parse_hosts
+
+    return parse_hosts(hosts).count
 
 
 def finish(result: CampaignResult, as_json: bool) -> int:

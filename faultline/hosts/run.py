@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from faultline.hosts.host_options import checked_host_options
 from faultline.hosts.host_sets import HostSet
 from faultline.hosts.store_cluster import StoreCluster
 
-__all__ = ["run_on_hosts"]
+__all__ = ["refuse_on_hosts", "run_on_hosts"]
 
 
 def run_on_hosts(
@@ -36,11 +37,7 @@ def run_on_hosts(
 
     Otherwise as `faultline.harness.world.real.local.run_local`.
     """
-    if len(plan.nodes) > len(host_set.hosts):
-        raise UsageError(
-            f"{len(plan.nodes)} nodes need as many hosts, but there are {len(host_set.hosts)}.", "Use fewer --nodes."
-        )
-    checked_host_options(plan.host_options)
+    _refuse_unsuitable(plan, host_set)
     make_nodes_folder(folder)
     cluster = _cluster(plan, parts, host_set, folder)
     _refuse(plan, parts, cluster)
@@ -48,6 +45,21 @@ def run_on_hosts(
         plan, parts, cluster, lambda loop: HostFaultPort(cluster, loop), world="hosts", sink=sink, progress=progress
     )
     return asyncio.run(run.carry_out())
+
+
+def refuse_on_hosts(plan: Plan, parts: Parts, host_set: HostSet) -> None:
+    """Raise UsageError for what these hosts cannot carry out of `plan`, without starting anything."""
+    _refuse_unsuitable(plan, host_set)
+    with tempfile.TemporaryDirectory(prefix="faultline-refusal-") as folder:
+        _refuse(plan, parts, _cluster(plan, parts, host_set, Path(folder)))
+
+
+def _refuse_unsuitable(plan: Plan, host_set: HostSet) -> None:
+    if len(plan.nodes) > len(host_set.hosts):
+        raise UsageError(
+            f"{len(plan.nodes)} nodes need as many hosts, but there are {len(host_set.hosts)}.", "Use fewer --nodes."
+        )
+    checked_host_options(plan.host_options)
 
 
 def _cluster(plan: Plan, parts: Parts, host_set: HostSet, folder: Path) -> HostCluster:

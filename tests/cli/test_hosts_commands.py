@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -90,3 +91,35 @@ def test_nobody_pays_for_ssh_who_does_not_use_it() -> None:
         "import sys, faultline.cli.main, faultline.cli.run, faultline.cli.doctor; sys.exit('paramiko' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_a_campaign_on_hosts_names_them_instead_of_a_world() -> None:
+    with pytest.raises(UsageError, match="cannot go with --world"):
+        perform(["campaign", "--hosts", "namespaces:3", "--world", "local"])
+    with pytest.raises(UsageError, match="names no hosts"):
+        perform(["campaign", "--hosts", "docker:3", "--seeds", "0..0"])
+
+
+@pytest.mark.real
+@pytest.mark.slow
+def test_a_campaign_of_real_stores_on_hosts_goes_on_when_a_run_of_it_breaks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["campaign", "--hosts", "namespaces:3", "--system", "etcd", "--system", "consistent-core"]
+    arguments += ["--faults", "partition,kill", "--seeds", "0..0", "--duration", "4", "--master", "local[1]"]
+    arguments += ["--store", str(tmp_path), "--name", "real", "--json"]
+    refusal = why_refused()
+    if refusal:
+        with pytest.raises(HarnessError, match="namespaces"):
+            perform(arguments)
+        return
+    has_etcd = shutil.which("etcd") is not None
+    assert perform(arguments) == (0 if has_etcd else 4)
+    told = json.loads(capsys.readouterr().out)
+    cells = {cell["cell"]: cell["counts"] for cell in told["cells"]}
+    # What a node of ours marks is nothing that etcd has missed.
+    assert not [warning for warning in told["warnings"] if warning.startswith("etcd/") and "never reached" in warning]
+    assert cells["consistent-core/register/partition+kill"]["pass"] == 1
+    assert cells["etcd/register/partition+kill"]["pass" if has_etcd else "harness-error"] == 1
+    verdict = json.loads((tmp_path / "campaigns/real/runs/etcd.register.partition+kill.0/verdict.json").read_bytes())
+    assert verdict["world"] == "hosts" and ("apt-get install etcd-server" in verdict["sentence"]) is not has_etcd

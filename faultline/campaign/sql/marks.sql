@@ -1,13 +1,17 @@
 -- Every known `sometimes` mark in every cell: how often it was reached, and in how many runs. A mark is known when
--- any run of the campaign reached it, or when the system or the plan names it; one with no runs was never reached.
+-- any run of the same system reached it, or when the system or the plan names it; one with no runs was never reached.
 WITH reached AS (
-  SELECT cell, mark, times
+  SELECT cell, system, mark, times
   FROM runs LATERAL VIEW explode(marks) AS mark, times
 ),
 known AS (
   SELECT DISTINCT cells.cell, all_marks.mark
-  FROM (SELECT DISTINCT cell FROM runs) AS cells
-  CROSS JOIN (SELECT mark FROM reached UNION SELECT explode(:declared) AS mark) AS all_marks
+  FROM (SELECT DISTINCT cell, system FROM runs) AS cells
+  JOIN (
+    SELECT system, mark FROM reached
+    UNION
+    SELECT system, mark FROM (SELECT DISTINCT system FROM runs) LATERAL VIEW explode(:declared) AS mark
+  ) AS all_marks ON cells.system = all_marks.system
   WHERE all_marks.mark <> ''
 )
 SELECT known.cell, known.mark, count(times) AS runs, coalesce(sum(times), 0) AS times
