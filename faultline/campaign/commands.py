@@ -24,6 +24,8 @@ def run_command(request: RunRequest, hosts: str = "") -> str:
         words += ["--mutant", ",".join(request.mutants)]
     for name, value in request.options.items():
         words += ["--option", f"{name}={value}"]
+    for name, value in request.host_options.items():
+        words += ["--host-option", f"{name}={value}"]
     if hosts:
         words += ["--hosts", hosts]
     for name in ("nodes", "workers", "operations", *(() if hosts else ("world",))):

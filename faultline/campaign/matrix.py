@@ -65,7 +65,7 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     `A..B`, both ends included. `must_reach` names `sometimes` marks that some run must reach, else the campaign is
     inconclusive; `strict` makes an expected violation that was not seen a failure. `keep_per_signature` whole run
     folders are kept of each kind of violation, and `seeds_per_task` seeds run in one task. `hosts` names the hosts of
-    the world `hosts`, as `--hosts` does.
+    the world `hosts` and `host_options` says how they are to be, as `--hosts` and `--host-option` do.
     """
 
     name: str = "campaign"
@@ -82,6 +82,7 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     duration_s: float | None = None
     world: WorldName = "simulated"
     hosts: str = ""
+    host_options: dict[str, str] = {}
     expected: dict[str, Expectation] = {}
     include: tuple[str, ...] = ("*",)
     must_reach: tuple[str, ...] = ()
@@ -141,6 +142,7 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             operations=self.operations,
             duration_s=self.duration_s,
             world=self.world,
+            host_options=self.host_options,
         )
 
 

@@ -77,6 +77,7 @@ def plan_from_flags(
     fault_sets: Sequence[Sequence[str]] = (),
     mutants: Sequence[Sequence[str]] = (),
     options: Mapping[str, str] | None = None,
+    host_options: Mapping[str, str] | None = None,
     **others: Any,
 ) -> CampaignPlan:
     """The plan named or filed as `plan` (else `default`), with whatever flags were given in place of its own values.
@@ -90,6 +91,8 @@ def plan_from_flags(
     given |= {key: tuple(value) for key, value in dimensions.items() if value}
     sets = {"fault_sets": fault_sets, "mutants": mutants}
     given |= {key: tuple(map(tuple, value)) for key, value in sets.items() if value}
+    if host_options:
+        given["host_options"] = base.host_options | dict(host_options)
     if options:
         given["options"] = base.options | dict(options)
     if mutants or fault_sets or systems or workloads:
@@ -112,12 +115,16 @@ def _checked(plan: CampaignPlan, source: str) -> CampaignPlan:
 
 def _on_its_hosts(plan: CampaignPlan, source: str) -> CampaignPlan:
     """Hosts are a world of their own, with a node on each unless the plan has fewer."""
-    if not plan.hosts and plan.world != "hosts":
+    if not plan.hosts and plan.world != "hosts" and not plan.host_options:
         return plan
     if not plan.hosts:
-        raise UsageError(f"{source}: the world hosts needs the key hosts.", 'Write hosts = "namespaces:3".')
+        raise UsageError(
+            f"{source}: the world and the options of hosts need the key hosts.", 'Write hosts = "namespaces:3".'
+        )
+    from faultline.hosts.host_options import checked_host_options
     from faultline.hosts.host_sets import parse_hosts
 
+    checked_host_options(plan.host_options)
     return msgspec.structs.replace(plan, world="hosts", nodes=min(plan.nodes, parse_hosts(plan.hosts).count))
 
 

@@ -35,6 +35,7 @@ def _many(context: click.Context, parameter: click.Parameter, values: tuple[str,
 @click.option("--duration", "duration_s", type=float, help="Length of the fault phase in seconds.")
 @click.option("--world", type=click.Choice(["simulated", "local"]), help="Where the runs happen.")
 @click.option("--hosts", metavar="HOSTS", help="Run on hosts: namespaces:N makes N of them, ssh:FILE names machines.")
+@click.option("--host-option", "host_option_pairs", multiple=True, metavar="NAME=VALUE", help="How hosts are to be.")
 @click.option("--master", default="local[*]", show_default=True, help="Spark master URL.")
 @click.option("--name", help="Name of the campaign's folder [default: from the plan].")
 @store_option
@@ -53,6 +54,7 @@ def command(
     duration_s: float | None,
     world: Literal["simulated", "local"] | None,
     hosts: str | None,
+    host_option_pairs: tuple[str, ...],
     master: str,
     name: str | None,
     store: Path,
@@ -81,6 +83,7 @@ def command(
         duration_s=duration_s,
         world=_world(world, hosts),
         hosts=hosts,
+        host_options=as_options(host_option_pairs, "--host-option"),
     )
     with campaign_progress() as progress:
         result = run_campaign(campaign_plan, store=store, master=master, name=name, progress=progress)
