@@ -23,7 +23,7 @@ from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run import run_simulated
 from faultline.harness.run_record import RunRecord, WorldName
 from faultline.harness.store import open_history
-from faultline.harness.world.faults import CAPABILITIES
+from faultline.harness.world.faults import CAPABILITIES, LOCAL_CAPABILITIES
 
 __all__ = ["Engine", "default_engine"]
 
@@ -74,7 +74,7 @@ def _refuse_simulated(plan: Plan, parts: Parts) -> None:
 
 
 def _refuse_local(plan: Plan, parts: Parts) -> None:
-    refuse_what_cannot_run(plan, parts, frozenset(CAPABILITIES), "local")
+    refuse_what_cannot_run(plan, parts, frozenset(LOCAL_CAPABILITIES), "local")
 
 
 def _simulate(plan: Plan, parts: Parts, record_messages: bool) -> RunRecord:

@@ -99,9 +99,9 @@ def _local(_store: Path) -> Examination:
             pass
     except OSError as error:
         return Examination("Local world", False, f"no port on loopback: {error}", "Bring the interface lo up.")
-    from faultline.harness.world.faults import CAPABILITIES
+    from faultline.harness.world.faults import LOCAL_CAPABILITIES
 
-    return Examination("Local world", True, f"loopback ports; can inject {', '.join(CAPABILITIES)}")
+    return Examination("Local world", True, f"loopback ports; can inject {', '.join(LOCAL_CAPABILITIES)}")
 
 
 def _store(store: Path) -> Examination:

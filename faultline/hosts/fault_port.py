@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable
 
 from faultline.harness.errors import HarnessError
+from faultline.harness.world.connection_faults import NoConnectionFaults
 from faultline.harness.world.faults import LinkQuality
 from faultline.harness.world.ports import Link
 from faultline.harness.world.real.fault_port import ProcessFaultPort
@@ -14,7 +15,7 @@ from faultline.hosts.cluster import HostCluster
 __all__ = ["HostFaultPort"]
 
 
-class HostFaultPort(ProcessFaultPort):
+class HostFaultPort(NoConnectionFaults, ProcessFaultPort):
     """Implements `faultline.harness.world.faults.FaultPort`; its `capabilities` are what this cluster's hosts can do.
 
     Bad links (delay, loss, duplicates) are not among them: `degrade` refuses by name.
@@ -43,9 +44,9 @@ class HostFaultPort(ProcessFaultPort):
         if quality != LinkQuality():
             raise HarnessError("Links between hosts cannot be degraded.", "Use --world local for packet faults.")
 
-    def quality(self, link: Link) -> LinkQuality:
+    def qualities(self, links: Iterable[Link]) -> dict[Link, LinkQuality]:
         """Links are as they are."""
-        return LinkQuality()
+        return dict.fromkeys(links, LinkQuality())
 
     def _host_link(self, link: Link) -> tuple[str, str]:
         source, target = link

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from faultline.harness.nemesis import Nemesis
 from faultline.nemesis.clock import ClockDrift, ClockStep, ClockStrobe
+from faultline.nemesis.connection import ConnectionKill, ConnectionReset, LinkDown
 from faultline.nemesis.packages import Package, Recipe, combined
-from faultline.nemesis.packet import PacketDelay, PacketDuplicate, PacketLoss
+from faultline.nemesis.packet import PacketCorrupt, PacketDelay, PacketDuplicate, PacketLoss, PacketRate, PacketReorder
 from faultline.nemesis.partition import Partition
 from faultline.nemesis.process import Kill, Pause
 
@@ -23,6 +24,12 @@ NEMESES: dict[str, Nemesis] = {
         PacketLoss(),
         PacketDelay(),
         PacketDuplicate(),
+        PacketReorder(),
+        PacketCorrupt(),
+        PacketRate(),
+        ConnectionKill(),
+        ConnectionReset(),
+        LinkDown(),
     )
 }
 """Every nemesis by its kind."""
@@ -183,10 +190,48 @@ _RESTARTS = Package(
     pace=0.2,
 )
 
+# What only some worlds can do stands apart, so that no seed of the packages above ever asks for it.
+_WIRE = Package(
+    "wire",
+    "reorders and corrupts packets and narrows links, as bad cables and switches do (on hosts)",
+    (
+        Recipe(
+            "packet-reorder",
+            ("all", "leader", "one"),
+            (("delay_us", (5_000, 20_000, 50_000)), ("reorder", (0.1, 0.3))),
+            nodes_min=2,
+        ),
+        Recipe("packet-corrupt", ("all", "leader", "one"), (("corrupt", (0.05, 0.2)),), nodes_min=2),
+        Recipe("packet-rate", ("all", "leader", "one"), (("rate_kbit_per_s", (256, 1_000, 8_000)),), nodes_min=2),
+    ),
+)
+
+_CONNECTIONS = Package(
+    "connections",
+    "kills connections and lets them be reset (in the local world and on hosts)",
+    (
+        Recipe("connection-kill", ("all",), long_share=0.0, nodes_min=2),
+        Recipe("connection-kill", ("leader", "one"), long_share=0.0, nodes_min=2),
+        Recipe("connection-reset", ("leader", "one", "follower"), nodes_min=2),
+        Recipe("connection-reset", ("minority", "all"), long_share=0.2, nodes_min=2),
+    ),
+)
+
+_LINK_DOWN = Package(
+    "link-down",
+    "takes nodes' network links down (on hosts)",
+    (
+        Recipe("link-down", ("leader",), long_share=0.7),
+        Recipe("link-down", ("one", "follower")),
+        Recipe("link-down", ("minority", "all"), long_share=0.2),
+    ),
+)
+
 _FAMILIES = (_PARTITION, _KILL, _PAUSE, _CLOCK, _PACKET)
 _COMPOUNDS = (_LEADERSHIP, _DURABILITY, _CLOCKS, _SKEW, _RETRIES, _RESTARTS)
+_NOT_EVERYWHERE = (_WIRE, _CONNECTIONS, _LINK_DOWN)
 
-_ALL = Package("all", "every fault of every family", combined(_FAMILIES).recipes)
+_ALL = Package("all", "every fault that every world can inject", combined(_FAMILIES).recipes)
 
-PACKAGES: dict[str, Package] = {package.name: package for package in (*_FAMILIES, *_COMPOUNDS, _ALL)}
+PACKAGES: dict[str, Package] = {package.name: package for package in (*_FAMILIES, *_COMPOUNDS, _ALL, *_NOT_EVERYWHERE)}
 """Every package by its name."""

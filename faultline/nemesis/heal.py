@@ -11,6 +11,7 @@ from faultline.nemesis.packet import HEALTHY
 
 __all__ = ["heal_everything"]
 
+_QUALITIES = frozenset({"loss", "delay", "duplicate", "reorder", "corrupt", "rate"})
 _CLOCKS = frozenset({"clock-step", "clock-drift"})
 _DRIFT_OF_THE_WEATHER_US = 50_000
 """Clocks may be this far off after a reset: ordinary drift, and the time a probe takes in the real world."""
@@ -23,7 +24,9 @@ def heal_everything(port: FaultPort) -> list[str]:
     capable of breaking is left alone.
     """
     links = [(one, other) for one in port.nodes for other in port.nodes if one != other]
-    return [*_heal_links(port, links), *(problem for node in port.nodes for problem in _heal_node(port, node))]
+    links_down = _heal_link_down(port)
+    broken = [*links_down, *_heal_links(port, links), *_heal_connections(port, links)]
+    return [*broken, *(problem for node in port.nodes for problem in _heal_node(port, node))]
 
 
 def _heal_links(port: FaultPort, links: list[Link]) -> list[str]:
@@ -33,14 +36,32 @@ def _heal_links(port: FaultPort, links: list[Link]) -> list[str]:
         problems += [
             f"the link {source}->{target} is still cut" for source, target in links if port.is_cut((source, target))
         ]
-    if "link-quality" in port.capabilities:
+    if port.capabilities & _QUALITIES:
         port.degrade(links, HEALTHY)
         problems += [
-            f"the link {source}->{target} is still degraded"
-            for source, target in links
-            if port.quality((source, target)) != HEALTHY
+            f"the link {source}->{target} is still degraded: {quality}"
+            for (source, target), quality in port.qualities(links).items()
+            if quality != HEALTHY
         ]
     return problems
+
+
+def _heal_connections(port: FaultPort, links: list[Link]) -> list[str]:
+    problems = []
+    if "connection-reset" in port.capabilities:
+        port.admit_connections(links)
+        still = port.resets_connections(links)
+        problems += [f"connections over {source}->{target} are still reset" for source, target in sorted(still)]
+    return problems
+
+
+def _heal_link_down(port: FaultPort) -> list[str]:
+    """First of all: what is looked at later must have a link to be reached over."""
+    if "link-down" not in port.capabilities:
+        return []
+    for node in port.nodes:
+        port.bring_link_up(node)
+    return [f"the link of {node} is still down" for node in port.nodes if port.is_link_down(node)]
 
 
 def _heal_node(port: FaultPort, node: NodeId) -> list[str]:

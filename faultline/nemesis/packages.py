@@ -39,16 +39,24 @@ _FREE_SHARE = 0.2
 _SECOND_FAULT_SHARE = 0.35
 
 _OCCUPIES = {
-    "partition": "links",
-    "packet-loss": "quality",
-    "packet-delay": "quality",
-    "packet-duplicate": "quality",
-    "clock-step": "clocks",
-    "clock-strobe": "clocks",
-    "clock-drift": "clocks",
-    "kill": "processes",
-    "pause": "processes",
+    "partition": ("links",),
+    "packet-loss": ("quality",),
+    "packet-delay": ("quality",),
+    "packet-duplicate": ("quality",),
+    "packet-reorder": ("quality",),
+    "packet-corrupt": ("quality",),
+    "packet-rate": ("quality",),
+    "connection-kill": ("connections",),
+    "connection-reset": ("connections", "links"),
+    # Nothing on the link of a node that is cut off altogether can be proved, nor can clients see the node come up.
+    "link-down": ("links", "quality", "connections", "processes"),
+    "clock-step": ("clocks",),
+    "clock-strobe": ("clocks",),
+    "clock-drift": ("clocks",),
+    "kill": ("processes",),
+    "pause": ("processes",),
 }
+"""What a kind of fault acts on, so that nothing else may meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +169,7 @@ def _fall(
 
 def _quarrel(kind: str, other: str) -> bool:
     """Do both act on the same? A kind that is plugged in is taken to act on something of its own."""
-    return _OCCUPIES.get(kind, kind) == _OCCUPIES.get(other, other)
+    return not set(_OCCUPIES.get(kind, (kind,))).isdisjoint(_OCCUPIES.get(other, (other,)))
 
 
 def _duration_us(recipe: Recipe, length_us: int, rng: Random) -> int:

@@ -1,4 +1,8 @@
-"""Bad links: `packet-loss`, `packet-delay` and `packet-duplicate`.
+"""Bad links: `packet-loss`, `packet-delay`, `packet-duplicate`, `packet-reorder`, `packet-corrupt` and `packet-rate`.
+
+The first three strike messages where there are only messages (in the simulated and the local world), and packets on
+hosts, where the kernel's TCP makes up for what was lost, repeated or out of order, at the price of time. Reordering and
+corruption exist only there.
 
 They act on every link between the nodes of the target and the rest, both ways; of the target `all`, on every link.
 A link has one quality at a time: an injection leaves links alone that were degraded before it began, and makes healthy
@@ -12,19 +16,25 @@ from typing import Any
 from faultline.harness.nemesis import Injection
 from faultline.harness.plan import PlannedFault
 from faultline.harness.world.faults import FaultPort, LinkQuality
-from faultline.harness.world.ports import NodeId
 from faultline.nemesis.targets import fault_chance, resolve
 
-__all__ = ["HEALTHY", "PacketDelay", "PacketDuplicate", "PacketLoss"]
+__all__ = [
+    "HEALTHY",
+    "PacketCorrupt",
+    "PacketDelay",
+    "PacketDuplicate",
+    "PacketLoss",
+    "PacketRate",
+    "PacketReorder",
+]
 
 HEALTHY = LinkQuality()
 
 
 class _Packets:
-    """What the three kinds have in common: which links, and how they are given and relieved of a quality."""
+    """What these kinds have in common: which links, and how they are given and relieved of a quality."""
 
     kind: str
-    needs = frozenset({"link-quality"})
     tick_us = 0
 
     def quality(self, argument: dict[str, Any]) -> LinkQuality:
@@ -38,7 +48,7 @@ class _Packets:
         hit = resolution.nodes
         links = [(one, other) for one in port.nodes for other in port.nodes if one != other]
         touched = [link for link in links if link[0] in hit or link[1] in hit]
-        mine = [link for link in touched if port.quality(link) == HEALTHY]
+        mine = [link for link, quality in port.qualities(touched).items() if quality == HEALTHY]
         quality = self.quality(fault.argument)
         port.degrade(mine, quality)
         note = f" ({resolution.note})" if resolution.note else ""
@@ -53,8 +63,7 @@ class _Packets:
         """Probe the quality of every link that was healthy before."""
         if not injection.links:
             return "there are no links to degrade in a cluster of one node"
-        for source, target in injection.state["mine"]:
-            seen = port.quality((NodeId(source), NodeId(target)))
+        for (source, target), seen in port.qualities(injection.state["mine"]).items():
             if seen != injection.state["quality"]:
                 return f"the link {source}->{target} has the quality {seen}"
         return None
@@ -73,6 +82,7 @@ class PacketLoss(_Packets):
     kind = "packet-loss"
     summary = "loses a share of the messages between nodes"
     mark = "packets-lost"
+    needs = frozenset({"loss"})
 
     def quality(self, argument: dict[str, Any]) -> LinkQuality:
         """A link that loses messages."""
@@ -85,6 +95,7 @@ class PacketDelay(_Packets):
     kind = "packet-delay"
     summary = "delays the messages between nodes"
     mark = "packets-delayed"
+    needs = frozenset({"delay"})
 
     def quality(self, argument: dict[str, Any]) -> LinkQuality:
         """A slow link."""
@@ -99,7 +110,47 @@ class PacketDuplicate(_Packets):
     kind = "packet-duplicate"
     summary = "delivers a share of the messages between nodes twice"
     mark = "packets-duplicated"
+    needs = frozenset({"duplicate"})
 
     def quality(self, argument: dict[str, Any]) -> LinkQuality:
         """A link that repeats itself."""
         return LinkQuality(duplicate=float(argument.get("duplicate", 0.5)))
+
+
+class PacketReorder(_Packets):
+    """The nemesis `packet-reorder`. Arguments: `reorder`, the share that skips the delay (0.3), `delay_us` (20 ms)."""
+
+    kind = "packet-reorder"
+    summary = "delays packets between hosts, and lets a share of them overtake the others"
+    mark = "packets-reordered"
+    needs = frozenset({"reorder"})
+
+    def quality(self, argument: dict[str, Any]) -> LinkQuality:
+        """A slow link with a fast lane."""
+        return LinkQuality(delay_us=int(argument.get("delay_us", 20_000)), reorder=float(argument.get("reorder", 0.3)))
+
+
+class PacketCorrupt(_Packets):
+    """The nemesis `packet-corrupt`. Argument: `corrupt`, the share of packets with a flipped bit (default 0.1)."""
+
+    kind = "packet-corrupt"
+    summary = "flips a bit in a share of the packets between hosts"
+    mark = "packets-corrupted"
+    needs = frozenset({"corrupt"})
+
+    def quality(self, argument: dict[str, Any]) -> LinkQuality:
+        """A noisy link."""
+        return LinkQuality(corrupt=float(argument.get("corrupt", 0.1)))
+
+
+class PacketRate(_Packets):
+    """The nemesis `packet-rate`. Argument: `rate_kbit_per_s`, what each link carries at most (default 1000)."""
+
+    kind = "packet-rate"
+    summary = "limits how much a link between nodes carries"
+    mark = "links-narrowed"
+    needs = frozenset({"rate"})
+
+    def quality(self, argument: dict[str, Any]) -> LinkQuality:
+        """A narrow link."""
+        return LinkQuality(rate_kbit_per_s=int(argument.get("rate_kbit_per_s", 1_000)))

@@ -13,7 +13,7 @@ from faultline.harness.plan import NODE_NAMES, PlannedFault
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run import run_simulated
 from faultline.harness.run_record import RunRecord
-from faultline.harness.world.faults import CAPABILITIES, HOST_CAPABILITIES
+from faultline.harness.world.faults import ALL_CAPABILITIES
 from faultline.nemesis import NEMESES, Package, heal_everything
 from faultline.registry import load_system, load_workload
 from faultline.testing.problem import Check, place_of
@@ -64,10 +64,9 @@ def _says_what_it_is(subject: FaultSubject) -> Found:
         for name in ("kind", "summary", "mark"):
             if not getattr(nemesis, name, ""):
                 yield f"`{name}` is empty", place_of(nemesis), "See faultline.harness.nemesis.Nemesis."
-        known = (*CAPABILITIES, *HOST_CAPABILITIES)
-        unknown = sorted(set(nemesis.needs) - set(known))
+        unknown = sorted(set(nemesis.needs) - set(ALL_CAPABILITIES))
         if unknown:
-            yield f"it needs {', '.join(unknown)}", place_of(nemesis), f"Choose from {', '.join(known)}."
+            yield f"it needs {', '.join(unknown)}", place_of(nemesis), f"Choose from {', '.join(ALL_CAPABILITIES)}."
 
 
 def _every_kind_has_a_nemesis(subject: FaultSubject) -> Found:

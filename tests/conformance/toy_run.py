@@ -80,7 +80,7 @@ class Cut(Kill):
 class Slow(Cut):
     """Delays, jitters and repeats what passes from the leader to its target."""
 
-    kind, mark, needs = "slow", "slowed", frozenset({"link-quality"})
+    kind, mark, needs = "slow", "slowed", frozenset({"delay", "duplicate"})
     quality = LinkQuality(delay_us=20_000, jitter_us=10_000)
 
     def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
@@ -90,7 +90,8 @@ class Slow(Cut):
 
     def verify(self, port: FaultPort, injection: Injection) -> str | None:
         (link,) = injection.links
-        return None if port.quality((NodeId(link[0]), NodeId(link[1]))) == self.quality else "healthy"
+        seen = port.qualities([(NodeId(link[0]), NodeId(link[1]))])
+        return None if list(seen.values()) == [self.quality] else "healthy"
 
     def stop(self, port: FaultPort, injection: Injection) -> None:
         port.degrade([(NodeId(source), NodeId(target)) for source, target in injection.links], LinkQuality())

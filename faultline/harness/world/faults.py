@@ -12,27 +12,43 @@ from typing import Protocol
 
 import msgspec
 
+from faultline.harness.world.connection_faults import ConnectionFaults
 from faultline.harness.world.ports import Link, NodeId
 
-__all__ = ["CAPABILITIES", "HOST_CAPABILITIES", "FaultPort", "LinkQuality"]
+__all__ = ["ALL_CAPABILITIES", "CAPABILITIES", "HOST_CAPABILITIES", "LOCAL_CAPABILITIES", "FaultPort", "LinkQuality"]
 
-CAPABILITIES = ("cut", "link-quality", "kill", "pause", "clock-step", "clock-drift")
+CAPABILITIES = ("cut", "loss", "delay", "duplicate", "kill", "pause", "clock-step", "clock-drift")
 """What the simulated and the local world offer."""
 
-HOST_CAPABILITIES = ("freeze", "cpu-squeeze", "memory-squeeze")
+LOCAL_CAPABILITIES = (*CAPABILITIES, "rate", "connection-kill", "connection-reset")
+"""What the local world offers, since it has bytes and connections."""
+
+HOST_CAPABILITIES = ("reorder", "corrupt", "link-down", "freeze", "cpu-squeeze", "memory-squeeze")
 """What only hosts offer, and each host only as far as it can."""
+
+ALL_CAPABILITIES = (*LOCAL_CAPABILITIES, *HOST_CAPABILITIES)
+"""Everything that any world offers."""
 
 
 class LinkQuality(msgspec.Struct, frozen=True, kw_only=True):
-    """How a degraded link behaves, on top of the weather: added delay, and shares of messages lost or duplicated."""
+    """How a degraded link behaves, on top of the weather.
+
+    `delay_us` and `jitter_us` are added, `loss` and `duplicate` are shares of the messages. The rest needs packets or
+    bytes: `reorder` is the share of packets that skip the delay and so overtake others, `corrupt` the share that arrive
+    with a flipped bit (which the receiver's kernel finds by the checksum, and drops), `rate_kbit_per_s` what the link
+    carries at most, 0 without a limit. A world gives what the capabilities of these names say.
+    """
 
     delay_us: int = 0
     jitter_us: int = 0
     loss: float = 0.0
     duplicate: float = 0.0
+    reorder: float = 0.0
+    corrupt: float = 0.0
+    rate_kbit_per_s: int = 0
 
 
-class FaultPort(Protocol):
+class FaultPort(ConnectionFaults, Protocol):
     """Actions and probes on one running cluster. Actions are idempotent and take effect before they return."""
 
     nodes: tuple[NodeId, ...]
@@ -54,10 +70,10 @@ class FaultPort(Protocol):
         """Probe: does nothing pass over `link`?"""
 
     def degrade(self, links: Iterable[Link], quality: LinkQuality) -> None:
-        """Give `links` the `quality`; `LinkQuality()` is a healthy link."""
+        """Give `links` the `quality`, all at once; `LinkQuality()` is a healthy link."""
 
-    def quality(self, link: Link) -> LinkQuality:
-        """Probe: the quality in force on `link`."""
+    def qualities(self, links: Iterable[Link]) -> dict[Link, LinkQuality]:
+        """Probe: the quality in force on each of `links`, all looked at side by side."""
 
     def kill(self, node: NodeId) -> None:
         """End the node at once: it loses its memory and whatever it had not fsynced."""

@@ -87,7 +87,7 @@ def test_a_planted_bug_that_hosts_cannot_show_or_a_fault_they_cannot_inject_is_r
     hosts: NamespaceHosts, tmp_path: Path
 ) -> None:
     plan, parts = planned((PlannedFault("packet-loss", 0, MS),))
-    with pytest.raises(UsageError, match="The hosts world cannot inject packet-loss: it lacks link-quality"):
+    with pytest.raises(UsageError, match="The hosts world cannot inject packet-loss: it lacks loss"):
         run_on_hosts(plan, parts, hosts, folder=tmp_path)
 
 

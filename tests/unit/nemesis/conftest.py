@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from faultline.harness.world.faults import CAPABILITIES, LinkQuality
+from faultline.harness.world.faults import ALL_CAPABILITIES, LinkQuality
 from faultline.harness.world.ports import Link, NodeId
 
 
@@ -15,11 +15,14 @@ class FakePort:
 
     def __init__(self, nodes: tuple[str, ...] = ("athens", "byzantium", "cyrene", "delphi", "ephesus")) -> None:
         self.nodes = tuple(map(NodeId, nodes))
-        self.capabilities = frozenset(CAPABILITIES)
+        self.capabilities = frozenset(ALL_CAPABILITIES)
         self.leads: NodeId | None = NodeId(nodes[1]) if len(nodes) > 1 else NodeId(nodes[0])
         self.deaf: set[str] = set()
         self.cuts: set[Link] = set()
-        self.qualities: dict[Link, LinkQuality] = {}
+        self.degraded: dict[Link, LinkQuality] = {}
+        self.killed = 0
+        self.resets: set[Link] = set()
+        self.down: set[NodeId] = set()
         self.dead: set[NodeId] = set()
         self.paused: set[NodeId] = set()
         self.offsets_us: dict[NodeId, int] = {}
@@ -27,7 +30,16 @@ class FakePort:
 
     def is_healthy(self) -> bool:
         """Is nothing broken?"""
-        broken = (self.cuts, self.qualities, self.dead, self.paused, self.offsets_us, self.rates_ppm)
+        broken = (
+            self.cuts,
+            self.degraded,
+            self.resets,
+            self.down,
+            self.dead,
+            self.paused,
+            self.offsets_us,
+            self.rates_ppm,
+        )
         return not any(broken)
 
     def leader(self) -> NodeId | None:
@@ -51,12 +63,41 @@ class FakePort:
         if "degrade" in self.deaf:
             return
         for link in links:
-            self.qualities.pop(link, None)
+            self.degraded.pop(link, None)
             if quality != LinkQuality():
-                self.qualities[link] = quality
+                self.degraded[link] = quality
 
-    def quality(self, link: Link) -> LinkQuality:
-        return self.qualities.get(link, LinkQuality())
+    def qualities(self, links: Iterable[Link]) -> dict[Link, LinkQuality]:
+        return {link: self.degraded.get(link, LinkQuality()) for link in links}
+
+    def connections(self, link: Link) -> frozenset[str]:
+        return frozenset({f"{link[0]}-{link[1]}-{self.killed}"})
+
+    def kill_connections(self, links: Iterable[Link]) -> None:
+        if "kill_connections" not in self.deaf:
+            self.killed += 1
+
+    def reset_connections(self, links: Iterable[Link]) -> None:
+        if "reset_connections" not in self.deaf:
+            self.resets |= set(links)
+
+    def admit_connections(self, links: Iterable[Link]) -> None:
+        if "admit_connections" not in self.deaf:
+            self.resets -= set(links)
+
+    def resets_connections(self, links: Iterable[Link]) -> frozenset[Link]:
+        return frozenset(links) & self.resets
+
+    def take_link_down(self, node: NodeId) -> None:
+        if "take_link_down" not in self.deaf:
+            self.down.add(node)
+
+    def bring_link_up(self, node: NodeId) -> None:
+        if "bring_link_up" not in self.deaf:
+            self.down.discard(node)
+
+    def is_link_down(self, node: NodeId) -> bool:
+        return node in self.down
 
     def kill(self, node: NodeId) -> None:
         if "kill" not in self.deaf:

@@ -7,13 +7,17 @@ from itertools import pairwise, product
 import pytest
 
 from faultline.harness.plan import FAULT_TARGETS, NODE_NAMES, PlannedFault
+from faultline.harness.world.faults import CAPABILITIES
 from faultline.nemesis import NEMESES, PACKAGES, combined
 from faultline.nemesis.partition import SHAPES
 
 SEEDS = range(60)
 START_US, END_US = 600_000, 4_600_000
 STEADY = [name for name in PACKAGES if name != "restarts"]
-FAMILY = {"partition": 0, "kill": 1, "pause": 1, "clock-step": 2, "clock-strobe": 2, "clock-drift": 2}
+FAMILY = {
+    "partition": "links", "kill": "processes", "pause": "processes", "clock-step": "clocks", "clock-strobe": "clocks",
+    "clock-drift": "clocks", "connection-kill": "connections", "connection-reset": "connections",
+}  # fmt: skip
 
 
 def plan(name: str, seed: int, *, nodes: int = 3, start_us: int = START_US, end_us: int = END_US) -> list[PlannedFault]:
@@ -22,9 +26,12 @@ def plan(name: str, seed: int, *, nodes: int = 3, start_us: int = START_US, end_
 
 def test_the_packages_are_there_under_their_names() -> None:
     families = ["partition", "kill", "pause", "clock", "packet"]
-    assert list(PACKAGES) == [*families, "leadership", "durability", "clocks", "skew", "retries", "restarts", "all"]
+    compounds = ["leadership", "durability", "clocks", "skew", "retries", "restarts", "all"]
+    assert list(PACKAGES) == [*families, *compounds, "wire", "connections", "link-down"]
     assert all(package.name == name and package.summary for name, package in PACKAGES.items())
-    assert set(PACKAGES["all"].kinds) == set(NEMESES)
+    everywhere = {kind for kind, nemesis in NEMESES.items() if nemesis.needs <= set(CAPABILITIES)}
+    assert set(PACKAGES["all"].kinds) == everywhere < set(NEMESES)
+    assert {kind for package in PACKAGES.values() for kind in package.kinds} == set(NEMESES)
 
 
 @pytest.mark.parametrize("name", PACKAGES)
@@ -46,9 +53,9 @@ def test_faults_lie_within_the_run_in_order_of_time(name: str) -> None:
 @pytest.mark.parametrize("name", PACKAGES)
 def test_faults_that_act_on_the_same_never_overlap(name: str) -> None:
     for seed in SEEDS:
-        until_us: dict[int, int] = {}
+        until_us: dict[str, int] = {}
         for fault in plan(name, seed):
-            family = FAMILY.get(fault.kind, 3)
+            family = FAMILY.get(fault.kind, "quality")
             assert fault.at_us > until_us.get(family, -1)
             until_us[family] = fault.stop_us
 
@@ -60,7 +67,7 @@ def test_every_fault_can_be_carried_out(name: str) -> None:
             assert fault.kind in PACKAGES[name].kinds
             assert fault.target in FAULT_TARGETS
             assert fault.argument.get("shape", "one") in SHAPES
-            assert nodes > 1 or not fault.kind.startswith(("partition", "packet"))
+            assert nodes > 1 or not fault.kind.startswith(("partition", "packet", "connection"))
 
 
 @pytest.mark.parametrize("name", ["all", "leadership", "clocks"])
@@ -133,7 +140,20 @@ def test_packages_combined_do_not_quarrel_either() -> None:
     both = combined(PACKAGES[name] for name in ("partition", "kill", "leadership"))
     assert both.name == "partition+kill+leadership"
     for seed in SEEDS:
-        until_us: dict[int, int] = {}
+        until_us: dict[str, int] = {}
         for fault in both.plan(seed=seed, nodes=NODE_NAMES[:3], start_us=START_US, end_us=END_US):
             assert fault.at_us > until_us.get(FAMILY[fault.kind], -1)
             until_us[FAMILY[fault.kind]] = fault.stop_us
+
+
+@pytest.mark.parametrize("other", ["partition", "packet", "connections", "kill"])
+def test_nothing_that_a_link_must_be_up_for_falls_while_one_is_down(other: str) -> None:
+    both = combined(PACKAGES[name] for name in ("link-down", other))
+    together = 0
+    for seed in SEEDS:
+        faults = both.plan(seed=seed, nodes=NODE_NAMES[:3], start_us=START_US, end_us=END_US)
+        down = [fault for fault in faults if fault.kind == "link-down"]
+        others = [fault for fault in faults if fault.kind != "link-down"]
+        together += bool(down and others)
+        assert not any(one.at_us <= fault.stop_us and fault.at_us <= one.stop_us for one in down for fault in others)
+    assert together > len(SEEDS) / 4

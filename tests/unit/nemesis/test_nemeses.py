@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from faultline.harness.plan import PlannedFault
-from faultline.harness.world.faults import CAPABILITIES, HOST_CAPABILITIES, LinkQuality
+from faultline.harness.world.faults import ALL_CAPABILITIES, LinkQuality
 from faultline.nemesis import NEMESES, heal_everything
 
 ACTIONS = {
@@ -20,7 +20,16 @@ ACTIONS = {
     "packet-loss": "degrade",
     "packet-delay": "degrade",
     "packet-duplicate": "degrade",
+    "packet-reorder": "degrade",
+    "packet-corrupt": "degrade",
+    "packet-rate": "degrade",
+    "connection-kill": "kill_connections",
+    "connection-reset": "reset_connections",
+    "link-down": "take_link_down",
 }
+ONCE = ("connection-kill",)
+"""What happens once and lasts in nothing."""
+NODE_WITHOUT_LINK = "ephesus"
 TARGETS = ("leader", "follower", "one", "minority", "majority", "all", "ephesus")
 
 
@@ -38,7 +47,7 @@ def test_a_fault_bites_proves_it_and_ends_without_a_trace(port: Any, kind: str, 
     nemesis = NEMESES[kind]
     injection = start(port, kind, target)
     assert nemesis.verify(port, injection) is None
-    assert not port.is_healthy()
+    assert port.is_healthy() == (kind in ONCE)
     assert injection.nodes
     assert injection.description
     for count in range(3):
@@ -57,7 +66,7 @@ def test_a_fault_that_does_not_bite_is_told(port: Any, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", NEMESES)
 def test_a_kind_needs_only_capabilities_that_exist(kind: str) -> None:
-    assert NEMESES[kind].needs <= {*CAPABILITIES, *HOST_CAPABILITIES}
+    assert NEMESES[kind].needs <= set(ALL_CAPABILITIES)
     assert NEMESES[kind].kind == kind
     assert NEMESES[kind].summary
 
@@ -137,14 +146,17 @@ def test_a_step_is_proved_by_its_distance_not_by_the_clock_being_wrong(port: Any
         ("packet-loss", {"loss": 0.4}, LinkQuality(loss=0.4)),
         ("packet-delay", {"delay_us": 7_000, "jitter_us": 30}, LinkQuality(delay_us=7_000, jitter_us=30)),
         ("packet-duplicate", {"duplicate": 0.9}, LinkQuality(duplicate=0.9)),
+        ("packet-reorder", {"reorder": 0.1, "delay_us": 9_000}, LinkQuality(reorder=0.1, delay_us=9_000)),
+        ("packet-corrupt", {"corrupt": 0.3}, LinkQuality(corrupt=0.3)),
+        ("packet-rate", {"rate_kbit_per_s": 64}, LinkQuality(rate_kbit_per_s=64)),
     ],
 )
 def test_packets_fare_as_the_arguments_say(
     port: Any, kind: str, argument: dict[str, Any], quality: LinkQuality
 ) -> None:
     start(port, kind, "athens", **argument)
-    assert set(port.qualities.values()) == {quality}
-    assert set(port.qualities) == {link for link in links(port) if "athens" in link}
+    assert set(port.degraded.values()) == {quality}
+    assert set(port.degraded) == {link for link in links(port) if "athens" in link}
 
 
 def links(port: Any) -> list[tuple[str, str]]:
@@ -153,18 +165,54 @@ def links(port: Any) -> list[tuple[str, str]]:
 
 def test_a_packet_fault_within_another_leaves_it_as_it_was(port: Any) -> None:
     first = start(port, "packet-loss", "athens")
-    before = dict(port.qualities)
+    before = dict(port.degraded)
     second = start(port, "packet-delay", "all", at_us=5)
     assert NEMESES["packet-delay"].verify(port, second) is None
     NEMESES["packet-delay"].stop(port, second)
-    assert port.qualities == before
+    assert port.degraded == before
     NEMESES["packet-loss"].stop(port, first)
     assert port.is_healthy()
 
 
+def test_connections_are_killed_between_the_target_and_the_rest_only(port: Any) -> None:
+    injection = start(port, "connection-kill", "leader")
+    assert set(injection.links) == {link for link in links(port) if "byzantium" in link}
+    assert injection.description == "killed 8 connections of byzantium"
+
+
+def test_where_no_connection_is_open_none_is_killed_and_that_is_said(port: Any) -> None:
+    port.connections = lambda link: frozenset()
+    injection = start(port, "connection-kill", "leader")
+    assert port.killed == 0 and injection.nodes == injection.links == ()
+    assert injection.description == "no connection of byzantium was open"
+    assert NEMESES["connection-kill"].verify(port, injection) is None
+
+
+def test_connections_that_outlive_their_kill_are_named(port: Any) -> None:
+    port.deaf.add("kill_connections")
+    problem = NEMESES["connection-kill"].verify(port, start(port, "connection-kill", "athens"))
+    assert problem == "still open from athens to byzantium: athens-byzantium-0"
+
+
+def test_a_cluster_of_one_has_no_links_to_reset_connections_on(lone_port: Any) -> None:
+    problem = NEMESES["connection-reset"].verify(lone_port, start(lone_port, "connection-reset", "all"))
+    assert problem is not None and "cluster of one node" in problem
+
+
+def test_a_link_down_within_another_brings_up_only_its_own(port: Any) -> None:
+    first = start(port, "link-down", "minority")
+    before = set(port.down)
+    second = start(port, "link-down", "all", at_us=5)
+    NEMESES["link-down"].stop(port, second)
+    assert port.down == before
+    NEMESES["link-down"].stop(port, first)
+    assert not port.down
+
+
 def wreck(port: Any) -> None:
+    port.resets, port.down = {("delphi", "athens")}, {NODE_WITHOUT_LINK}
     port.cuts = {("athens", "byzantium"), ("cyrene", "delphi")}
-    port.qualities = {("athens", "cyrene"): LinkQuality(loss=0.5)}
+    port.degraded = {("athens", "cyrene"): LinkQuality(loss=0.5)}
     port.dead, port.paused = {"athens"}, {"cyrene", "delphi"}
     port.offsets_us, port.rates_ppm = {"byzantium": 5_000_000}, {"athens": 100_000}
 
@@ -181,6 +229,8 @@ def test_the_final_heal_undoes_whatever_was_done(port: Any) -> None:
     [
         ("restore", "athens->byzantium is still cut"),
         ("degrade", "athens->cyrene is still degraded"),
+        ("admit_connections", "connections over delphi->athens are still reset"),
+        ("bring_link_up", "the link of ephesus is still down"),
         ("restart", "athens does not run"),
         ("resume", "cyrene is still paused"),
         ("reset_clock", "wall clock of byzantium is 5000000 us off"),

@@ -168,6 +168,54 @@ def test_total_loss_lets_nothing_pass() -> None:
     assert on_bench(scenario).arrived == []
 
 
+def test_a_rate_lets_one_message_after_the_other_through_as_long_as_its_bytes_take() -> None:
+    async def scenario(bench: Bench) -> None:
+        loop = asyncio.get_running_loop()
+        bench.proxy.set_quality(LinkQuality(rate_kbit_per_s=400))
+        started_s = loop.time()
+        bench.send(b"a" * 996, b"b" * 996)
+        await settled(lambda: len(bench.arrived) == 2)
+        assert loop.time() - started_s >= 0.04
+
+    assert on_bench(scenario).arrived == [b"a" * 996, b"b" * 996]
+
+
+def test_a_killed_connection_is_lost_with_what_was_under_way_and_another_is_opened() -> None:
+    async def scenario(bench: Bench) -> None:
+        bench.send(b"before")
+        await settled(lambda: bool(bench.arrived))
+        first = bench.proxy.connections()
+        bench.proxy.set_quality(LinkQuality(delay_us=60_000_000))
+        bench.send(b"under way")
+        await settled(lambda: bench.proxy.counters.arrived == 2)
+        bench.proxy.kill_connections()
+        bench.proxy.set_quality(LinkQuality())
+        await settled(lambda: len(bench.hellos) == 2)
+        assert len(first) == len(bench.proxy.connections()) == 1
+        assert not first & bench.proxy.connections()
+        bench.send(b"after")
+        await settled(lambda: len(bench.arrived) == 2)
+
+    assert on_bench(scenario).arrived == [b"before", b"after"]
+
+
+def test_a_link_that_resets_drops_connections_until_it_no_longer_does() -> None:
+    async def scenario(bench: Bench) -> None:
+        bench.send(b"before")
+        await settled(lambda: bool(bench.arrived))
+        bench.proxy.set_resetting(True)
+        await settled(lambda: bench.lost == 1)
+        reader, writer = await asyncio.open_connection(*bench.proxy.address)
+        assert await reader.read() == b"", "the proxy ends the connection by itself"
+        writer.close()
+        bench.proxy.set_resetting(False)
+        await settled(lambda: len(bench.hellos) == 2)
+        bench.send(b"after")
+        await settled(lambda: len(bench.arrived) == 2)
+
+    assert on_bench(scenario).arrived == [b"before", b"after"]
+
+
 def test_a_target_that_ends_and_comes_back_elsewhere_is_found_again() -> None:
     async def scenario(bench: Bench) -> None:
         bench.send(b"before")

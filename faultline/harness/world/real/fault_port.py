@@ -6,20 +6,28 @@ Links differ: in the local world they are proxies, on hosts they are real ones."
 from __future__ import annotations
 
 import asyncio
+import select
+import socket
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
+from contextlib import ExitStack
 from typing import TypeVar
 
 from faultline.harness.errors import HarnessError
-from faultline.harness.world.faults import CAPABILITIES, LinkQuality
+from faultline.harness.world.connection_faults import NoLinkDown
+from faultline.harness.world.faults import LOCAL_CAPABILITIES, LinkQuality
 from faultline.harness.world.ports import Link, NodeId
 from faultline.harness.world.real.clock import ClockSetting, machine_monotonic_us
 from faultline.harness.world.real.cluster import LocalCluster, NodeCluster
 from faultline.harness.world.real.control import ClockReading
+from faultline.harness.world.real.proxy import LinkProxy
 
 __all__ = ["LocalFaultPort", "ProcessFaultPort"]
 
 LOOP_TIMEOUT_S = 10.0
+CONNECT_TIMEOUT_S = 2.0
+_ROUNDS_TO_ACCEPT = 10
+"""In so many rounds the event loop has certainly seen, taken and perhaps dropped a connection that was made before."""
 CLOCK_TIMEOUT_S = 2.0
 Result = TypeVar("Result")
 
@@ -143,10 +151,10 @@ class ProcessFaultPort:
             raise HarnessError("The harness's own event loop did not answer.", "Is the machine overloaded?") from error
 
 
-class LocalFaultPort(ProcessFaultPort):
+class LocalFaultPort(NoLinkDown, ProcessFaultPort):
     """Implements `faultline.harness.world.faults.FaultPort` on the local world."""
 
-    capabilities = frozenset(CAPABILITIES)
+    capabilities = frozenset(LOCAL_CAPABILITIES)
 
     def __init__(self, cluster: LocalCluster, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(cluster, loop)
@@ -156,11 +164,11 @@ class LocalFaultPort(ProcessFaultPort):
 
     def cut(self, links: Iterable[Link]) -> None:
         """Swallow every message on `links` from now on."""
-        self._set_cut(tuple(links), True)
+        self._for_each(links, lambda proxy: proxy.set_cut(True))
 
     def restore(self, links: Iterable[Link]) -> None:
         """Let messages pass over `links` again."""
-        self._set_cut(tuple(links), False)
+        self._for_each(links, lambda proxy: proxy.set_cut(False))
 
     def is_cut(self, link: Link) -> bool:
         """Does the link's proxy swallow a probe?"""
@@ -168,21 +176,48 @@ class LocalFaultPort(ProcessFaultPort):
 
     def degrade(self, links: Iterable[Link], quality: LinkQuality) -> None:
         """Give `links` the `quality`."""
+        self._for_each(links, lambda proxy: proxy.set_quality(quality))
+
+    def qualities(self, links: Iterable[Link]) -> dict[Link, LinkQuality]:
+        """The quality in force on each of `links`."""
+        chosen = tuple(links)
+        return self._in_loop(lambda: {link: self._mesh.links[link].quality for link in chosen})
+
+    # -- connections --------------------------------------------------------------------------------------------
+
+    def connections(self, link: Link) -> frozenset[str]:
+        """The connections that the link's proxy carries."""
+        return self._in_loop(lambda: self._mesh.links[link].connections())
+
+    def kill_connections(self, links: Iterable[Link]) -> None:
+        """Let the links' proxies drop all connections."""
+        self._for_each(links, lambda proxy: proxy.kill_connections())
+
+    def reset_connections(self, links: Iterable[Link]) -> None:
+        """Let the links' proxies drop all connections, and new ones as soon as they are made."""
+        self._for_each(links, lambda proxy: proxy.set_resetting(True))
+
+    def admit_connections(self, links: Iterable[Link]) -> None:
+        """Let the links' proxies take connections again."""
+        self._for_each(links, lambda proxy: proxy.set_resetting(False))
+
+    def resets_connections(self, links: Iterable[Link]) -> frozenset[Link]:
+        """Those of `links` whose proxy ends a connection that the probe opens."""
+        chosen = tuple(links)
+        addresses = self._in_loop(lambda: [self._mesh.links[link].address for link in chosen])
+        with ExitStack() as probes:
+            opened = [probes.enter_context(socket.create_connection(to, CONNECT_TIMEOUT_S)) for to in addresses]
+            for _ in range(_ROUNDS_TO_ACCEPT):
+                self._in_loop(lambda: None)
+            # Nobody says anything on these connections, so what can be read is their end.
+            ended, _, _ = select.select(opened, [], [], 0)
+            return frozenset(link for link, probe in zip(chosen, opened, strict=True) if probe in ended)
+
+    def _for_each(self, links: Iterable[Link], action: Callable[[LinkProxy], None]) -> None:
         chosen = tuple(links)
 
         def apply() -> None:
             for link in chosen:
-                self._mesh.links[link].quality = quality
-
-        self._in_loop(apply)
-
-    def quality(self, link: Link) -> LinkQuality:
-        """The quality in force on `link`."""
-        return self._in_loop(lambda: self._mesh.links[link].quality)
-
-    def _set_cut(self, links: tuple[Link, ...], cut: bool) -> None:
-        def apply() -> None:
-            for link in links:
-                self._mesh.links[link].set_cut(cut)
+                action(self._mesh.links[link])
 
         self._in_loop(apply)

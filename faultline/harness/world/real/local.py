@@ -12,7 +12,6 @@ from faultline.harness.history import EventSink
 from faultline.harness.parts import Parts, refuse_what_cannot_run
 from faultline.harness.plan import Plan
 from faultline.harness.run_record import RunRecord
-from faultline.harness.world.faults import CAPABILITIES
 from faultline.harness.world.real.cluster import LocalCluster
 from faultline.harness.world.real.fault_port import LocalFaultPort
 from faultline.harness.world.real.run import RealRun
@@ -34,7 +33,7 @@ def run_local(
     early with `interrupted` set in the record. Raises UsageError for a plan this world cannot carry out, HarnessError
     when the cluster does not come up.
     """
-    refuse_what_cannot_run(plan, parts, frozenset(CAPABILITIES), "local")
+    refuse_what_cannot_run(plan, parts, LocalFaultPort.capabilities, "local")
     make_nodes_folder(folder)
     cluster = LocalCluster(plan, parts.system_path, folder)
     run = RealRun(

@@ -3,8 +3,12 @@
 A node reaches each peer through that link's own proxy. The proxy understands frames, so it works on whole messages: a
 cut link swallows every message while the connections stay up, as a router that drops packets does; nobody gets an error
 to notice it by. Degraded links delay, lose and repeat messages by a draw that is a function of (seed, link, message
-number). Order is kept, since the link stands for one single-socket channel. The hello that opens a connection always
-passes: it belongs to the transport, node code never sees it.
+number). Order is kept, since the link stands for one single-socket channel; a link with a rate carries one message
+after the other, each as long as its bytes take. The hello that opens a connection always passes: it belongs to the
+transport, node code never sees it.
+
+Connections can be killed, with what is under way on them, and reset for a while: then every one is dropped as soon as
+it is made.
 """
 
 from __future__ import annotations
@@ -44,6 +48,9 @@ class LinkProxy:
         self.counters = LinkCounters()
         self.cut = False
         self.quality = LinkQuality()
+        self.resetting = False
+        self._opened = 0
+        self._busy_until_s = 0.0
         self._target = target
         self._loss = salt(seed, "loss", *link)
         self._duplicate = salt(seed, "duplicate", *link)
@@ -61,14 +68,32 @@ class LinkProxy:
         """Stop listening and drop all connections."""
         if self._server is not None:
             self._server.close()
-        for connection in tuple(self._connections):
-            connection.close()
+        self.kill_connections()
         if self._server is not None:
             await self._server.wait_closed()
 
     def set_cut(self, cut: bool) -> None:
         """Cut the link or let messages pass again."""
         self.cut = cut
+
+    def set_quality(self, quality: LinkQuality) -> None:
+        """Degrade the link or make it healthy again."""
+        self.quality = quality
+
+    def set_resetting(self, resetting: bool) -> None:
+        """Drop all connections from now on, or take them again."""
+        self.resetting = resetting
+        if resetting:
+            self.kill_connections()
+
+    def connections(self) -> frozenset[str]:
+        """The open connections, by names that no later one bears."""
+        return frozenset(connection.name for connection in self._connections)
+
+    def kill_connections(self) -> None:
+        """Drop all connections and what is under way on them."""
+        for connection in tuple(self._connections):
+            connection.close()
 
     def swallows_a_probe(self) -> bool:
         """Put a probe to the gate that every message of the link goes through: is it swallowed?"""
@@ -99,6 +124,13 @@ class LinkProxy:
         jitter_us = uniform(self._jitter, self.counters.arrived, 0, self.quality.jitter_us)
         return self.quality.delay_us + jitter_us
 
+    def sending_s(self, now_s: float, byte_count: int) -> float:
+        """How long it takes from `now_s` until a message of so many bytes is on its way, at the link's rate."""
+        if not self.quality.rate_kbit_per_s:
+            return 0.0
+        self._busy_until_s = max(now_s, self._busy_until_s) + byte_count * 8 / (self.quality.rate_kbit_per_s * 1_000)
+        return self._busy_until_s - now_s
+
     async def connect(self, protocol: _Upstream) -> asyncio.Transport | None:
         """A connection to the target, or None when it cannot be reached."""
         target = self._target()
@@ -110,10 +142,14 @@ class LinkProxy:
             return None
         return transport
 
-    def opened(self, connection: _Passage) -> None:
+    def opened(self, connection: _Passage) -> str:
+        """Take `connection` in; returns its name."""
         self._connections.add(connection)
+        self._opened += 1
+        return str(self._opened)
 
     def closed(self, connection: _Passage) -> None:
+        """Forget `connection`."""
         self._connections.discard(connection)
 
 
@@ -121,6 +157,7 @@ class _Passage(asyncio.Protocol):
     """One connection of the source, and the connection to the target that goes with it."""
 
     def __init__(self, proxy: LinkProxy) -> None:
+        self.name = ""
         self._proxy = proxy
         self._decoder = FrameDecoder()
         self._loop = asyncio.get_running_loop()
@@ -135,7 +172,9 @@ class _Passage(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._source = transport
-        self._proxy.opened(self)
+        self.name = self._proxy.opened(self)
+        if self._proxy.resetting:
+            self.close()
 
     def data_received(self, data: bytes) -> None:
         try:
@@ -179,11 +218,12 @@ class _Passage(asyncio.Protocol):
         copies = self._proxy.copies()
         if not copies:
             return
-        delay_us = self._proxy.delay_us()
-        if not delay_us and not self._under_way and self._target is not None:
+        now_s = self._loop.time()
+        delay_s = self._proxy.delay_us() / 1_000_000 + self._proxy.sending_s(now_s, len(frame) * copies)
+        if not delay_s and not self._under_way and self._target is not None:
             self._pass(frame, copies)
             return
-        due_s = self._loop.time() + delay_us / 1_000_000
+        due_s = now_s + delay_s
         if self._under_way:
             due_s = max(due_s, self._under_way[-1][0])
         self._under_way.extend([(due_s, frame)] * copies)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from faultline.harness.world.connection_faults import NoConnectionFaults
 from faultline.harness.world.faults import CAPABILITIES, LinkQuality
 from faultline.harness.world.ports import Link, NodeId
 from faultline.harness.world.simulated.host import BuildNode, SimulatedHost
@@ -12,8 +13,12 @@ from faultline.harness.world.simulated.network import SimulatedNetwork
 __all__ = ["SimulatedFaultPort"]
 
 
-class SimulatedFaultPort:
-    """Implements `faultline.harness.world.faults.FaultPort` on the hosts and links of one simulated world."""
+class SimulatedFaultPort(NoConnectionFaults):
+    """Implements `faultline.harness.world.faults.FaultPort` on the hosts and links of one simulated world.
+
+    Messages there have no size, no checksum and one ordered channel per link: rates, corruption, reordering and faults
+    of connections are refused by name.
+    """
 
     capabilities = frozenset(CAPABILITIES)
 
@@ -51,8 +56,8 @@ class SimulatedFaultPort:
         for source, target in links:
             self._network.set_quality(source, target, quality)
 
-    def quality(self, link: Link) -> LinkQuality:
-        return self._network.quality(*link)
+    def qualities(self, links: Iterable[Link]) -> dict[Link, LinkQuality]:
+        return {link: self._network.quality(*link) for link in links}
 
     def kill(self, node: NodeId) -> None:
         self._hosts[node].kill()
