@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
-from faultline.cli.single_run import execute
+from faultline.cli.single_run import execute, judge_and_report
+from faultline.harness.decisions import as_it_happened
 from faultline.harness.judge import judge
 from faultline.harness.judgement import Judgement
 from faultline.harness.parts import Parts
-from faultline.harness.store import StoredRun
-from faultline.harness.verdict import Verdict
+from faultline.harness.plan import Plan
+from faultline.harness.store import StoredRun, open_history, prepare_run
+from faultline.harness.verdict import Verdict, merge
 from faultline.registry import resolve
 
 __all__ = ["Repeated", "repeat"]
@@ -32,12 +36,18 @@ class Repeated(msgspec.Struct, frozen=True, kw_only=True):
     lines: list[str]
 
 
-def repeat(stored: StoredRun, times: int) -> Repeated:
-    """Do the run again: once in the simulated world, `times` times with real processes."""
+def repeat(stored: StoredRun, times: int, *, as_happened: bool = False, keep: bool = False) -> Repeated:
+    """Do the run again: once in the simulated world, `times` times with real processes.
+
+    With `as_happened`, a real run's decisions are repeated instead of its plan; with `keep`, each repetition stays as a
+    run of its own below the stored one.
+    """
     parts = resolve(stored.file.plan)
     if stored.file.world == "simulated":
         return _repeat_simulated(stored, parts)
-    return _repeat_real(stored, parts, times)
+    plan = as_it_happened(stored.file.plan, stored.history()) if as_happened else stored.file.plan
+    do = _kept(stored, plan, parts) if keep else _discarded(stored, plan, parts)
+    return _compared(stored, [do() for _ in range(times)])
 
 
 def _repeat_simulated(stored: StoredRun, parts: Parts) -> Repeated:
@@ -72,26 +82,54 @@ def _comparison(stored: StoredRun, same_history: bool, same_verdict: bool) -> li
     return [f"Reproduced: the same history byte for byte (sha256 {digest}…), {verdict}."]
 
 
-def _repeat_real(stored: StoredRun, parts: Parts, times: int) -> Repeated:
-    file, judgements = stored.file, []
-    for _ in range(times):
+def _discarded(stored: StoredRun, plan: Plan, parts: Parts) -> Callable[[], Judgement]:
+    def do() -> Judgement:
         with tempfile.TemporaryDirectory(prefix="faultline-replay-") as scratch:
-            record = execute(file.plan, parts, file.world, Path(scratch), None, file.hosts)
-            judgements.append(judge(record, parts, run_id=file.run_id))
+            record = execute(plan, parts, stored.file.world, Path(scratch), None, stored.file.hosts)
+            return judge(record, parts, run_id=stored.file.run_id)
+
+    return do
+
+
+def _kept(stored: StoredRun, plan: Plan, parts: Parts) -> Callable[[], Judgement]:
+    replays = Path(stored.folder) / "replays"
+    file = stored.file
+
+    def do() -> Judgement:
+        folder = next(path for path in (replays / str(number) for number in itertools.count(1)) if not path.exists())
+        run_id = f"{file.run_id}.replay-{folder.name}"
+        prepare_run(folder, run_id, plan, file.world, file.hosts)
+        with open_history(folder) as sink:
+            record = execute(plan, parts, file.world, folder, sink, file.hosts)
+        return judge_and_report(record, parts, run_id, folder, shrinks=False).judgement
+
+    return do
+
+
+def _compared(stored: StoredRun, judgements: list[Judgement]) -> Repeated:
+    times = len(judgements)
     reproduced = sum(1 for judgement in judgements if _agrees(stored.judgement, judgement))
+    lines = [f"{number}: {judgement.sentence}" for number, judgement in enumerate(judgements, start=1)]
     return Repeated(
-        run_id=file.run_id,
-        world=file.world,
-        verdict=stored.judgement.verdict if stored.judgement and reproduced else judgements[-1].verdict,
+        run_id=stored.file.run_id,
+        world=stored.file.world,
+        verdict=merge(judgement.verdict for judgement in judgements),
         sentence=judgements[-1].sentence,
         as_recorded=True,
         reproduced=reproduced,
         times=times,
-        lines=[
-            *(f"{number}: {judgement.sentence}" for number, judgement in enumerate(judgements, start=1)),
-            f"Reproduced {reproduced} of {times}: a run of real processes cannot be repeated exactly.",
-        ],
+        lines=[*lines, *_others(stored.judgement, judgements), _share(reproduced, times)],
     )
+
+
+def _others(recorded: Judgement | None, judgements: list[Judgement]) -> list[str]:
+    """Violations of another kind than the recorded one: not the same finding, but one."""
+    others = [j for j in judgements if j.verdict is Verdict.VIOLATION and not _agrees(recorded, j)]
+    return [f"{len(others)} of {len(judgements)} show another violation than the recorded one."] if others else []
+
+
+def _share(reproduced: int, times: int) -> str:
+    return f"Reproduced {reproduced} of {times}: a run of real processes cannot be repeated exactly."
 
 
 def _agrees(recorded: Judgement | None, now: Judgement) -> bool:

@@ -22,6 +22,7 @@ share a link the first one therefore ends the cut of both; the packages never pl
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from faultline.harness.errors import UsageError
 from faultline.harness.generator.chance import reseeded
@@ -115,8 +116,14 @@ def _names(nodes: Sequence[str]) -> str:
     return " ".join(nodes)
 
 
+def _named_links(argument: dict[str, Any]) -> tuple[Links, str] | None:
+    """The directed links that a plan names itself, each a pair of nodes."""
+    links = tuple((str(source), str(target)) for source, target in argument.get("links", ()))
+    return (links, ", ".join(f"{source}->{target}" for source, target in links)) if links else None
+
+
 class Partition:
-    """The nemesis `partition`. Arguments: `shape` (default `one`) and, for `one-way`, `direction`."""
+    """The nemesis `partition`. Arguments: `shape` (default `one`) and, for `one-way`, `direction`; or `links`."""
 
     kind = "partition"
     summary = "cuts links between nodes, in eight shapes"
@@ -132,7 +139,9 @@ class Partition:
         resolution = resolve(target, nodes=port.nodes, leader=port.leader(), chance=chance)
         victim = resolution.nodes[0]
         direction = str(fault.argument.get("direction") or ("in", "out")[reseeded(chance, 1) & 1])
-        links, description = links_of(shape, nodes=port.nodes, victim=victim, direction=direction, chance=chance)
+        links, description = _named_links(fault.argument) or links_of(
+            shape, nodes=port.nodes, victim=victim, direction=direction, chance=chance
+        )
         note = f" ({resolution.note})" if resolution.note and victim in description else ""
         mine = [link for link in links if not port.is_cut(_link(link))]
         port.cut(map(_link, mine))

@@ -49,10 +49,11 @@ def minority_size(count: int, chance: int) -> int:
 
 
 def resolve(target: str, *, nodes: Sequence[str], leader: str | None, chance: int) -> Resolution:
-    """The nodes that `target` (one of `FAULT_TARGETS`, or a node's name) means now."""
+    """The nodes that `target` (one of `FAULT_TARGETS`, or names of nodes joined by `+`) means now."""
+    named = tuple(target.split("+"))
+    if set(named) <= set(nodes):
+        return Resolution(named)
     order = shuffled(nodes, chance)
-    if target in nodes:
-        return Resolution((target,))
     if target == "all":
         return Resolution(tuple(nodes))
     if target == "majority":

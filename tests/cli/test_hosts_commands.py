@@ -60,6 +60,11 @@ def test_a_run_on_hosts_is_recorded_judged_and_replayed_there(
     assert json.loads((folder / "run.json").read_bytes())["hosts"] == "namespaces:3"
     assert perform(["replay", str(folder)]) == 0
     assert "Reproduced 1 of 1" in capsys.readouterr().out
+    assert perform(["replay", str(folder), "--as-happened", "--keep", "--times", "2"]) == 0
+    assert "Reproduced 2 of 2" in capsys.readouterr().out
+    for number in ("1", "2"):
+        assert (folder / "replays" / number / "report.html").exists()
+        assert json.loads((folder / "replays" / number / "verdict.json").read_bytes())["verdict"] == "pass"
 
 
 @pytest.mark.real

@@ -1,0 +1,59 @@
+"""What a run really decided: the plan of a run of real processes, with everything in it as it turned out.
+
+A plan says *the leader, after two seconds*; the history says *cyrene, after 2.031 s*. Both are kept of every run: all
+draws of the generators stand in the plan (`run.json`), and what came of them, with real times and real targets, in the
+history. `as_it_happened` joins the two into a plan that aims every fault at the nodes and links it hit and invokes
+every operation when it was really invoked. Repeating that one asks whether the *schedule* shows the finding, repeating
+the plan whether the *idea* does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from faultline.harness.history import FaultEvent, History
+from faultline.harness.plan import Plan, PlannedFault, PlannedOperation
+
+__all__ = ["as_it_happened"]
+
+
+def as_it_happened(plan: Plan, history: History) -> Plan:
+    """`plan` with the operations and faults of `history` in place of its own.
+
+    What was never invoked or injected is left out; a fault that never stopped lasts until the heal.
+    """
+    return msgspec.structs.replace(
+        plan,
+        operations=tuple(_operations(history)),
+        faults=tuple(_faults(plan, history)),
+    )
+
+
+def _operations(history: History) -> Iterator[PlannedOperation]:
+    columns = zip(history.worker, history.invoke_us, history.f, history.key, history.value, strict=True)
+    for worker, invoke_us, f, key, value in columns:
+        yield PlannedOperation(worker, invoke_us, f, key, value)
+
+
+def _faults(plan: Plan, history: History) -> Iterator[PlannedFault]:
+    stops = {event.value["fault"]: event.time_us for event in history.faults if event.f.startswith("stop-")}
+    for event in history.faults:
+        if event.f.startswith("start-"):
+            number = event.value["fault"]
+            yield _decided(plan.faults[number], event, min(stops.get(number, plan.heal_us), plan.heal_us))
+
+
+def _decided(planned: PlannedFault, event: FaultEvent, stop_us: int) -> PlannedFault:
+    """`planned`, aimed at what it hit. A fault that hit nobody is left as it was planned."""
+    nodes, links = event.value["nodes"], event.value["links"]
+    argument: dict[str, Any] = planned.argument | ({"links": [list(link) for link in links]} if links else {})
+    return PlannedFault(
+        kind=planned.kind,
+        at_us=event.time_us,
+        duration_us=max(stop_us - event.time_us, 0),
+        target="+".join(nodes) or planned.target,
+        argument=argument,
+    )
