@@ -47,7 +47,10 @@ _SYSTEMS = {
     "transactional-kv": "faultline.systems_under_test.patterns.clusters.transactional_kv.system:TransactionalKv",
     "range-kv": "faultline.systems_under_test.patterns.clusters.range_kv.system:RangeKv",
 }
-_STORES = {"etcd": "faultline.systems_under_test.stores.etcd.system:Etcd"}
+_STORES = {
+    "etcd": "faultline.systems_under_test.stores.etcd.system:Etcd",
+    "redis-sentinel": "faultline.systems_under_test.stores.redis.sentinel:RedisSentinel",
+}
 """Real stores: programs of their own, which run on hosts only."""
 _WORKLOADS = {
     "register": "faultline.workloads.register:Register",

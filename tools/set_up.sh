@@ -3,7 +3,7 @@
 #
 #   tools/set_up.sh python    .venv with the locked dependencies and this package, editable
 #   tools/set_up.sh java      a Java runtime that Spark can use, from Debian's packages when there is none
-#   tools/set_up.sh hosts     what hosts made of namespaces need, and etcd; in CI only, and never a reason to fail
+#   tools/set_up.sh hosts     what hosts made of namespaces need, and small stores; in CI only, and never a reason to fail
 #
 # Every step that takes time is announced; what is installed outside the repository is a Debian package and named.
 set -euo pipefail
@@ -158,6 +158,7 @@ set_up_hosts() {
   command -v nft >/dev/null || missing+=(nftables)
   command -v ip >/dev/null || missing+=(iproute2)
   command -v etcd >/dev/null || missing+=(etcd-server)
+  command -v redis-server >/dev/null || missing+=(redis-server)
   [ "${#missing[@]}" -gt 0 ] || return 0
   if [ -z "${CI:-}" ] || ! command -v apt-get >/dev/null || ! can_be_root; then
     say "hosts of namespaces are refused here; for them, as root: apt-get install ${missing[*]}"

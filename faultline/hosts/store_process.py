@@ -108,7 +108,8 @@ class StoreProcess(RemoteProcess):
             return False
         # The name in parentheses may hold blanks; the state is the first field after it.
         script = f"{_TREE}for p in $(tree {self._pid} | tail -n +2); do sed 's/.*) //; s/ .*//' /proc/$p/stat; done"
-        states = set(self._connection.run(f"{script} 2>/dev/null").text.split()) - {"Z", "X"}
+        # A process may end while it is looked at; what it was does not matter then.
+        states = set(self._connection.run(f"{{ {script}; }} 2>/dev/null; true").text.split()) - {"Z", "X"}
         return states == {"T"}
 
     def _signal(self, name: str, pid: int) -> None:

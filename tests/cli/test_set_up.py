@@ -17,7 +17,7 @@ KERNEL = [
 ]
 BASE_COMMANDS = ("bash", "cat", "dirname", "env", "grep", "head", "mkdir", "sed", "sha256sum", "cut", "chmod", "true")
 
-PACKAGES_FOR_HOSTS = "openssh-server nftables iproute2 etcd-server"
+PACKAGES_FOR_HOSTS = "openssh-server nftables iproute2 etcd-server redis-server"
 JAVA = 'echo "openjdk version \\"{version}\\" 2025-04-15" >&2'
 APT_GET = """
 echo "apt-get $*" >> {log}
@@ -157,10 +157,7 @@ def test_an_unknown_word_is_a_usage_error(commands: Path) -> None:
 def test_packages_for_hosts_are_installed_in_ci_only(commands: Path) -> None:
     log = commands.parent / "apt.log"
     unasked = set_up(commands, "hosts")
-    assert (
-        unasked.returncode == 0
-        and "as root: apt-get install openssh-server nftables iproute2 etcd-server" in unasked.stdout
-    )
+    assert unasked.returncode == 0 and f"as root: apt-get install {PACKAGES_FOR_HOSTS}" in unasked.stdout
     assert not log.exists()
     in_ci = set_up(commands, "hosts", {"CI": "true"})
     assert in_ci.returncode == 0
@@ -170,7 +167,4 @@ def test_packages_for_hosts_are_installed_in_ci_only(commands: Path) -> None:
 def test_a_machine_without_packages_for_hosts_is_set_up_all_the_same(commands: Path) -> None:
     add(commands, "apt-get", "exit 100")
     ended = set_up(commands, "hosts", {"CI": "true"})
-    assert (
-        ended.returncode == 0
-        and "apt-get could not install openssh-server nftables iproute2 etcd-server" in ended.stdout
-    )
+    assert ended.returncode == 0 and f"apt-get could not install {PACKAGES_FOR_HOSTS}" in ended.stdout

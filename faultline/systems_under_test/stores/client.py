@@ -67,7 +67,11 @@ class MemberClient(ABC, Generic[Connection]):
         try:
             return self.perform(connection, operation, node)
         except self.failures as error:
-            return self._failed(operation, self.word_for(error), node)
+            return self._failed(operation, self.word_for(error), self.answering(connection, operation, node))
+
+    def answering(self, connection: Connection, operation: Operation, node: str) -> str:
+        """The member that answers `operation` over `connection`: where that is not the one which was connected to."""
+        return node
 
     def close(self) -> None:
         """Hang up."""

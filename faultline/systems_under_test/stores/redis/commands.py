@@ -1,0 +1,134 @@
+"""What clients of Redis ask for, as commands on one connection, and which of Redis's errors are definite.
+
+Each operation is one command, or one script where that is what Redis offers for it: scripts run without anything in
+between, which makes the compare-and-set atomic. Values are JSON. A read is a script too, since `read` means the whole
+of whatever the key holds: a string, a set or a list.
+
+**Definite errors**, after which a change certainly did not happen. Redis looks at all of these before it executes a
+command (`processCommand`), and inside a script before it executes the script's only write:
+
+| error | why nothing happened |
+|---|---|
+| `READONLY` | the member is a replica, and takes no writes |
+| `NOREPLICAS` | a master that has fewer replicas than `min_replicas_to_write` takes no writes |
+| `MASTERDOWN` | a replica without its master serves nothing |
+| `LOADING` | the member is still reading its files |
+| `MISCONF` | a member that could not write its files takes no writes |
+| `OOM` | nor does one whose memory is used up |
+| `CLUSTERDOWN` | a member of Redis Cluster that does not see a majority, or not all slots, serves nothing |
+| `MOVED`, `ASK`, `TRYAGAIN` | another member has the key's slot; the command is not executed here |
+
+Everything else is `info`. So is a write that the master executed, but of which too few replicas told within
+`wait_timeout_ms` that they have it (`too-few-replicas`): the master keeps it, and who follows it may or may not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import CAS_MISMATCH, Outcome, OutcomeRegistry, ok
+from faultline.systems_under_test.stores.client import NOT_CONNECTED
+from faultline.systems_under_test.stores.redis.connection import RedisConnection, RedisRefusal
+
+__all__ = ["FUNCTIONS", "Waiting", "execute", "outcomes", "word_for"]
+
+FUNCTIONS = ("read", "write", "cas", "add", "append", "increment", "generate")
+TOO_FEW_REPLICAS = "too-few-replicas"
+NO_ANSWER_TO_WAIT = "wait-unanswered"
+
+outcomes = OutcomeRegistry(
+    [
+        NOT_CONNECTED,
+        CAS_MISMATCH,
+        "READONLY",
+        "NOREPLICAS",
+        "MASTERDOWN",
+        "LOADING",
+        "MISCONF",
+        "OOM",
+        "CLUSTERDOWN",
+        "MOVED",
+        "ASK",
+        "TRYAGAIN",
+    ]
+)
+"""The errors after which a change certainly did not happen."""
+
+_READ = """
+local kind = redis.call('TYPE', KEYS[1]).ok
+if kind == 'string' then return redis.call('GET', KEYS[1]) end
+if kind == 'set' then return redis.call('SMEMBERS', KEYS[1]) end
+if kind == 'list' then return redis.call('LRANGE', KEYS[1], 0, -1) end
+return false
+"""
+_COMPARE_AND_SET = """
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2])
+return 1
+"""
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+_COMMANDS: Mapping[str, Callable[[str, Any], tuple[object, ...]]] = {
+    "read": lambda key, _: ("EVAL_RO", _READ, 1, key),
+    "write": lambda key, value: ("SET", key, _json(value)),
+    "cas": lambda key, value: ("EVAL", _COMPARE_AND_SET, 1, key, *map(_json, value)),
+    "add": lambda key, value: ("SADD", key, _json(value)),
+    "append": lambda key, value: ("RPUSH", key, _json(value)),
+    "increment": lambda key, value: ("INCRBY", key, 1 if value is None else value),
+    "generate": lambda key, _: ("INCR", key),
+}
+
+
+def execute(connection: RedisConnection, operation: Operation, node: str, waiting: Waiting) -> Outcome:
+    """Perform `operation` on the member `node`, and let a change wait for replicas. Raises what the connection does."""
+    answer = connection.ask(*_COMMANDS[operation.f](str(operation.key), operation.value))
+    if operation.f == "read":
+        return ok(_decoded(answer), node)
+    if operation.f == "cas" and not answer:
+        return outcomes.outcome(CAS_MISMATCH, node)
+    missing = waiting.missing(connection)
+    if missing is not None:
+        return outcomes.outcome(missing, node)
+    return ok(answer if operation.f in ("increment", "generate") else operation.value, node)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """How many replicas must have a change before it counts as done, and how long the master waits for them."""
+
+    replicas: int
+    timeout_ms: int
+
+    def missing(self, connection: RedisConnection) -> str | None:
+        """Why what was just written over `connection` does not count; None when it does.
+
+        Whatever goes wrong here, the write was executed: no error of this command is definite.
+        """
+        if not self.replicas:
+            return None
+        try:
+            return None if connection.ask("WAIT", self.replicas, self.timeout_ms) >= self.replicas else TOO_FEW_REPLICAS
+        except RedisRefusal:
+            return NO_ANSWER_TO_WAIT
+
+
+def word_for(error: Exception) -> str:
+    """The first word of Redis's error, `timeout`, or `connection-lost`."""
+    if isinstance(error, RedisRefusal):
+        return error.word
+    return "timeout" if isinstance(error, TimeoutError) else "connection-lost"
+
+
+def _decoded(answer: Any) -> Any:
+    if isinstance(answer, list):
+        return [msgspec.json.decode(element) for element in answer]
+    return None if answer is None else msgspec.json.decode(answer)

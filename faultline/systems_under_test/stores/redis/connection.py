@@ -1,0 +1,86 @@
+"""One connection to one Redis or Sentinel, by redis-py with all its retries off.
+
+A retry inside a client library hides from the history what happened: the first attempt may have been executed. So this
+uses the library's `Connection` below its clients, pools and retry policies; a connection that failed is never used
+again (redis-py would silently open a new one), which the callers see to by hanging up on any error.
+
+The library's exceptions become three: `RedisRefusal` when Redis answered with an error, TimeoutError, and
+ConnectionError. That also lets everything else here do without importing the library.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faultline.systems_under_test.stores.library import client_library
+
+__all__ = ["RedisConnection", "RedisRefusal"]
+
+_WORDS = {
+    "ReadOnlyError": "READONLY",
+    "MasterDownError": "MASTERDOWN",
+    "ClusterDownError": "CLUSTERDOWN",
+    "MovedError": "MOVED",
+    "AskError": "ASK",
+    "TryAgainError": "TRYAGAIN",
+    "BusyLoadingError": "LOADING",
+    "OutOfMemoryError": "OOM",
+    "NoScriptError": "NOSCRIPT",
+    "ClusterCrossSlotError": "CROSSSLOT",
+}
+"""Errors of which redis-py keeps the first word as a class, and takes it off the text."""
+
+
+class RedisRefusal(Exception):
+    """Redis answered with an error: its first word, and the rest of it."""
+
+    def __init__(self, word: str, text: str) -> None:
+        super().__init__(f"{word} {text}")
+        self.word = word
+        self.text = text
+
+
+class RedisConnection:
+    """An open connection to the Redis at `address`. Raises OSError when it does not come about."""
+
+    def __init__(self, address: str, port: int, timeout_s: float) -> None:
+        redis = client_library("redis", extra="redis")
+        self._errors = redis.exceptions
+        self._connection = redis.Connection(
+            host=address,
+            port=port,
+            protocol=2,
+            decode_responses=True,
+            socket_timeout=timeout_s,
+            socket_connect_timeout=timeout_s,
+            retry=client_library("redis.retry", extra="redis").Retry(
+                client_library("redis.backoff", extra="redis").NoBackoff(), 0
+            ),
+        )
+        try:
+            self._connection.connect()
+        except self._errors.RedisError as error:
+            raise self._translated(error) from error
+
+    def ask(self, *words: object) -> Any:
+        """Send one command and wait for its answer. Raises RedisRefusal, TimeoutError or ConnectionError."""
+        try:
+            self._connection.send_command(*words)
+            return self._connection.read_response()
+        except self._errors.RedisError as error:
+            raise self._translated(error) from error
+
+    def close(self) -> None:
+        """Hang up."""
+        self._connection.disconnect()
+
+    def _translated(self, error: Exception) -> Exception:
+        kept = _WORDS.get(type(error).__name__)
+        if kept is not None:
+            return RedisRefusal(kept, str(error))
+        if isinstance(error, self._errors.ResponseError):
+            word, _, text = str(error).partition(" ")
+            return RedisRefusal(word, text) if word.isupper() else RedisRefusal("ERR", str(error))
+        if isinstance(error, self._errors.TimeoutError):
+            return TimeoutError(str(error))
+        return ConnectionError(str(error))

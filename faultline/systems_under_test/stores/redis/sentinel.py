@@ -1,0 +1,248 @@
+"""Redis with Sentinel: one master, replicas that follow it asynchronously, and on each host a Sentinel that watches.
+
+When a majority of the Sentinels no longer hears the master, one of them promotes the replica that is furthest
+(Redis documentation, "High availability with Redis Sentinel"). What the old master had acknowledged and not yet
+passed on is lost then, which the documentation says plainly. It is more than the last moments: a master that is cut
+off from its replicas and all other Sentinels, but not from its clients, goes on acknowledging writes until the cut
+heals *and* the Sentinels have told it that it is a replica now, some ten seconds later; everything in between is
+discarded. `min_replicas_to_write` narrows that to `min_replicas_max_lag_s`, and `wait_replicas` (WAIT) refuses to call
+a write done that has not reached others; neither makes it linearizable, since a write that is not acknowledged is
+executed and read all the same.
+
+**The clients** follow the protocol for Sentinel clients: ask a Sentinel for the master, ask the master for its role,
+stay with it until the connection breaks or it answers with an error, then ask the next Sentinel. So clients of a
+deposed master stay with it, as they do in production.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from faultline.harness.errors import HarnessError
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import Outcome
+from faultline.harness.system import OptionDescription, StorePlace
+from faultline.harness.world.ports import NodeStatus
+from faultline.systems_under_test.stores.client import MemberClient
+from faultline.systems_under_test.stores.redis import commands
+from faultline.systems_under_test.stores.redis.commands import FUNCTIONS, Waiting, execute, outcomes
+from faultline.systems_under_test.stores.redis.connection import RedisConnection, RedisRefusal
+from faultline.systems_under_test.stores.redis.settings import OPTIONS, configuration, waiting_of
+from faultline.systems_under_test.stores.store import RealStore
+
+__all__ = ["RedisSentinel", "SentinelClient"]
+
+REDIS_PORT = 6379
+SENTINEL_PORT = 26379
+MASTER = "faultline"
+"""The name under which the Sentinels know the master."""
+
+_FORM_TIMEOUT_S = 30.0
+_POLL_S = 0.05
+_START_BOTH = "redis-server sentinel.conf --sentinel & redis-server redis.conf & wait -n"
+"""Both processes are the member: when one ends of itself, so does the member."""
+_HURRY_MS = {"INFO-PERIOD": 200, "PUBLISH-PERIOD": 200}
+_USUAL_PACE_MS = {"INFO-PERIOD": 10_000, "PUBLISH-PERIOD": 2_000}
+
+
+class RedisSentinel(RealStore):
+    """One Redis and one Sentinel on each host."""
+
+    name = "redis-sentinel"
+    promise = "a linearizable register for each key while no fail-over happens; a fail-over loses acknowledged writes"
+    summary = "Redis, one master and replicas, with a Sentinel on each host"
+    functions = FUNCTIONS
+    options: ClassVar[Mapping[str, OptionDescription]] = {
+        **OPTIONS,
+        "down_after_ms": OptionDescription(default="1000", summary="after how long a silent master counts as down"),
+        "failover_timeout_ms": OptionDescription(default="5000", summary="how long a fail-over may take"),
+    }
+    programs: ClassVar[Mapping[str, str]] = {"redis-server": "redis-server", "bash": "bash"}
+    up_port = REDIS_PORT
+    client_port = REDIS_PORT
+    serving_timeout_s = 60.0
+
+    def files(self, place: StorePlace) -> Mapping[str, str]:
+        """The first member begins as the master. Redis and Sentinel rewrite these files when roles change."""
+        first = place.addresses[place.members[0]]
+        following = () if place.address == first else (f"replicaof {first} {REDIS_PORT}",)
+        majority = len(place.members) // 2 + 1
+        sentinel = [
+            f"port {SENTINEL_PORT}",
+            f"bind {place.address}",
+            "protected-mode no",
+            f"dir {place.data_folder}",
+            f"sentinel monitor {MASTER} {first} {REDIS_PORT} {majority}",
+            f"sentinel down-after-milliseconds {MASTER} {place.options['down_after_ms']}",
+            f"sentinel failover-timeout {MASTER} {place.options['failover_timeout_ms']}",
+        ]
+        return {
+            "redis.conf": configuration(place, REDIS_PORT, *following),
+            "sentinel.conf": "\n".join(sentinel) + "\n",
+        }
+
+    def command(self, place: StorePlace) -> list[str]:
+        """Redis and its Sentinel beside each other."""
+        return ["env", "LC_ALL=C", "bash", "-c", _START_BOTH]
+
+    def form(self, addresses: Mapping[str, str], options: Mapping[str, str]) -> None:
+        """Wait until all Sentinels know each other and all replicas: before that there is no fail-over.
+
+        Sentinels hear of replicas every ten seconds and of each other every two, which a run that begins need not
+        wait for: so they are hurried until they know each other, and go on at their usual pace then.
+        """
+        others = len(addresses) - 1
+        deadline_s = time.monotonic() + _FORM_TIMEOUT_S
+        lacks = dict.fromkeys(addresses.values(), "does not answer")
+        while any(lacks.values()) and time.monotonic() < deadline_s:
+            time.sleep(_POLL_S)
+            lacks = {address: _lack(address, others) for address in lacks}
+        for address, lack in lacks.items():
+            if lack:
+                raise HarnessError(f"The member at {address} {lack}, after {_FORM_TIMEOUT_S:g} s.")
+            _set_pace(address, _USUAL_PACE_MS)
+
+    def status(self, address: str, timeout_s: float) -> NodeStatus:
+        """The role that Redis gives itself, in the epoch in which its own Sentinel last saw a master chosen.
+
+        A deposed master still says `leader`, and its Sentinel, cut off with it, still tells the old epoch.
+        """
+        try:
+            role = _ask(address, REDIS_PORT, "ROLE", timeout_s=timeout_s)
+            master = _master(address, timeout_s)
+        except RedisRefusal as refusal:
+            raise OSError(f"no status: {refusal}") from refusal
+        leads = role[0] == "master"
+        link = "up" if leads or role[3] == "connected" else role[3]
+        return NodeStatus(
+            role="leader" if leads else "follower",
+            generation=int(master["config-epoch"]),
+            detail={"link": link, "master": address if leads else role[1], "sentinel": master["ip"]},
+        )
+
+    def serving(self, statuses: Mapping[str, NodeStatus | None]) -> str | None:
+        """The master serves once it is the only one, all others follow it, and all Sentinels know."""
+        known = {name: status for name, status in statuses.items() if status is not None}
+        leaders = [name for name, status in known.items() if status.role == "leader"]
+        if len(known) < len(statuses) or len(leaders) != 1:
+            return None
+        masters = {status.detail[place] for status in known.values() for place in ("master", "sentinel")}
+        linked = all(status.detail["link"] == "up" for status in known.values())
+        return f"{leaders[0]} is the master" if len(masters) == 1 and linked else None
+
+    def store_client(
+        self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]
+    ) -> SentinelClient:
+        """A client that asks the Sentinel beside `node` first."""
+        return SentinelClient(
+            address_of,
+            members,
+            node,
+            reads_here=options["read_from"] == "replica",
+            waiting=waiting_of(options),
+            timeout_s=int(options["client_timeout_ms"]) / 1000,
+        )
+
+
+@dataclass(slots=True)
+class _Session:
+    """The connections of one client: to the master, and to where it reads; each with the member's name."""
+
+    master: RedisConnection
+    master_name: str
+    reader: RedisConnection
+    reader_name: str
+
+
+class SentinelClient(MemberClient[_Session]):
+    """One client process. With `reads_here` it reads from its own member, and asks the Sentinels only for writes."""
+
+    outcomes = outcomes
+    failures = (OSError, RedisRefusal)
+
+    def __init__(
+        self,
+        address_of: Callable[[str], str],
+        members: Sequence[str],
+        node: str,
+        *,
+        reads_here: bool,
+        waiting: Waiting,
+        timeout_s: float,
+    ) -> None:
+        super().__init__(address_of, members, node)
+        self._names = {address_of(member): member for member in members}
+        self._reads_here = reads_here
+        self._waiting = waiting
+        self._timeout_s = timeout_s
+
+    def connect(self, address: str) -> _Session:
+        """Ask the Sentinel at `address` who the master is, and that one whether it is."""
+        found = _ask(address, SENTINEL_PORT, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", MASTER, timeout_s=self._timeout_s)
+        if not found:
+            raise RedisRefusal("NOMASTER", "the Sentinel knows none")
+        master = RedisConnection(found[0], int(found[1]), self._timeout_s)
+        try:
+            if (role := master.ask("ROLE")[0]) != "master":
+                raise RedisRefusal("NOMASTER", f"it is a {role}")
+            reader = RedisConnection(address, REDIS_PORT, self._timeout_s) if self._reads_here else master
+        except BaseException:
+            master.close()
+            raise
+        return _Session(master, self._names[found[0]], reader, self._names[address if self._reads_here else found[0]])
+
+    def hang_up(self, connection: _Session) -> None:
+        """Close both."""
+        connection.master.close()
+        connection.reader.close()
+
+    def perform(self, connection: _Session, operation: Operation, node: str) -> Outcome:
+        """Change on the master, read where this client reads."""
+        if operation.f in self.reads:
+            return execute(connection.reader, operation, connection.reader_name, self._waiting)
+        return execute(connection.master, operation, connection.master_name, self._waiting)
+
+    def answering(self, connection: _Session, operation: Operation, node: str) -> str:
+        """The master or the reader, not the Sentinel's member."""
+        return connection.reader_name if operation.f in self.reads else connection.master_name
+
+    def word_for(self, error: Exception) -> str:
+        """The first word of Redis's error, `timeout`, or `connection-lost`."""
+        return commands.word_for(error)
+
+
+def _ask(address: str, port: int, *words: object, timeout_s: float = 1.0) -> Any:
+    """One question over a connection of its own."""
+    connection = RedisConnection(address, port, timeout_s)
+    try:
+        return connection.ask(*words)
+    finally:
+        connection.close()
+
+
+def _master(address: str, timeout_s: float) -> dict[str, str]:
+    """What the Sentinel at `address` knows of the master, by Redis's names for it."""
+    told = _ask(address, SENTINEL_PORT, "SENTINEL", "MASTER", MASTER, timeout_s=timeout_s)
+    return dict(zip(told[::2], told[1::2]))
+
+
+def _lack(address: str, others: int) -> str:
+    """What the member at `address` still lacks for a fail-over; empty when nothing."""
+    try:
+        _set_pace(address, _HURRY_MS)
+        knows = _master(address, 1.0)
+        role = _ask(address, REDIS_PORT, "ROLE")
+    except (OSError, RedisRefusal) as error:
+        return f"does not answer ({error})"
+    if role[0] != "master" and role[3] != "connected":
+        return f"stands beside a replica that is not linked to its master ({role[3]})"
+    sentinels, replicas = int(knows["num-other-sentinels"]), int(knows["num-slaves"])
+    return "" if (sentinels, replicas) == (others, others) else f"knows {sentinels} others and {replicas} replicas"
+
+
+def _set_pace(address: str, periods_ms: Mapping[str, int]) -> None:
+    """How often the Sentinel at `address` asks and tells others what it knows."""
+    _ask(address, SENTINEL_PORT, "SENTINEL", "DEBUG", *(word for pair in periods_ms.items() for word in pair))

@@ -1,0 +1,65 @@
+"""Options that both kinds of Redis have, and the configuration that they become.
+
+What is not an option is Redis's default, but for three settings: no snapshots beside the append-only file, which are
+forks that a test does not need; replicas are served at once (`repl-diskless-sync-delay`), since a cluster forms before
+each run; and replicas tell each second how far they are, so that a lag can be measured in seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from faultline.harness.system import OptionDescription, StorePlace
+from faultline.systems_under_test.stores.redis.commands import Waiting
+
+__all__ = ["OPTIONS", "configuration", "waiting_of"]
+
+OPTIONS: Mapping[str, OptionDescription] = {
+    "read_from": OptionDescription(
+        default="master",
+        choices=("master", "replica"),
+        summary="replica: each client reads from its own member, whatever that is; may be stale",
+    ),
+    "min_replicas_to_write": OptionDescription(
+        default="0", summary="a master with fewer replicas that keep up refuses writes"
+    ),
+    "min_replicas_max_lag_s": OptionDescription(
+        default="10", summary="a replica keeps up that was heard of no longer ago than this"
+    ),
+    "wait_replicas": OptionDescription(
+        default="0", summary="a write counts as done once this many replicas have it (WAIT)"
+    ),
+    "wait_timeout_ms": OptionDescription(default="500", summary="how long a write waits for them"),
+    "append_only": OptionDescription(
+        default="yes", choices=("yes", "no"), summary="no: a member that restarts has lost everything"
+    ),
+    "append_fsync": OptionDescription(
+        default="everysec", choices=("always", "everysec", "no"), summary="when the append-only file is flushed"
+    ),
+    "client_timeout_ms": OptionDescription(default="1000", summary="how long a client waits for an answer"),
+}
+
+
+def configuration(place: StorePlace, port: int, *more: str) -> str:
+    """The text of `redis.conf` for a server on `port`, with `more` lines at its end."""
+    options = place.options
+    lines = [
+        f"port {port}",
+        f"bind {place.address}",
+        "protected-mode no",
+        f"dir {place.data_folder}",
+        f"appendonly {options['append_only']}",
+        f"appendfsync {options['append_fsync']}",
+        'save ""',
+        f"min-replicas-to-write {options['min_replicas_to_write']}",
+        f"min-replicas-max-lag {options['min_replicas_max_lag_s']}",
+        "repl-diskless-sync-delay 0",
+        "repl-ping-replica-period 1",
+        *more,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def waiting_of(options: Mapping[str, str]) -> Waiting:
+    """What `options` say about waiting for replicas."""
+    return Waiting(int(options["wait_replicas"]), int(options["wait_timeout_ms"]))

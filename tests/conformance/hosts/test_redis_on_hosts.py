@@ -1,0 +1,72 @@
+"""Redis itself on three hosts: faults hit its real master, a fail-over is followed, and nothing is left behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from namespace_fixtures import on_namespaces
+
+from faultline.harness.errors import HarnessError
+from faultline.harness.judge import judge
+from faultline.harness.plan import PlannedFault
+from faultline.harness.planning import RunRequest, make_plan
+from faultline.harness.run_record import RunRecord
+from faultline.harness.verdict import Verdict
+from faultline.hosts.namespaces.host_set import NamespaceHosts
+from faultline.hosts.run import run_on_hosts
+from faultline.registry import resolve
+
+pytestmark = [pytest.mark.real, pytest.mark.slow]
+
+MS = 1_000
+
+
+def carried_out(
+    hosts: NamespaceHosts, folder: Path, *faults: PlannedFault, duration_s: float, workload: str = "set", **options: str
+) -> RunRecord | None:
+    """The record of a run; None when the hosts have no Redis, and the refusal says so."""
+    request = RunRequest(
+        system="redis-sentinel", workload=workload, world="hosts", seed=1, duration_s=duration_s, options=options
+    )
+    parts = resolve(request)
+    plan = msgspec.structs.replace(make_plan(request, parts), faults=faults)
+    if hosts.fleet["n1"].run("command -v redis-server", check=False).exit_code:
+        with pytest.raises(HarnessError, match="The host n1 has no redis-server") as refused:
+            run_on_hosts(plan, parts, hosts, folder=folder)
+        assert "apt-get install redis-server" in refused.value.next_step
+        return None
+    record = run_on_hosts(plan, parts, hosts, folder=folder)
+    assert record.errors == [] and record.breaches == []
+    for name, result in hosts.fleet.run("cat /proc/[0-9]*/comm").items():
+        assert "redis" not in result.text, name
+    return record
+
+
+@on_namespaces
+def test_a_pause_of_the_master_makes_another_one_and_faults_then_hit_that_one(
+    hosts: NamespaceHosts, tmp_path: Path
+) -> None:
+    faults = (
+        PlannedFault("pause", 100 * MS, 3_000 * MS, "leader"),
+        PlannedFault("kill", 3_300 * MS, 200 * MS, "leader"),
+    )
+    record = carried_out(hosts, tmp_path, *faults, duration_s=3.7, down_after_ms="500")
+    if record is None:
+        return
+    first, second = record.faults
+    assert first.nodes == ("athens",) and second.nodes != first.nodes
+    assert record.statistics["node_starts"] == 4
+    answered = {node for node, outcome in zip(record.history.node, record.history.outcome) if outcome == "ok"}
+    assert set(second.nodes) <= answered
+    assert "+switch-master" in (tmp_path / "nodes" / second.nodes[0] / "node.log").read_text()
+
+
+@on_namespaces
+def test_without_a_fail_over_nothing_is_lost(hosts: NamespaceHosts, tmp_path: Path) -> None:
+    faults = (PlannedFault("pause", 100 * MS, 700 * MS, "follower"),)
+    record = carried_out(hosts, tmp_path, *faults, duration_s=1.0)
+    if record is not None:
+        request = RunRequest(system="redis-sentinel", workload="set", world="hosts")
+        assert judge(record, resolve(request), run_id="redis").verdict is Verdict.PASS
