@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 __all__ = ["HOSTS_MAX", "Host"]
@@ -29,6 +31,7 @@ class Host(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     check_host_key: bool = True
     jump: Host | None = None
     sudo: bool = False
+    clock: Literal["process", "real"] = "process"
     folder: str = "/var/tmp/faultline"
     node_port: int = 7077
     python: str = "python3"

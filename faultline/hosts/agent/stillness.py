@@ -1,0 +1,137 @@
+"""Holding a process still while its code is changed, without its noticing or anyone else's.
+
+All threads are stopped by ptrace(2), seized and interrupted. SIGSTOP would do as well, but it is also a fault of ours,
+and who ends one of two stops by SIGCONT ends both; a stop by ptrace adds to others and takes nothing away from them.
+And ptrace tells where each thread is, which decides whether the code may be changed under it.
+
+A thread that the disk holds up (state D) cannot be stopped by anything; it is in a system call, not in the vDSO, and
+is left alone. One that got there between the look and the stop is let go as soon as it comes back.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import time
+from contextlib import suppress
+from types import TracebackType
+
+__all__ = ["Stillness", "StillnessError", "release_late_threads"]
+
+_SEIZE, _INTERRUPT, _GET_REGISTERS, _DETACH = 0x4206, 0x4207, 12, 17
+_WAIT_FOR_THREADS = 0x40000000
+_REGISTERS_BYTES = 27 * 8
+_INSTRUCTION_POINTER = 16 * 8
+_EVENT_STOP = 128
+_DEADLINE_S = 5.0
+_POLL_S = 0.0005
+_library = ctypes.CDLL(None, use_errno=True)
+_library.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+_library.ptrace.restype = ctypes.c_long
+_late: set[int] = set()
+"""Threads that were told to stop and did not in time; they will, and somebody must let them go on then."""
+
+
+class StillnessError(Exception):
+    """The process cannot be held still, and why."""
+
+
+class Stillness:
+    """A context in which no thread of process `pid` runs. Raises StillnessError, also when somebody else traces it."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._signals: dict[int, int] = {}
+        """The threads that are held, with the signal that each was about to be given, or 0."""
+
+    def __enter__(self) -> Stillness:
+        try:
+            # Until no thread is new: one that is not held yet may have begotten another.
+            while new := [thread for thread in self._threads() if thread not in self._signals]:
+                for thread in new:
+                    self._hold(thread)
+        except BaseException:
+            self._let_go()
+            raise
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self._let_go()
+
+    def places(self) -> list[int]:
+        """The addresses at which the threads will go on."""
+        found = []
+        for thread in self._signals:
+            registers = ctypes.create_string_buffer(_REGISTERS_BYTES)
+            _ptrace(_GET_REGISTERS, thread, ctypes.addressof(registers))
+            found.append(struct.unpack_from("<Q", registers, _INSTRUCTION_POINTER)[0])
+        return found
+
+    def _threads(self) -> list[int]:
+        try:
+            threads = [int(name) for name in os.listdir(f"/proc/{self._pid}/task")]
+        except FileNotFoundError:
+            raise StillnessError(f"process {self._pid} has ended") from None
+        return [thread for thread in threads if _state(self._pid, thread) not in ("D", "Z", "X")]
+
+    def _hold(self, thread: int) -> None:
+        try:
+            _ptrace(_SEIZE, thread)
+            _ptrace(_INTERRUPT, thread)
+            status = self._wait(thread)
+        except ProcessLookupError:
+            return
+        if os.WIFSTOPPED(status):
+            # Stopped on the way to a signal's handler rather than by us: it is given that signal when it goes on.
+            self._signals[thread] = 0 if status >> 16 == _EVENT_STOP else os.WSTOPSIG(status)
+
+    def _wait(self, thread: int) -> int:
+        deadline_s = time.monotonic() + _DEADLINE_S
+        while time.monotonic() < deadline_s:
+            try:
+                found, status = os.waitpid(thread, _WAIT_FOR_THREADS | os.WNOHANG)
+            except ChildProcessError:
+                raise ProcessLookupError from None
+            if found:
+                return status
+            time.sleep(_POLL_S)
+        _late.add(thread)
+        raise StillnessError(f"thread {thread} of process {self._pid} could not be stopped in {_DEADLINE_S:g} s")
+
+    def _let_go(self) -> None:
+        for thread, number in self._signals.items():
+            with suppress(OSError):
+                _ptrace(_DETACH, thread, number)
+        self._signals.clear()
+
+
+def release_late_threads() -> None:
+    """Let threads go on that stopped too late; to be called now and then."""
+    for thread in sorted(_late):
+        try:
+            found, _ = os.waitpid(thread, _WAIT_FOR_THREADS | os.WNOHANG)
+            if not found:
+                continue
+            _ptrace(_DETACH, thread)
+        except OSError:
+            pass
+        _late.discard(thread)
+
+
+def _ptrace(request: int, thread: int, data: int = 0) -> None:
+    if _library.ptrace(request, thread, None, data) == -1:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def _state(pid: int, thread: int) -> str:
+    """The state letter of a thread; X when it is gone."""
+    try:
+        with open(f"/proc/{pid}/task/{thread}/stat") as stat:
+            # The name in parentheses may hold blanks; the state is the first field after it.
+            return stat.read().rpartition(")")[2].split()[0]
+    except OSError:
+        return "X"
