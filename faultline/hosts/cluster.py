@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 
+from faultline.harness.errors import HarnessError
 from faultline.harness.plan import Plan
-from faultline.harness.world.ports import NodeId
+from faultline.harness.world.ports import NodeId, NodeStatus
 from faultline.harness.world.real.channel import Address
 from faultline.harness.world.real.cluster import NodeCluster
 from faultline.harness.world.real.node_process import NodeConfig
+from faultline.hosts.abilities import CLOCK_FAULTS, LIMITS
+from faultline.hosts.host_agent import HostAgent
 from faultline.hosts.host_sets import HostSet
 from faultline.hosts.remote_process import RemoteProcess
 
 __all__ = ["HostCluster", "capabilities_of"]
 
 _ALWAYS = frozenset({"kill", "pause"})
-_WITH_ONE_CLOCK = frozenset({"clock-step", "clock-drift"})
 
 
 def capabilities_of(host_set: HostSet) -> frozenset[str]:
@@ -25,41 +28,68 @@ def capabilities_of(host_set: HostSet) -> frozenset[str]:
     Clocks need one monotonic clock that the harness and all nodes read, as on hosts of namespaces.
     """
     links = frozenset[str]() if host_set.links.refusal else frozenset({"cut"})
-    return _ALWAYS | links | (_WITH_ONE_CLOCK if host_set.shares_clock else frozenset())
+    return _ALWAYS | links | (CLOCK_FAULTS if host_set.shares_clock else frozenset())
 
 
 class HostCluster(NodeCluster):
-    """The nodes of one run on the first hosts of `host_set`; logs and traces come to `folder`/nodes at the end."""
+    """The nodes of one run on the first hosts of `host_set`; logs and traces come to `folder`/nodes at the end.
 
-    def __init__(self, plan: Plan, system_path: str, host_set: HostSet, folder: Path) -> None:
+    `asked` are the capabilities that the plan's faults need: what it takes an agent on the hosts to do is found out,
+    and can be done, only when it stands there.
+    """
+
+    is_store = False
+    agent_faults = LIMITS
+    """What is done through agents."""
+
+    def __init__(
+        self, plan: Plan, system_path: str, host_set: HostSet, folder: Path, asked: frozenset[str] = frozenset()
+    ) -> None:
         self.host_set = host_set
+        self.asked = asked
         self.shares_clock = host_set.shares_clock
         self._system_path = system_path
         self._hosts = dict(zip(map(NodeId, plan.nodes), host_set.hosts))
         self._options = dict(plan.options)
-        self._remote = {node: self._make_process(node, folder / "nodes" / node) for node in self._hosts}
-        super().__init__(plan, self._remote)
+        self.remote = {node: self._make_process(node, folder / "nodes" / node) for node in self._hosts}
+        self.agents = {node: self._make_agent(node) for node in self._hosts}
+        super().__init__(plan, self.remote)
 
     def host_of(self, node: NodeId) -> str:
         """The name of the host that carries `node`."""
         return self._hosts[node].name
 
     def capabilities(self) -> frozenset[str]:
-        """The faults that can be injected."""
-        return capabilities_of(self.host_set)
+        """The faults that can be injected; those through agents only as far as they are asked for."""
+        others = capabilities_of(self.host_set) - self.agent_faults
+        if not self.asked & self.agent_faults:
+            return others
+        return others | (self.agent_faults - set(self.host_set.abilities.refusals()))
+
+    def refusal(self, capability: str) -> str:
+        """Why these hosts lack `capability`; empty when there is no more to say than that."""
+        if capability == "cut":
+            return self.host_set.links.refusal
+        return self.host_set.abilities.refusals().get(capability, "") if capability in self.agent_faults else ""
+
+    def status(self, node: NodeId) -> NodeStatus | None:
+        """As everywhere; a node that is frozen still believes what it last said."""
+        return self._last_status.get(node) if self.remote[node].is_frozen else super().status(node)
 
     async def open_links(self) -> None:
-        """Make the nodes' folders; the links are there."""
-        await asyncio.gather(*(asyncio.to_thread(process.prepare) for process in self._remote.values()))
+        """Make the nodes' folders, and send the agents that will be needed; the links are there."""
+        await asyncio.gather(*(asyncio.to_thread(process.prepare) for process in self.remote.values()))
+        if self.asked & self.agent_faults:
+            await asyncio.gather(*(asyncio.to_thread(agent.start) for agent in self.agents.values()))
 
     async def close(self) -> None:
-        """Kill all nodes and fetch what they wrote; the hosts stay."""
-        await asyncio.gather(*(asyncio.to_thread(_end, process) for process in self._remote.values()))
+        """Kill all nodes, fetch what they wrote and let the agents go; the hosts stay."""
+        await asyncio.gather(*(asyncio.to_thread(self._end, node) for node in self.remote))
         self.host_set.links.close()
 
     def config(self, node: NodeId) -> NodeConfig:
         """A node that finds its peers on their hosts."""
-        plan, host, remote = self.plan, self._hosts[node], self._remote[node].remote
+        plan, host, remote = self.plan, self._hosts[node], self.remote[node].remote
         return NodeConfig(
             node_id=node,
             members=plan.nodes,
@@ -91,10 +121,20 @@ class HostCluster(NodeCluster):
         host = self._hosts[node]
         return RemoteProcess(node, self.host_set.fleet[host.name], f"{host.folder}/{node}", folder)
 
+    def _make_agent(self, node: NodeId) -> HostAgent:
+        host, set_name = self._hosts[node], self.host_set.abilities.set_name
+        connection = self.host_set.fleet[host.name]
+        return HostAgent(connection, f"{host.folder}/{node}", node, set_name, is_store=self.is_store)
+
+    def _end(self, node: NodeId) -> None:
+        if self.remote[node].is_frozen:
+            # What is frozen may not hear that it is killed.
+            with suppress(HarnessError):
+                self.agents[node].ask("thaw")
+        self.remote[node].end()
+        with suppress(HarnessError):
+            self.agents[node].close()
+
     def _listening(self, node: NodeId) -> Address:
         host = self._hosts[node]
         return host.address, host.node_port
-
-
-def _end(process: RemoteProcess) -> None:
-    process.end()

@@ -8,21 +8,24 @@ from collections.abc import Iterable
 from faultline.harness.errors import HarnessError
 from faultline.harness.world.connection_faults import NoConnectionFaults
 from faultline.harness.world.faults import LinkQuality
-from faultline.harness.world.ports import Link
+from faultline.harness.world.ports import Link, NodeId
 from faultline.harness.world.real.fault_port import ProcessFaultPort
+from faultline.hosts.abilities import CLOCK_FAULTS
+from faultline.hosts.agent_faults import AgentClocks, AgentLimits
 from faultline.hosts.cluster import HostCluster
 
-__all__ = ["HostFaultPort"]
+__all__ = ["HostFaultPort", "StoreFaultPort"]
 
 
-class HostFaultPort(NoConnectionFaults, ProcessFaultPort):
+class HostFaultPort(AgentLimits, NoConnectionFaults, ProcessFaultPort):
     """Implements `faultline.harness.world.faults.FaultPort`; its `capabilities` are what this cluster's hosts can do.
 
     Bad links (delay, loss, duplicates) are not among them: `degrade` refuses by name.
     """
 
     def __init__(self, cluster: HostCluster, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(cluster, loop)
+        AgentLimits.__init__(self, cluster.agents, cluster.remote)
+        ProcessFaultPort.__init__(self, cluster, loop)
         self.capabilities = cluster.capabilities()
         self._links = cluster.host_set.links
         self._host_of = cluster.host_of
@@ -48,6 +51,31 @@ class HostFaultPort(NoConnectionFaults, ProcessFaultPort):
         """Links are as they are."""
         return dict.fromkeys(links, LinkQuality())
 
+    def kill(self, node: NodeId) -> None:
+        """SIGKILL; a frozen node is thawed first, since not every freezer lets processes be killed."""
+        self.thaw(node)
+        super().kill(node)
+
+    def freeze(self, node: NodeId) -> str:
+        """Freeze all processes of the node; says by which means."""
+        # Ask for its role while it can still answer.
+        self._cluster.status(node)
+        return super().freeze(node)
+
     def _host_link(self, link: Link) -> tuple[str, str]:
         source, target = link
         return self._host_of(source), self._host_of(target)
+
+
+class StoreFaultPort(AgentClocks, HostFaultPort):
+    """The fault port of a store: clocks are struck in its processes' memory, or really, since it has no clock port."""
+
+    def __init__(self, cluster: HostCluster, loop: asyncio.AbstractEventLoop) -> None:
+        AgentClocks.__init__(self, cluster.agents)
+        HostFaultPort.__init__(self, cluster, loop)
+
+    def restart(self, node: NodeId) -> None:
+        """Start a dead member anew; when this returns all its processes have the clock that is in force."""
+        super().restart(node)
+        if self.capabilities & CLOCK_FAULTS:
+            self._agents[node].ask("adopt")

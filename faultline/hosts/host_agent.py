@@ -56,19 +56,21 @@ class HostAgent:
     def __init__(self, connection: Connection, folder: str, member: str, set_name: str, *, is_store: bool) -> None:
         self._connection = connection
         self._archive = f"{folder}.agent"
-        clock = "real" if connection.host.clock == "real" else "patched"
         kind = "minder" if is_store else "node"
-        arguments = (f"{folder}/node.pid", kind, f"{set_name}/{connection.host.name}-{member}", clock)
+        arguments = (f"{folder}/node.pid", kind, f"{set_name}/{connection.host.name}-{member}", connection.host.clock)
         self._command = f"exec python3 {shlex.quote(self._archive)} {' '.join(map(shlex.quote, arguments))}"
         self._lock = threading.Lock()
         self._channel: Any = None
         self._heard = b""
 
+    def start(self) -> None:
+        """Send the agent and wait until it answers, so that no fault has to wait for it."""
+        self.ask("adopt")
+
     def ask(self, question: str, **arguments: Any) -> Any:
         """The agent's answer. Raises AgentRefusal when it says no, HostError when it does not say anything."""
         with self._lock:
-            if self._channel is None or self._channel.closed or self._channel.exit_status_ready():
-                self._start()
+            self._start_if_needed()
             try:
                 self._channel.sendall(msgspec.json.encode({"do": question, **arguments}) + b"\n")
                 answer = msgspec.json.decode(self._line())
@@ -89,7 +91,9 @@ class HostAgent:
             channel.close()
         self._connection.run(f"rm -f {shlex.quote(self._archive)}", check=False)
 
-    def _start(self) -> None:
+    def _start_if_needed(self) -> None:
+        if self._channel is not None and not self._channel.closed and not self._channel.exit_status_ready():
+            return
         self._connection.run(f"mkdir -p {shlex.quote(str(Path(self._archive).parent))}")
         self._connection.upload(agent_archive(), self._archive)
         self._channel = self._connection.open(self._connection.as_root(self._command))

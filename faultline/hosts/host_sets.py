@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import secrets
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
 from faultline.harness.errors import UsageError
+from faultline.hosts.abilities import Abilities
 from faultline.hosts.errors import HostError
 from faultline.hosts.firewall import HostFirewalls
 from faultline.hosts.fleet import Fleet
@@ -25,6 +27,7 @@ class HostSet(Protocol):
     hosts: tuple[Host, ...]
     fleet: Fleet
     links: LinkFaults
+    abilities: Abilities
     shares_clock: bool
     """Do all hosts and the harness run under one kernel, and so read one monotonic clock?"""
 
@@ -78,6 +81,7 @@ class SshHosts:
         except BaseException:
             self.fleet.close()
             raise
+        self.abilities = Abilities(self.fleet, f"faultline-ssh-{secrets.token_hex(4)}")
         self.shares_clock = boots == {_own_boot()}
         refused = [outcome for outcome in refusals.values() if isinstance(outcome, HostError)]
         self.links: LinkFaults = NoLinkFaults(refused[0].message.rstrip(".")) if refused else HostFirewalls(self.fleet)

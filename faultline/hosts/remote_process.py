@@ -33,6 +33,8 @@ _POLL_S = 0.005
 _LOG_TAIL_BYTES = 600
 _GONE = "gone"
 _DEAD = (_GONE, "Z", "X")
+_KILLED_BY_KERNEL = (-1, 128 + 9)
+"""What SSH says of a process that a signal ended, and what a shell or minder says of one that SIGKILL ended."""
 
 
 class RemoteProcess:
@@ -48,6 +50,8 @@ class RemoteProcess:
         self.trace = folder / "trace.jsonl"
         self.port: int | None = None
         self.starts = 0
+        self.is_frozen = False
+        self.is_short_of_memory = False
         self._connection = connection
         self._guard = threading.Lock()
         self._crashes: list[int] = []
@@ -170,7 +174,9 @@ class RemoteProcess:
             if channel is not None and self._expected_to_live and channel.exit_status_ready():
                 self._expected_to_live = False
                 self.port = None
-                self._crashes.append(channel.recv_exit_status())
+                code = channel.recv_exit_status()
+                if not (self.is_short_of_memory and code in _KILLED_BY_KERNEL):
+                    self._crashes.append(code)
 
     def _kernel_state(self) -> str:
         """The state letter of the process, or `gone`."""

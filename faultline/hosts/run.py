@@ -16,7 +16,7 @@ from faultline.harness.system import HostedStore
 from faultline.harness.world.real.local import make_nodes_folder
 from faultline.harness.world.real.run import RealRun
 from faultline.hosts.cluster import HostCluster
-from faultline.hosts.fault_port import HostFaultPort
+from faultline.hosts.fault_port import HostFaultPort, StoreFaultPort
 from faultline.hosts.host_options import checked_host_options
 from faultline.hosts.host_sets import HostSet
 from faultline.hosts.store_cluster import StoreCluster
@@ -42,7 +42,7 @@ def run_on_hosts(
     cluster = _cluster(plan, parts, host_set, folder)
     _refuse(plan, parts, cluster)
     run = RealRun(
-        plan, parts, cluster, lambda loop: HostFaultPort(cluster, loop), world="hosts", sink=sink, progress=progress
+        plan, parts, cluster, lambda loop: _fault_port(cluster, loop), world="hosts", sink=sink, progress=progress
     )
     return asyncio.run(run.carry_out())
 
@@ -63,16 +63,27 @@ def _refuse_unsuitable(plan: Plan, host_set: HostSet) -> None:
 
 
 def _cluster(plan: Plan, parts: Parts, host_set: HostSet, folder: Path) -> HostCluster:
+    asked = _needs(plan, parts)
     if isinstance(parts.system, HostedStore):
-        return StoreCluster(plan, parts.system, host_set, folder)
-    return HostCluster(plan, parts.system_path, host_set, folder)
+        return StoreCluster(plan, parts.system, host_set, folder, asked)
+    return HostCluster(plan, parts.system_path, host_set, folder, asked)
+
+
+def _fault_port(cluster: HostCluster, loop: asyncio.AbstractEventLoop) -> HostFaultPort:
+    return (StoreFaultPort if cluster.is_store else HostFaultPort)(cluster, loop)
+
+
+def _needs(plan: Plan, parts: Parts) -> frozenset[str]:
+    """The capabilities that the plan's faults need."""
+    return frozenset(need for fault in plan.faults for need in parts.nemeses[fault.kind].needs)
 
 
 def _refuse(plan: Plan, parts: Parts, cluster: HostCluster) -> None:
     try:
         refuse_what_cannot_run(plan, parts, cluster.capabilities(), "hosts")
     except UsageError as error:
-        refusal = cluster.host_set.links.refusal
-        if refusal and "cut" in error.message:
-            raise UsageError(f"{error.message} The reason: {refusal}.", error.next_step) from error
+        lacking = sorted(_needs(plan, parts) - cluster.capabilities())
+        reasons = [f"{name}: {cluster.refusal(name)}" for name in lacking if cluster.refusal(name)]
+        if reasons:
+            raise UsageError(f"{error.message} The reason: {'; '.join(reasons)}.", error.next_step) from error
         raise

@@ -10,6 +10,7 @@ from faultline.harness.errors import HarnessError
 from faultline.harness.plan import Plan
 from faultline.harness.system import HostedStore, StorePlace
 from faultline.harness.world.ports import NodeId, NodeStatus
+from faultline.hosts.abilities import AGENT_FAULTS
 from faultline.hosts.cluster import HostCluster
 from faultline.hosts.host_sets import HostSet
 from faultline.hosts.store_clients import StoreClients
@@ -26,16 +27,18 @@ _PATH = "PATH=$PATH:/usr/sbin:/sbin:/usr/local/sbin"
 class StoreCluster(HostCluster):
     """The members of `store` on the first hosts of `host_set`."""
 
-    def __init__(self, plan: Plan, store: HostedStore, host_set: HostSet, folder: Path) -> None:
+    is_store = True
+    agent_faults = AGENT_FAULTS
+    """The store knows nothing of clock ports."""
+
+    def __init__(
+        self, plan: Plan, store: HostedStore, host_set: HostSet, folder: Path, asked: frozenset[str] = frozenset()
+    ) -> None:
         self._store = store
         self.serving_timeout_s = store.serving_timeout_s
         self._members: dict[NodeId, StoreProcess] = {}
         self._provisioned = False
-        super().__init__(plan, "", host_set, folder)
-
-    def capabilities(self) -> frozenset[str]:
-        """Those of the hosts, without clocks: the store reads its host's own."""
-        return super().capabilities() - {"clock-step", "clock-drift"}
+        super().__init__(plan, "", host_set, folder, asked)
 
     async def open_links(self) -> None:
         """Make the folders, and see that every host has the store."""

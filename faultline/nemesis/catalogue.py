@@ -5,6 +5,7 @@ from __future__ import annotations
 from faultline.harness.nemesis import Nemesis
 from faultline.nemesis.clock import ClockDrift, ClockStep, ClockStrobe
 from faultline.nemesis.connection import ConnectionKill, ConnectionReset, LinkDown
+from faultline.nemesis.limits import CpuSqueeze, Freeze, MemorySqueeze
 from faultline.nemesis.packages import Package, Recipe, combined
 from faultline.nemesis.packet import PacketCorrupt, PacketDelay, PacketDuplicate, PacketLoss, PacketRate, PacketReorder
 from faultline.nemesis.partition import Partition
@@ -30,6 +31,9 @@ NEMESES: dict[str, Nemesis] = {
         ConnectionKill(),
         ConnectionReset(),
         LinkDown(),
+        Freeze(),
+        CpuSqueeze(),
+        MemorySqueeze(),
     )
 }
 """Every nemesis by its kind."""
@@ -227,9 +231,36 @@ _LINK_DOWN = Package(
     ),
 )
 
+_FREEZE = Package(
+    "freeze",
+    "freezes all processes of a node at the same moment (on hosts)",
+    (
+        Recipe("freeze", ("leader",), long_share=0.7),
+        Recipe("freeze", ("one", "follower")),
+        Recipe("freeze", ("minority", "majority")),
+        Recipe("freeze", ("all",), long_share=0.2),
+    ),
+)
+
+_CPU_SQUEEZE = Recipe("cpu-squeeze", ("leader", "one", "minority", "all"), (("share", (0.02, 0.05, 0.2)),), 0.8)
+_MEMORY_SQUEEZE = Recipe("memory-squeeze", ("leader", "one"), (("headroom_kib", (1024, 4096, 16_384)),), 0.8)
+
+_SQUEEZE = Package(
+    "squeeze", "gives nodes little processor time, or no more memory (on hosts)", (_CPU_SQUEEZE, _MEMORY_SQUEEZE)
+)
+
+_STEPS = Package(
+    "steps",
+    "steps and strobes wall clocks and lets none drift, for hosts whose real clock is struck",
+    (
+        Recipe("clock-step", ("one", "leader", "minority", "majority"), (("delta_us", _STEPS_US),), long_share=0.8),
+        Recipe("clock-strobe", ("one", "leader"), (("delta_us", _STEPS_US),)),
+    ),
+)
+
 _FAMILIES = (_PARTITION, _KILL, _PAUSE, _CLOCK, _PACKET)
 _COMPOUNDS = (_LEADERSHIP, _DURABILITY, _CLOCKS, _SKEW, _RETRIES, _RESTARTS)
-_NOT_EVERYWHERE = (_WIRE, _CONNECTIONS, _LINK_DOWN)
+_NOT_EVERYWHERE = (_WIRE, _CONNECTIONS, _LINK_DOWN, _FREEZE, _SQUEEZE, _STEPS)
 
 _ALL = Package("all", "every fault that every world can inject", combined(_FAMILIES).recipes)
 

@@ -12,6 +12,7 @@ from faultline.nemesis.packet import HEALTHY
 __all__ = ["heal_everything"]
 
 _QUALITIES = frozenset({"loss", "delay", "duplicate", "reorder", "corrupt", "rate"})
+_SQUEEZES = frozenset({"cpu-squeeze", "memory-squeeze"})
 _CLOCKS = frozenset({"clock-step", "clock-drift"})
 _DRIFT_OF_THE_WEATHER_US = 50_000
 """Clocks may be this far off after a reset: ordinary drift, and the time a probe takes in the real world."""
@@ -64,8 +65,22 @@ def _heal_link_down(port: FaultPort) -> list[str]:
     return [f"the link of {node} is still down" for node in port.nodes if port.is_link_down(node)]
 
 
+def _heal_limits(port: FaultPort, node: NodeId) -> list[str]:
+    problems = []
+    if "freeze" in port.capabilities:
+        port.thaw(node)
+        if port.is_frozen(node):
+            problems.append(f"{node} is still frozen")
+    if port.capabilities & _SQUEEZES:
+        port.lift_squeezes(node)
+        if port.cpu_share(node) or port.memory_limit(node):
+            problems.append(f"{node} is still squeezed")
+    return problems
+
+
 def _heal_node(port: FaultPort, node: NodeId) -> list[str]:
     problems = []
+    problems += _heal_limits(port, node)
     if "pause" in port.capabilities and port.is_alive(node):
         port.resume(node)
         if port.is_paused(node):

@@ -55,6 +55,9 @@ _OCCUPIES = {
     "clock-drift": ("clocks",),
     "kill": ("processes",),
     "pause": ("processes",),
+    "freeze": ("processes",),
+    "cpu-squeeze": ("processes",),
+    "memory-squeeze": ("processes",),
 }
 """What a kind of fault acts on, so that nothing else may meanwhile."""
 

@@ -17,10 +17,10 @@ from faultline.harness.world.faults import FaultPort
 from faultline.harness.world.ports import NodeId
 from faultline.nemesis.targets import Resolution, fault_chance, resolve
 
-__all__ = ["Kill", "Pause"]
+__all__ = ["Kill", "Pause", "described", "resolved"]
 
 
-def _resolved(port: FaultPort, fault: PlannedFault, seed: int) -> Resolution:
+def resolved(port: FaultPort, fault: PlannedFault, seed: int) -> Resolution:
     """The target among all nodes, less those that are down or paused; another one when that leaves nobody."""
     up = tuple(node for node in port.nodes if port.is_alive(node) and not port.is_paused(node))
     if not up:
@@ -33,7 +33,8 @@ def _resolved(port: FaultPort, fault: PlannedFault, seed: int) -> Resolution:
     return Resolution(resolve("one", nodes=up, leader=leader, chance=chance).nodes, f"no {fault.target} was up")
 
 
-def _described(verb: str, resolution: Resolution) -> str:
+def described(verb: str, resolution: Resolution) -> str:
+    """What was done to whom, in words."""
     note = f" ({resolution.note})" if resolution.note else ""
     return f"{verb} {' '.join(resolution.nodes) or 'nobody'}{note}"
 
@@ -49,10 +50,10 @@ class Kill:
 
     def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
         """Kill the nodes of the target."""
-        resolution = _resolved(port, fault, seed)
+        resolution = resolved(port, fault, seed)
         for node in resolution.nodes:
             port.kill(NodeId(node))
-        return Injection(nodes=resolution.nodes, description=_described("killed", resolution))
+        return Injection(nodes=resolution.nodes, description=described("killed", resolution))
 
     def verify(self, port: FaultPort, injection: Injection) -> str | None:
         """Probe every process."""
@@ -79,10 +80,10 @@ class Pause:
 
     def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
         """Pause the nodes of the target."""
-        resolution = _resolved(port, fault, seed)
+        resolution = resolved(port, fault, seed)
         for node in resolution.nodes:
             port.pause(NodeId(node))
-        return Injection(nodes=resolution.nodes, description=_described("paused", resolution))
+        return Injection(nodes=resolution.nodes, description=described("paused", resolution))
 
     def verify(self, port: FaultPort, injection: Injection) -> str | None:
         """Probe every process."""

@@ -14,6 +14,7 @@ import msgspec
 
 from faultline.harness.world.connection_faults import ConnectionFaults
 from faultline.harness.world.ports import Link, NodeId
+from faultline.harness.world.process_limits import ProcessLimits
 
 __all__ = ["ALL_CAPABILITIES", "CAPABILITIES", "HOST_CAPABILITIES", "LOCAL_CAPABILITIES", "FaultPort", "LinkQuality"]
 
@@ -48,7 +49,7 @@ class LinkQuality(msgspec.Struct, frozen=True, kw_only=True):
     rate_kbit_per_s: int = 0
 
 
-class FaultPort(ConnectionFaults, Protocol):
+class FaultPort(ConnectionFaults, ProcessLimits, Protocol):
     """Actions and probes on one running cluster. Actions are idempotent and take effect before they return."""
 
     nodes: tuple[NodeId, ...]

@@ -48,6 +48,7 @@ class Agent:
             "step": self._step,
             "drift": self._drift,
             "reset": self._reset,
+            "adopt": self._adopt,
             "clock": self._view,
             "freeze": self._freeze,
             "thaw": self._thaw,
@@ -97,6 +98,7 @@ class Agent:
     def examine(self) -> dict[str, Any]:
         """Why a fault cannot be injected here, empty when it can; and by what means processes are frozen."""
         answer = {"clock": clock_refusal() if isinstance(self._clock, MemberClock) else _real_clock_refusal()}
+        answer["kind"] = "process" if isinstance(self._clock, MemberClock) else "real"
         answer["means"] = self._best_freezer().means
         for name, make in (("cpu-squeeze", self._make_cpu), ("memory-squeeze", self._make_memory)):
             try:
@@ -140,6 +142,9 @@ class Agent:
 
     def _reset(self) -> None:
         self._clock.reset()
+
+    def _adopt(self) -> None:
+        self._clock.adopt()
 
     def _view(self) -> dict[str, int]:
         view = self._clock.view()
@@ -187,7 +192,7 @@ class Agent:
 
 
 def main(arguments: list[str]) -> None:
-    """Run as `agent PID_FILE minder|node GROUP patched|real`, until standard input ends."""
+    """Run as `agent PID_FILE minder|node GROUP process|real`, until standard input ends."""
     pid_file, kind, group, clock = arguments
     member = Member(pid_file, minder=kind == "minder")
     agent = Agent(member, group, RealClock() if clock == "real" else MemberClock(member))

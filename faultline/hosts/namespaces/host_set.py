@@ -22,6 +22,7 @@ from pathlib import Path
 import paramiko
 
 from faultline.harness.errors import HarnessError
+from faultline.hosts.abilities import Abilities
 from faultline.hosts.errors import HostUnreachable
 from faultline.hosts.fleet import Fleet
 from faultline.hosts.host import HOSTS_MAX, Host
@@ -61,6 +62,7 @@ class NamespaceHosts:
             self.fleet = Fleet(self.hosts)
             self._wait_until_up(self.hosts)
             self.links = self._make_links()
+            self.abilities = Abilities(self.fleet, folder.name)
         except BaseException:
             self.keeper.close()
             raise

@@ -27,6 +27,9 @@ class FakePort:
         self.paused: set[NodeId] = set()
         self.offsets_us: dict[NodeId, int] = {}
         self.rates_ppm: dict[NodeId, int] = {}
+        self.frozen: set[NodeId] = set()
+        self.shares: dict[NodeId, float] = {}
+        self.limits: dict[NodeId, int] = {}
 
     def is_healthy(self) -> bool:
         """Is nothing broken?"""
@@ -39,6 +42,9 @@ class FakePort:
             self.paused,
             self.offsets_us,
             self.rates_ppm,
+            self.frozen,
+            self.shares,
+            self.limits,
         )
         return not any(broken)
 
@@ -121,6 +127,37 @@ class FakePort:
 
     def is_paused(self, node: NodeId) -> bool:
         return node in self.paused
+
+    def freeze(self, node: NodeId) -> str:
+        if "freeze" not in self.deaf:
+            self.frozen.add(node)
+        return "a test"
+
+    def thaw(self, node: NodeId) -> None:
+        if "thaw" not in self.deaf:
+            self.frozen.discard(node)
+
+    def is_frozen(self, node: NodeId) -> bool:
+        return node in self.frozen
+
+    def squeeze_cpu(self, node: NodeId, share: float) -> None:
+        if "squeeze_cpu" not in self.deaf:
+            self.shares[node] = share
+
+    def cpu_share(self, node: NodeId) -> float:
+        return self.shares.get(node, 0.0)
+
+    def squeeze_memory(self, node: NodeId, headroom_bytes: int) -> None:
+        if "squeeze_memory" not in self.deaf:
+            self.limits[node] = headroom_bytes
+
+    def memory_limit(self, node: NodeId) -> int:
+        return self.limits.get(node, 0)
+
+    def lift_squeezes(self, node: NodeId) -> None:
+        if "lift_squeezes" not in self.deaf:
+            self.shares.pop(node, None)
+            self.limits.pop(node, None)
 
     def step_clock(self, node: NodeId, delta_us: int) -> None:
         if "step_clock" not in self.deaf:

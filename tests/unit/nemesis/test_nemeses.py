@@ -26,6 +26,9 @@ ACTIONS = {
     "connection-kill": "kill_connections",
     "connection-reset": "reset_connections",
     "link-down": "take_link_down",
+    "freeze": "freeze",
+    "cpu-squeeze": "squeeze_cpu",
+    "memory-squeeze": "squeeze_memory",
 }
 ONCE = ("connection-kill",)
 """What happens once and lasts in nothing."""
@@ -215,6 +218,26 @@ def wreck(port: Any) -> None:
     port.degraded = {("athens", "cyrene"): LinkQuality(loss=0.5)}
     port.dead, port.paused = {"athens"}, {"cyrene", "delphi"}
     port.offsets_us, port.rates_ppm = {"byzantium": 5_000_000}, {"athens": 100_000}
+    port.frozen, port.shares, port.limits = {"delphi"}, {"cyrene": 0.1}, {"ephesus": 4096}
+
+
+def test_a_frozen_node_is_described_with_the_means(port: Any) -> None:
+    assert start(port, "freeze", "leader").description == "froze byzantium by a test"
+
+
+def test_a_squeeze_that_is_another_than_asked_for_is_told(port: Any) -> None:
+    injection = start(port, "cpu-squeeze", "athens", share=0.05)
+    assert injection.description == "left athens 5 % of a processor"
+    port.shares["athens"] = 0.5
+    assert NEMESES["cpu-squeeze"].verify(port, injection) == "athens has 50 % of a processor instead of 5 %"
+
+
+def test_a_node_that_was_killed_for_want_of_memory_is_started_again(port: Any) -> None:
+    injection = start(port, "memory-squeeze", "athens", headroom_kib=512)
+    assert port.limits == {"athens": 512 * 1024} and "512 KiB more memory" in injection.description
+    port.dead = {"athens"}
+    NEMESES["memory-squeeze"].stop(port, injection)
+    assert port.is_healthy()
 
 
 def test_the_final_heal_undoes_whatever_was_done(port: Any) -> None:
@@ -233,6 +256,8 @@ def test_the_final_heal_undoes_whatever_was_done(port: Any) -> None:
         ("bring_link_up", "the link of ephesus is still down"),
         ("restart", "athens does not run"),
         ("resume", "cyrene is still paused"),
+        ("thaw", "delphi is still frozen"),
+        ("lift_squeezes", "cyrene is still squeezed"),
         ("reset_clock", "wall clock of byzantium is 5000000 us off"),
     ],
 )

@@ -17,6 +17,7 @@ from faultline.harness.errors import HarnessError
 from faultline.harness.world.connection_faults import NoLinkDown
 from faultline.harness.world.faults import LOCAL_CAPABILITIES, LinkQuality
 from faultline.harness.world.ports import Link, NodeId
+from faultline.harness.world.process_limits import NoProcessLimits
 from faultline.harness.world.real.clock import ClockSetting, machine_monotonic_us
 from faultline.harness.world.real.cluster import LocalCluster, NodeCluster
 from faultline.harness.world.real.control import ClockReading
@@ -151,7 +152,7 @@ class ProcessFaultPort:
             raise HarnessError("The harness's own event loop did not answer.", "Is the machine overloaded?") from error
 
 
-class LocalFaultPort(NoLinkDown, ProcessFaultPort):
+class LocalFaultPort(NoLinkDown, NoProcessLimits, ProcessFaultPort):
     """Implements `faultline.harness.world.faults.FaultPort` on the local world."""
 
     capabilities = frozenset(LOCAL_CAPABILITIES)

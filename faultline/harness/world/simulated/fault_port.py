@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping
 from faultline.harness.world.connection_faults import NoConnectionFaults
 from faultline.harness.world.faults import CAPABILITIES, LinkQuality
 from faultline.harness.world.ports import Link, NodeId
+from faultline.harness.world.process_limits import NoProcessLimits
 from faultline.harness.world.simulated.host import BuildNode, SimulatedHost
 from faultline.harness.world.simulated.network import SimulatedNetwork
 
 __all__ = ["SimulatedFaultPort"]
 
 
-class SimulatedFaultPort(NoConnectionFaults):
+class SimulatedFaultPort(NoConnectionFaults, NoProcessLimits):
     """Implements `faultline.harness.world.faults.FaultPort` on the hosts and links of one simulated world.
 
     Messages there have no size, no checksum and one ordered channel per link: rates, corruption, reordering and faults
