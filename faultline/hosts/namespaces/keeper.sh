@@ -2,8 +2,8 @@
 # The keeper of one set of hosts: process 1 of the pid namespace they all live in, at home in the network namespace of
 # their bridge. What it keeps lives exactly as long as it does: when the harness that holds its standard input ends,
 # however it ends, the keeper reads the end of the stream and ends too, and the kernel kills every process below it and
-# takes namespaces, links and mounts along. Nothing of the set stands in a place that would outlive it, but its folder,
-# which the keeper removes.
+# takes namespaces, links and mounts along. Nothing of the set stands in a place that would outlive it, but its folder
+# and the control groups named after that, which the keeper removes.
 #
 # Standard input, one command per line:  start HOST   runs the host's wire script (again: reboot, with the same disk)
 #                                        stop HOST    kills all its processes at once: power-off
@@ -11,6 +11,26 @@
 # Standard output, one answer per line:  ready · started PID · stopped · plugged
 set -u
 folder=$1
+
+# The control groups of the set (or of one host of it), inner ones first.
+groups() { find /sys/fs/cgroup -depth -type d -path "*/$(basename "$folder")${1:+/$1-}*" 2>/dev/null; }
+
+# Lets frozen processes run, which may be what they need to be killed.
+thaw() {
+  for group in $(groups "$1"); do
+    [ -e "$group/freezer.state" ] && echo THAWED >"$group/freezer.state"
+    [ -e "$group/cgroup.freeze" ] && echo 0 >"$group/cgroup.freeze"
+  done
+}
+
+# A group can be removed when the last of its processes is gone, which may be a moment after it was killed.
+remove_groups() {
+  for _ in 1 2 3 4 5 6 7 8 9 10; do
+    for group in $(groups ""); do rmdir "$group" 2>/dev/null; done
+    [ -z "$(groups "")" ] && return
+    sleep 0.1
+  done
+}
 
 ip link set lo up
 ip link add br0 type bridge stp_state 0 forward_delay 0 || exit 1
@@ -30,6 +50,7 @@ while read -r verb name; do
     stop)
       read -r outer <"$folder/$name/outer.pid"
       kill -KILL "$outer"
+      thaw "$name"
       wait "$outer" 2>/dev/null
       # At once: the kernel takes its time to clear away a network namespace, and a reboot needs the name.
       ip link del "$name" 2>/dev/null
@@ -44,6 +65,8 @@ done
 
 # Files are removed when nobody writes them any more.
 kill -KILL -1
+thaw ""
 wait
+remove_groups
 umount -l "$folder/layers"
 rm -rf "$folder"
