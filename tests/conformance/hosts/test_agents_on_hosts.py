@@ -129,7 +129,8 @@ def test_a_run_that_asks_for_no_such_fault_sends_no_agent(hosts: NamespaceHosts,
         asyncio.run(cluster.open_links())
         there = hosts.fleet["n1"].run(f"ls {hosts.hosts[0].folder}").text.split()
         assert ("athens.agent" in there) == ("freeze" in asked)
-        assert ("freeze" in cluster.capabilities()) == ("freeze" in asked and "freeze" not in hosts.abilities.refusals())
+        can = "freeze" in asked and "freeze" not in hosts.abilities.refusals()
+        assert ("freeze" in cluster.capabilities()) == can
         asyncio.run(cluster.close())
     assert "athens.agent" not in hosts.fleet["n1"].run(f"ls {hosts.hosts[0].folder}").text
 
@@ -150,8 +151,7 @@ def test_frozen_members_and_their_groups_go_when_the_harness_is_killed() -> None
     probe.close()
     script = (
         "import sys\n"
-        "from faultline.hosts.cluster import HostCluster
-from faultline.hosts.host_agent import HostAgent\n"
+        "from faultline.hosts.host_agent import HostAgent\n"
         "from faultline.hosts.namespaces.host_set import NamespaceHosts\n"
         "hosts = NamespaceHosts(1)\n"
         "folder = hosts.hosts[0].folder + '/athens'\n"
