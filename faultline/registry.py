@@ -50,6 +50,7 @@ _SYSTEMS = {
 _STORES = {
     "etcd": "faultline.systems_under_test.stores.etcd.system:Etcd",
     "redis-sentinel": "faultline.systems_under_test.stores.redis.sentinel:RedisSentinel",
+    "zookeeper": "faultline.systems_under_test.stores.zookeeper.system:ZooKeeper",
 }
 """Real stores: programs of their own, which run on hosts only."""
 _WORKLOADS = {

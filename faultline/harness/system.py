@@ -145,6 +145,8 @@ class HostedStore(NodeSystem, Protocol):
 
     programs: Mapping[str, str]
     """What a host must have, by the command that shows it, and the Debian package that brings it."""
+    libraries: Mapping[str, str]
+    """The Python modules that its clients import, late, and the optional extra of Faultline that brings each."""
     up_port: int
     client_port: int
     starts_in_order: bool

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
-from faultline.harness.errors import HarnessError
+from faultline.harness.errors import HarnessError, UsageError
 from faultline.harness.plan import Plan
 from faultline.harness.system import HostedStore, StorePlace
 from faultline.harness.world.ports import NodeId, NodeStatus
@@ -34,6 +35,7 @@ class StoreCluster(HostCluster):
     def __init__(
         self, plan: Plan, store: HostedStore, host_set: HostSet, folder: Path, asked: frozenset[str] = frozenset()
     ) -> None:
+        _refuse_without_libraries(store)
         self._store = store
         self.serving_timeout_s = store.serving_timeout_s
         self._members: dict[NodeId, StoreProcess] = {}
@@ -114,3 +116,12 @@ class StoreCluster(HostCluster):
 
     def _host_address(self, node: str) -> str:
         return self._hosts[NodeId(node)].address
+
+
+def _refuse_without_libraries(store: HostedStore) -> None:
+    for module, extra in store.libraries.items():
+        if find_spec(module) is None:
+            raise UsageError(
+                f"Clients of {store.name} need the Python library {module}, which is not installed.",
+                f"Run: pip install 'faultline[{extra}]'",
+            )

@@ -79,7 +79,13 @@ class MemberClient(ABC, Generic[Connection]):
             connection, self._connection = self._connection, None
             self.hang_up(connection)
 
+    def is_open(self, connection: Connection) -> bool:
+        """Is `connection` still worth asking over? What is known to be broken is replaced before anything is said."""
+        return True
+
     def _connected(self, node: str) -> Connection:
+        if self._connection is not None and not self.is_open(self._connection):
+            self.close()
         if self._connection is None:
             self._connection = self.connect(self._address_of(node))
         return self._connection

@@ -37,6 +37,7 @@ class RealStore(ABC):
     patterns: ClassVar[tuple[str, ...]] = ()
     mutants: ClassVar[Mapping[str, Mutant]] = {}
     messages: ClassVar[tuple[type[msgspec.Struct], ...]] = ()
+    libraries: ClassVar[Mapping[str, str]] = {}
     starts_in_order: ClassVar[bool] = False
     serving_timeout_s: ClassVar[float] = 20.0
 

@@ -1,0 +1,129 @@
+"""ZooKeeper as a system under test: its configuration, who leads it, its clients, and what it promises.
+
+Debian's `zookeeper` (3.8 in Debian 12), one Java process on each host. Writes go through the leader and are committed
+by a majority (Zab; Junqueira, Reed and Serafini, "Zab: High-performance broadcast for primary-backup systems", DSN
+2011); reads are answered by the member that the client talks to, from its own copy. `--option read_mode=local` reads
+so, and staleness is no bug then but documented. The default puts a `sync` before each read.
+
+**The promise has a documented hole.** A `sync` goes to the leader, but the leader does not ask a majority whether it
+still leads (ZooKeeper Programmer's Guide, "Consistency Guarantees": "sync is not a quorum operation"). A leader that
+was stopped for longer than the others wait, and goes on, may answer before it notices that it was replaced.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from faultline.harness.system import OptionDescription, StorePlace
+from faultline.harness.world.ports import NodeStatus
+from faultline.systems_under_test.stores.store import RealStore
+
+if TYPE_CHECKING:
+    from faultline.systems_under_test.stores.zookeeper.client import ZooKeeperClient
+
+__all__ = ["ZooKeeper"]
+
+PEER_PORT = 2888
+ELECTION_PORT = 3888
+_CLIENT_PORT = 2181
+_JARS = "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar"
+_EPOCH_SHIFT = 32
+"""A transaction's number (zxid) has the leader's epoch in its upper half."""
+
+
+class ZooKeeper(RealStore):
+    """One ZooKeeper server on each host."""
+
+    name = "zookeeper"
+    promise = "each node is linearizable for whoever syncs before he reads; local reads may be stale, but go not back"
+    summary = "Apache ZooKeeper from Debian's package, over kazoo, on hosts"
+    functions = (
+        *("read", "write", "cas", "add", "generate", "append", "increment"),
+        *("transfer", "txn", "balances", "book", "bookings"),
+    )
+    options: ClassVar[Mapping[str, OptionDescription]] = {
+        "read_mode": OptionDescription(
+            default="sync",
+            choices=("sync", "local"),
+            summary="a sync before each read; local reads are answered by one member alone and may be stale",
+        ),
+        "client_timeout_ms": OptionDescription(default="1500", summary="how long a client waits for an answer"),
+        "session_timeout_ms": OptionDescription(
+            default="3000", summary="after how long without its client a session ends; at least two ticks, at most 20"
+        ),
+        "tick_ms": OptionDescription(
+            default="200", summary="ZooKeeper's tickTime; who is silent for five of them is given up"
+        ),
+    }
+    programs: ClassVar[Mapping[str, str]] = {
+        "java": "default-jre-headless",
+        "/usr/share/zookeeper/bin/zkServer.sh": "zookeeper",
+    }
+    libraries: ClassVar[Mapping[str, str]] = {"kazoo": "zookeeper"}
+    up_port = ELECTION_PORT
+    client_port = _CLIENT_PORT
+    serving_timeout_s = 60.0
+    """A Java machine on a busy host takes its time."""
+
+    def files(self, place: StorePlace) -> Mapping[str, str]:
+        """The configuration, and the member's number in the data folder, as ZooKeeper wants it."""
+        settings = {
+            "tickTime": place.options["tick_ms"],
+            "initLimit": "50",
+            "syncLimit": "5",
+            "dataDir": place.data_folder,
+            "clientPort": str(_CLIENT_PORT),
+            "clientPortAddress": place.address,
+            "maxClientCnxns": "0",
+            "admin.enableServer": "false",
+            "4lw.commands.whitelist": "srvr",
+        }
+        for number, address in enumerate(place.addresses.values(), 1):
+            settings[f"server.{number}"] = f"{address}:{PEER_PORT}:{ELECTION_PORT}"
+        lines = "".join(f"{name}={value}\n" for name, value in settings.items())
+        return {"zoo.cfg": lines, "data/myid": f"{place.members.index(place.node) + 1}\n"}
+
+    def command(self, place: StorePlace) -> list[str]:
+        """The member's command line; the cheapest collector and compiler, since three share a machine."""
+        return [
+            *("java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+            *("-Dorg.slf4j.simpleLogger.showDateTime=true", "-Djava.net.preferIPv4Stack=true"),
+            *("-cp", _JARS, "org.apache.zookeeper.server.quorum.QuorumPeerMain", f"{place.folder}/zoo.cfg"),
+        ]
+
+    def provision(self, addresses: Mapping[str, str], options: Mapping[str, str]) -> None:
+        """The node under which everything is kept. Raises OSError."""
+        from faultline.systems_under_test.stores.zookeeper.client import make_root
+
+        make_root(list(addresses.values()), self.serving_timeout_s)
+
+    def status(self, address: str, timeout_s: float) -> NodeStatus:
+        """What the member at `address` says of itself. Raises OSError when it does not answer."""
+        said = dict(line.partition(": ")[::2] for line in _server_statistics(address, timeout_s).splitlines())
+        epoch = int(said.get("Zxid", "0x0"), 16) >> _EPOCH_SHIFT
+        return NodeStatus(role=said.get("Mode", "electing"), generation=epoch)
+
+    def store_client(
+        self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]
+    ) -> ZooKeeperClient:
+        """A client that talks to `node` first."""
+        from faultline.systems_under_test.stores.zookeeper.client import ZooKeeperClient
+
+        return ZooKeeperClient(
+            address_of,
+            members,
+            node,
+            syncs=options["read_mode"] == "sync",
+            timeout_s=int(options["client_timeout_ms"]) / 1000,
+            session_s=int(options["session_timeout_ms"]) / 1000,
+        )
+
+
+def _server_statistics(address: str, timeout_s: float) -> str:
+    """The answer to the four-letter word `srvr`, after which the member hangs up."""
+    with socket.create_connection((address, _CLIENT_PORT), timeout_s) as connection:
+        connection.sendall(b"srvr")
+        with connection.makefile(encoding="utf-8", errors="replace") as answer:
+            return answer.read()
