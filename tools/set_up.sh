@@ -159,6 +159,7 @@ set_up_hosts() {
   command -v ip >/dev/null || missing+=(iproute2)
   command -v etcd >/dev/null || missing+=(etcd-server)
   command -v redis-server >/dev/null || missing+=(redis-server)
+  [ -x /usr/share/zookeeper/bin/zkServer.sh ] || missing+=(zookeeper)
   [ "${#missing[@]}" -gt 0 ] || return 0
   if [ -z "${CI:-}" ] || ! command -v apt-get >/dev/null || ! can_be_root; then
     say "hosts of namespaces are refused here; for them, as root: apt-get install ${missing[*]}"

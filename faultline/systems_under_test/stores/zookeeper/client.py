@@ -55,6 +55,7 @@ class ZooKeeperClient(MemberClient[KazooClient]):
 
     outcomes = outcomes
     failures = (OSError, KazooException, KazooTimeoutError)
+    reads = frozenset({"read", "balances", "bookings"})
 
     def __init__(
         self,

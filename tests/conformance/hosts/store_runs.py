@@ -1,0 +1,61 @@
+"""A short run of a real store on hosts, or the proof that hosts without the store are refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from faultline.harness.errors import HarnessError
+from faultline.harness.judge import judge
+from faultline.harness.judgement import Judgement
+from faultline.harness.plan import PlannedFault
+from faultline.harness.planning import RunRequest, make_plan
+from faultline.harness.run_record import RunRecord
+from faultline.harness.system import HostedStore
+from faultline.hosts.namespaces.host_set import NamespaceHosts
+from faultline.hosts.run import run_on_hosts
+from faultline.registry import resolve
+
+__all__ = ["run_store"]
+
+
+def run_store(
+    hosts: NamespaceHosts,
+    folder: Path,
+    system: str,
+    faults: Sequence[PlannedFault],
+    *,
+    workload: str = "register",
+    options: Mapping[str, str] | None = None,
+    duration_s: float = 3.0,
+) -> tuple[RunRecord, Judgement] | None:
+    """What came of it; None where the hosts lack the store, after a look at the refusal.
+
+    Cuts are left out where links cannot be cut; every other fault must have been applied.
+    """
+    possible = tuple(fault for fault in faults if fault.kind != "partition" or not hosts.links.refusal)
+    request = RunRequest(
+        system=system,
+        workload=workload,
+        options=dict(options or {}),
+        world="hosts",
+        seed=1,
+        duration_s=duration_s,
+        faults=(),
+    )
+    parts = resolve(request)
+    plan = msgspec.structs.replace(make_plan(request, parts), faults=possible)
+    assert isinstance(parts.system, HostedStore)
+    for program, package in parts.system.programs.items():
+        if hosts.fleet["n1"].run(f"command -v {program}", check=False).exit_code:
+            with pytest.raises(HarnessError, match=f"The host n1 has no {program}") as refused:
+                run_on_hosts(plan, parts, hosts, folder=folder)
+            assert f"apt-get install {package}" in refused.value.next_step
+            return None
+    record = run_on_hosts(plan, parts, hosts, folder=folder)
+    assert record.errors == [] and record.breaches == []
+    assert [(fault.kind, fault.applied) for fault in record.faults] == [(fault.kind, None) for fault in possible]
+    return record, judge(record, parts, run_id=system)
