@@ -58,8 +58,8 @@ class ZooKeeper(RealStore):
         ),
     }
     programs: ClassVar[Mapping[str, str]] = {
-        "java": "default-jre-headless",
         "/usr/share/zookeeper/bin/zkServer.sh": "zookeeper",
+        "java": "default-jre-headless",
     }
     libraries: ClassVar[Mapping[str, str]] = {"kazoo": "zookeeper"}
     up_port = ELECTION_PORT
@@ -104,6 +104,11 @@ class ZooKeeper(RealStore):
         said = dict(line.partition(": ")[::2] for line in _server_statistics(address, timeout_s).splitlines())
         epoch = int(said.get("Zxid", "0x0"), 16) >> _EPOCH_SHIFT
         return NodeStatus(role=said.get("Mode", "electing"), generation=epoch)
+
+    def serving(self, statuses: Mapping[str, NodeStatus | None]) -> str | None:
+        """One leads, and all others follow: who does neither turns its clients away."""
+        roles = {status.role if status else "" for status in statuses.values()}
+        return super().serving(statuses) if roles <= {"leader", "follower"} else None
 
     def store_client(
         self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]
