@@ -61,6 +61,7 @@ class RedisSentinel(RealStore):
         "failover_timeout_ms": OptionDescription(default="5000", summary="how long a fail-over may take"),
     }
     programs: ClassVar[Mapping[str, str]] = {"redis-server": "redis-server", "bash": "bash"}
+    libraries: ClassVar[Mapping[str, str]] = {"redis": "redis"}
     up_port = REDIS_PORT
     client_port = REDIS_PORT
     serving_timeout_s = 60.0
