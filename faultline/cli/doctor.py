@@ -8,12 +8,16 @@ import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from faultline.cli.options import store_option
-from faultline.harness.errors import FaultlineError
+from faultline.harness.errors import FaultlineError, UsageError
+
+if TYPE_CHECKING:
+    from faultline.hosts.leftovers import Leftover
 
 __all__ = ["Examination", "command"]
 
@@ -30,14 +34,19 @@ class Examination(msgspec.Struct, frozen=True):
 @click.command("doctor")
 @store_option
 @click.option("--hosts", metavar="HOSTS", help="Examine hosts instead: namespaces:N or ssh:FILE.")
+@click.option("--clean", is_flag=True, help="Remove what aborted runs left, here or on --hosts; only what is ours.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array of examinations.")
-def command(store: Path, hosts: str | None, as_json: bool) -> int:
+def command(store: Path, hosts: str | None, clean: bool, as_json: bool) -> int:
     """Say what this machine can do, and what is missing.
 
     Ends with 0 when every world and the campaign engine can work here, else with 4. With --hosts, it says what each
-    of them can do, and ends with 4 when one lacks something.
+    of them can do, and ends with 4 when one lacks something. With --clean, it removes what runs left that were killed
+    together with the keeper of their hosts, and ends with 4 when something could not be removed.
     """
-    examinations = _hosts(hosts) if hosts is not None else [examine(store) for examine in _EXAMINATIONS]
+    if clean:
+        examinations = _cleaned(hosts)
+    else:
+        examinations = _hosts(hosts) if hosts is not None else [examine(store) for examine in _EXAMINATIONS]
     if as_json:
         click.echo(msgspec.json.encode(examinations))
     else:
@@ -131,6 +140,42 @@ def _hosts(text: str) -> list[Examination]:
     return [links, *(Examination(f"{f.host}: {f.name}", f.healthy, f.seen, f.next_step) for f in findings)]
 
 
+def _left(_store: Path) -> Examination:
+    from faultline.hosts.leftovers import leftovers_here
+
+    found = [leftover.what for leftover in leftovers_here()]
+    return Examination("Leftovers", not found, ", ".join(found) or "none", "Run: faultline doctor --clean")
+
+
+def _cleaned(hosts: str | None) -> list[Examination]:
+    """Remove what was left, here or on the hosts over SSH, and say what became of each thing."""
+    from faultline.hosts.leftovers import leftovers_here
+
+    left = leftovers_here() if hosts is None else _left_on(hosts)
+    return [_removed(leftover) for leftover in left] or [Examination("Leftovers", True, "none")]
+
+
+def _left_on(hosts: str) -> list[Leftover]:
+    from faultline.hosts.fleet import Fleet
+    from faultline.hosts.host_sets import parse_hosts
+    from faultline.hosts.leftovers import leftovers_on
+
+    specification = parse_hosts(hosts)
+    if specification.kind != "ssh":
+        raise UsageError(f"{hosts} are made anew for each run.", "Leave --hosts out: faultline doctor --clean")
+    fleet = Fleet(specification.hosts)
+    click.get_current_context().call_on_close(fleet.close)
+    return [leftover for found in fleet.each(leftovers_on).values() for leftover in found]
+
+
+def _removed(leftover: Leftover) -> Examination:
+    try:
+        leftover.remove()
+    except (OSError, FaultlineError) as error:
+        return Examination("Leftovers", False, f"{leftover.what} stays: {error}", "Remove it by hand.")
+    return Examination("Leftovers", True, f"removed {leftover.what}")
+
+
 _EXAMINATIONS: tuple[Callable[[Path], Examination], ...] = (
     _python,
     _packages,
@@ -139,4 +184,5 @@ _EXAMINATIONS: tuple[Callable[[Path], Examination], ...] = (
     _simulated,
     _local,
     _store,
+    _left,
 )

@@ -90,7 +90,7 @@ def test_a_run_without_a_violation_cannot_be_shrunk(faultline):
         (("run", "--faults", "leadershp"), "Did you mean leadership?"),
         (("run", "--mutant", "stale-raed"), "Did you mean stale-read?"),
         (("run", "--option", "read_mode=psychic"), "Choose one of"),
-        (("run", "--option", "read_mode"), "--option name=value"),
+        (("run", "--option", "read_mode"), "--option NAME=VALUE"),
         (("run", "--option", "reed_mode=log"), "Did you mean read_mode?"),
         (("run", "--mutant", "wall-clock-lease", "--option", "read_mode=log"), "Leave read_mode out"),
         (("run", "--nodes", "0"), "Use --nodes 3 or 5"),

@@ -10,6 +10,7 @@ its own too, where link faults are put: no rule of ours ever stands in the machi
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import subprocess
@@ -33,12 +34,13 @@ from faultline.hosts.namespaces.keeper import Keeper
 from faultline.hosts.namespaces.requirements import find_program, lacks
 from faultline.hosts.namespaces.switch import Switch
 
-__all__ = ["NamespaceHosts"]
+__all__ = ["SETS", "NamespaceHosts"]
 
 _SETS_MAX = 200
 _UP_TIMEOUT_S = 10.0
 _POLL_S = 0.005
-_PREFIX = "faultline-hosts-"
+SETS = "faultline-hosts-"
+"""What the folders of sets are called, before the number of the process that made them."""
 
 
 class NamespaceHosts:
@@ -49,7 +51,7 @@ class NamespaceHosts:
     def __init__(self, count: int) -> None:
         _refuse_where_impossible()
         # Not below a folder that the hosts have a layer over: they would not see each other's writes there, nor we.
-        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir="/tmp"))
+        folder = Path(tempfile.mkdtemp(prefix=f"{SETS}{os.getpid()}-", dir="/tmp"))
         try:
             self.keeper = Keeper(folder)
         except BaseException:

@@ -134,7 +134,7 @@ def test_a_machine_that_lacks_something_is_told_what_and_what_to_do() -> None:
 
 def test_a_keeper_that_cannot_be_made_says_why_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     # A name of its own: other sets may come and go on this machine meanwhile.
-    monkeypatch.setattr(host_set, "_PREFIX", f"faultline-refused-{os.getpid()}-")
+    monkeypatch.setattr(host_set, "SETS", f"faultline-refused-{os.getpid()}-")
     monkeypatch.setattr(host_set, "lacks", list)
     monkeypatch.setattr(keeper, "_UNSHARE", ("/bin/sh", "-c", "echo unshare: Operation not permitted >&2; exit 1"))
     with pytest.raises(HarnessError, match="cannot be made: unshare: Operation not permitted") as caught:

@@ -1,0 +1,142 @@
+"""What aborted runs left behind, found and removed: only what Faultline made, and never anything that is in use.
+
+A run cleans up after itself however it ends, since the keeper of its hosts does that (`namespaces/keeper.sh`). Left is
+something only when the keeper itself was killed, or the machine lost power: the set's folder, loop devices of disks in
+it, control groups named after it, and for a moment its link. A set is in use while the harness that made it runs, whose
+number is in its name, or any process that has its folder in its command line, as the keeper has.
+
+On machines over SSH a broken connection leaves the table of our firewall rules, and nodes that were stopped when it
+broke.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from faultline.hosts.connection import Connection
+from faultline.hosts.namespaces.host_set import SETS
+
+__all__ = ["Leftover", "leftovers_here", "leftovers_on"]
+
+_SETS_FOLDER = Path("/tmp")
+_LINK = re.compile(r"faultline(\d+)")
+_GROUPS = Path("/sys/fs/cgroup")
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """One thing that is left: `what` it is, for people, and how it is removed. `remove` may raise OSError."""
+
+    what: str
+    remove: Callable[[], object]
+
+
+def leftovers_here() -> list[Leftover]:
+    """What is left on this machine, in the order in which it can be removed."""
+    living = frozenset(_living_sets())
+    return [*_groups(living), *_disks(living), *_links(living), *_folders(living)]
+
+
+def leftovers_on(connection: Connection) -> list[Leftover]:
+    """What is left on the host at the other end: a table of firewall rules, and processes that stand still."""
+    nft = "PATH=$PATH:/usr/sbin:/sbin nft"
+    host, found = connection.host.name, []
+    if connection.run(f"{nft} list table ip faultline", check=False, root=True).exit_code == 0:
+        command = f"{nft} delete table ip faultline"
+        found.append(Leftover(f"{host}: the firewall table faultline", _command(connection, command)))
+    stopped = connection.run(_stopped_below(connection.host.folder), check=False, root=True).text.split()
+    found += [
+        Leftover(f"{host}: the stopped process {pid}", _command(connection, f"kill -KILL {pid}")) for pid in stopped
+    ]
+    return found
+
+
+def _command(connection: Connection, command: str) -> Callable[[], None]:
+    def remove() -> None:
+        connection.run(command, root=True)
+
+    return remove
+
+
+def _stopped_below(folder: str) -> str:
+    """A command that prints the processes that are stopped and work in a node's folder."""
+    return (
+        f"for p in /proc/[0-9]*; do case $(readlink $p/cwd) in {shlex.quote(folder)}/*) "
+        "grep -q '^State:.T (stopped)' $p/status && basename $p;; esac; done 2>/dev/null; true"
+    )
+
+
+def _living_sets() -> Iterator[str]:
+    """The names of the sets that are in use."""
+    for command_line in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            for match in re.finditer(rb"faultline-hosts-[\w-]+", command_line.read_bytes()):
+                yield match[0].decode()
+    for folder in _SETS_FOLDER.glob(f"{SETS}*"):
+        maker = folder.name.removeprefix(SETS).partition("-")[0]
+        if Path(f"/proc/{maker}").exists():
+            yield folder.name
+
+
+def _folders(living: frozenset[str]) -> Iterator[Leftover]:
+    for folder in sorted(_SETS_FOLDER.glob(f"{SETS}*")):
+        if folder.name not in living and folder.is_dir():
+            yield Leftover(f"the folder {folder}", partial(shutil.rmtree, folder))
+
+
+def _groups(living: frozenset[str]) -> Iterator[Leftover]:
+    for group in sorted(_GROUPS.rglob(f"{SETS}*"), key=lambda path: -len(path.parts)):
+        if group.is_dir() and not _named(group.parts, living):
+            yield Leftover(f"the control group {group}", partial(_remove_group, group))
+
+
+def _named(parts: tuple[str, ...], living: frozenset[str]) -> bool:
+    return any(part in living for part in parts)
+
+
+def _remove_group(group: Path) -> None:
+    inner = sorted((path for path in group.rglob("*") if path.is_dir()), key=lambda path: -len(path.parts))
+    for folder in [*inner, group]:
+        folder.rmdir()
+
+
+def _disks(living: frozenset[str]) -> Iterator[Leftover]:
+    for backing in sorted(Path("/sys/block").glob("loop*/loop/backing_file")):
+        with suppress(OSError):
+            image = Path(backing.read_text().strip())
+            if any(part.startswith(SETS) for part in image.parts) and not _named(image.parts, living):
+                device = f"/dev/{backing.parent.parent.name}"
+                yield Leftover(f"the loop device {device} of {image}", _program("losetup", "-d", device))
+
+
+def _links(living: frozenset[str]) -> Iterator[Leftover]:
+    used = {number for name in living for number in _numbers(_SETS_FOLDER / name)}
+    for link in sorted(Path("/sys/class/net").glob("faultline*")):
+        match = _LINK.fullmatch(link.name)
+        if match and match[1] not in used:
+            yield Leftover(f"the link {link.name}", _program("ip", "link", "del", link.name))
+
+
+def _numbers(folder: Path) -> Iterator[str]:
+    """The number of the set in `folder`, out of the address that its first host listens on."""
+    with suppress(OSError):
+        match = re.search(r"ListenAddress 198\.18\.(\d+)\.", (folder / "n1" / "sshd_config").read_text())
+        if match:
+            yield match[1]
+
+
+def _program(*command: str) -> Callable[[], None]:
+    def remove() -> None:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise OSError(done.stderr.strip() or f"{command[0]} ended with {done.returncode}")
+
+    return remove

@@ -1,0 +1,124 @@
+"""`doctor --clean`: what a killed keeper could not take along is found and removed, and nothing that is in use."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from namespace_fixtures import on_namespaces
+
+from faultline.cli.main import perform
+from faultline.harness.errors import UsageError
+from faultline.hosts import leftovers
+from faultline.hosts.leftovers import leftovers_here, leftovers_on
+from faultline.hosts.namespaces.host_set import SETS, NamespaceHosts
+
+pytestmark = pytest.mark.real
+
+
+@contextmanager
+def aborted_set() -> Iterator[Path]:
+    """The folder of a set whose harness and keeper were both killed, so that nobody could clear up."""
+    script = (
+        "import sys\n"
+        "from faultline.hosts.namespaces.host_set import NamespaceHosts\n"
+        "hosts = NamespaceHosts(1)\n"
+        "print(hosts.keeper.pid, hosts.keeper.folder, flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as maker:
+        assert maker.stdout is not None
+        pid, folder = maker.stdout.readline().split()
+        os.kill(int(pid), signal.SIGKILL)
+        maker.kill()
+        maker.wait(10)
+    yield Path(folder)
+
+
+def mentions(name: str) -> list[str]:
+    return [leftover.what for leftover in leftovers_here() if name in leftover.what]
+
+
+@on_namespaces
+def test_what_a_killed_keeper_leaves_is_removed_and_a_set_in_use_is_not(
+    hosts: NamespaceHosts, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with aborted_set() as folder:
+        # The kernel ends the set's last processes on its own time; until then it counts as in use.
+        while folder.name in set(leftovers._living_sets()):
+            os.sched_yield()
+        assert folder.exists() and mentions(folder.name)
+        assert not mentions(hosts.keeper.folder.name)
+        assert perform(["doctor", "--clean"]) == 0
+        assert f"removed the folder {folder}" in capsys.readouterr().out
+        assert not folder.exists() and not mentions(folder.name)
+    assert hosts.fleet["n1"].run("hostname").text == "n1"
+    assert hosts.keeper.folder.exists()
+
+
+@on_namespaces
+def test_the_groups_disks_and_folder_of_a_set_whose_maker_is_gone_are_left(hosts: NamespaceHosts) -> None:
+    dead = Path(f"/tmp/{SETS}0-test")
+    group = next(iter(sorted(Path("/sys/fs/cgroup").glob("freezer"))), Path("/sys/fs/cgroup")) / dead.name
+    dead.mkdir()
+    (dead / "image").write_bytes(bytes(1 << 20))
+    expected = [f"the folder {dead}"]
+    disk = subprocess.run(["losetup", "-f", "--show", str(dead / "image")], capture_output=True, text=True, check=False)
+    if disk.returncode == 0:
+        expected.insert(0, f"the loop device {disk.stdout.strip()} of {dead / 'image'}")
+    with suppress(OSError):
+        group.mkdir()
+        expected.insert(0, f"the control group {group}")
+    found = [leftover for leftover in leftovers_here() if dead.name in leftover.what]
+    for leftover in found:
+        leftover.remove()
+    assert [leftover.what for leftover in found] == expected
+    assert not mentions(dead.name) and not dead.exists() and not group.exists()
+    assert not mentions(hosts.keeper.folder.name)
+
+
+@on_namespaces
+def test_on_a_host_our_table_and_our_stopped_processes_are_leftovers_and_others_are_not(hosts: NamespaceHosts) -> None:
+    connection = hosts.fleet["n1"]
+    work = f"{connection.host.folder}/athens"
+    connection.run(f"mkdir -p {work}")
+    # Each shell stops itself, so that nobody needs to wait for a signal to arrive.
+    start = "sh -c 'echo $$; kill -STOP $$' >{folder}/pid 2>/dev/null </dev/null &"
+    ours, foreign = (
+        connection.run(
+            f"cd {folder} && {start.format(folder=folder)} while [ ! -s {folder}/pid ]; do :; done; cat {folder}/pid"
+        ).text
+        for folder in (work, "/var")
+    )
+    while connection.run(f"grep -c '^State:.T' /proc/{ours}/status", check=False).text != "1":
+        os.sched_yield()
+    has_nft = not hosts.links.refusal
+    if has_nft:
+        connection.run(
+            "PATH=$PATH:/usr/sbin nft 'table ip faultline { }'; PATH=$PATH:/usr/sbin nft 'table ip other { }'"
+        )
+    found = leftovers_on(connection)
+    assert [left.what for left in found] == [
+        *(["n1: the firewall table faultline"] if has_nft else []),
+        f"n1: the stopped process {ours}",
+    ]
+    for left in found:
+        left.remove()
+    assert leftovers_on(connection) == []
+    connection.run(f"kill -KILL {foreign}")
+    if has_nft:
+        assert connection.run("PATH=$PATH:/usr/sbin nft list tables").text == "table ip other"
+
+
+def test_hosts_that_are_made_for_a_run_have_nothing_to_clean() -> None:
+    with pytest.raises(UsageError, match="made anew for each run"):
+        perform(["doctor", "--clean", "--hosts", "namespaces:3"])
