@@ -1,0 +1,49 @@
+"""What the harness and the link emulator say to each other, as lines of JSON over a Unix socket."""
+
+from __future__ import annotations
+
+import msgspec
+
+from faultline.harness.world.faults import LinkQuality
+from faultline.hosts.namespaces.emulated_link import PacketCounters
+
+__all__ = ["PROBE_TOS", "UNDEGRADED_TOS", "Answer", "LinkReport", "LinkSetting", "Order"]
+
+UNDEGRADED_TOS = 0xF8
+"""Packets of this type of service pass as on a healthy link: with them cuts are probed."""
+PROBE_TOS = 0xF4
+"""Packets of this type of service pass cut links, and are treated like all others but not counted: with them the
+quality of links is probed."""
+
+
+class LinkSetting(msgspec.Struct, frozen=True):
+    """The link of `queue`: the bridge's port that leads to its target, the head of its frames, and its quality."""
+
+    queue: int
+    source: str
+    target: str
+    frame_head: str
+    quality: LinkQuality
+
+
+class Order(msgspec.Struct, frozen=True):
+    """What the harness asks for: `links` are to be so from now on."""
+
+    links: tuple[LinkSetting, ...] = ()
+
+
+class LinkReport(msgspec.Struct, frozen=True):
+    """What a link has met with: packets, the harness's probes, and how many of both wait at the moment."""
+
+    source: str
+    target: str
+    packets: PacketCounters
+    probes: int
+    waiting: int
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """How all links fare that were ever set; `problem` is empty, or says why an order could not be followed."""
+
+    links: tuple[LinkReport, ...] = ()
+    problem: str = ""
