@@ -15,6 +15,7 @@ from faultline.harness.world.real.node_process import NodeConfig
 from faultline.hosts.abilities import CLOCK_FAULTS, LIMITS
 from faultline.hosts.host_agent import HostAgent
 from faultline.hosts.host_sets import HostSet
+from faultline.hosts.links import QUALITIES
 from faultline.hosts.remote_process import RemoteProcess
 
 __all__ = ["HostCluster", "capabilities_of"]
@@ -27,8 +28,14 @@ def capabilities_of(host_set: HostSet) -> frozenset[str]:
 
     Clocks need one monotonic clock that the harness and all nodes read, as on hosts of namespaces.
     """
-    links = frozenset[str]() if host_set.links.refusal else frozenset({"cut"})
+    links = {"cut", *QUALITIES} - set(_refusals(host_set))
     return _ALWAYS | links | (CLOCK_FAULTS if host_set.shares_clock else frozenset())
+
+
+def _refusals(host_set: HostSet) -> dict[str, str]:
+    """Why these hosts lack capabilities of links, by capability."""
+    cuts = {"cut": host_set.links.refusal} if host_set.links.refusal else {}
+    return cuts | dict(host_set.qualities.refusals)
 
 
 class HostCluster(NodeCluster):
@@ -51,9 +58,15 @@ class HostCluster(NodeCluster):
         self._system_path = system_path
         self._hosts = dict(zip(map(NodeId, plan.nodes), host_set.hosts))
         self._options = dict(plan.options)
+        self._packets_before: dict[str, int] | None = None
+        self._packets: dict[str, int] = {}
         self.remote = {node: self._make_process(node, folder / "nodes" / node) for node in self._hosts}
         self.agents = {node: self._make_agent(node) for node in self._hosts}
         super().__init__(plan, self.remote)
+
+    def statistics(self) -> dict[str, int]:
+        """What became of the packets of bad links, once the cluster is closed; others are not counted."""
+        return dict(self._packets)
 
     def host_of(self, node: NodeId) -> str:
         """The name of the host that carries `node`."""
@@ -68,8 +81,9 @@ class HostCluster(NodeCluster):
 
     def refusal(self, capability: str) -> str:
         """Why these hosts lack `capability`; empty when there is no more to say than that."""
-        if capability == "cut":
-            return self.host_set.links.refusal
+        links = _refusals(self.host_set)
+        if capability in links:
+            return links[capability]
         return self.host_set.abilities.refusals().get(capability, "") if capability in self.agent_faults else ""
 
     def status(self, node: NodeId) -> NodeStatus | None:
@@ -78,6 +92,9 @@ class HostCluster(NodeCluster):
 
     async def open_links(self) -> None:
         """Make the nodes' folders, and send the agents that will be needed; the links are there."""
+        self._packets_before = self.host_set.qualities.statistics()
+        if not self.asked.isdisjoint(QUALITIES):
+            self.host_set.qualities.prepare()
         await asyncio.gather(*(asyncio.to_thread(process.prepare) for process in self.remote.values()))
         if self.asked & self.agent_faults:
             await asyncio.gather(*(asyncio.to_thread(agent.start) for agent in self.agents.values()))
@@ -85,6 +102,9 @@ class HostCluster(NodeCluster):
     async def close(self) -> None:
         """Kill all nodes, fetch what they wrote and let the agents go; the hosts stay."""
         await asyncio.gather(*(asyncio.to_thread(self._end, node) for node in self.remote))
+        if self._packets_before is not None:
+            self._packets = _increase(self._packets_before, self.host_set.qualities.statistics())
+        self.host_set.qualities.close()
         self.host_set.links.close()
 
     def config(self, node: NodeId) -> NodeConfig:
@@ -138,3 +158,7 @@ class HostCluster(NodeCluster):
     def _listening(self, node: NodeId) -> Address:
         host = self._hosts[node]
         return host.address, host.node_port
+
+
+def _increase(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
+    return {name: count - before.get(name, 0) for name, count in after.items()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
-from faultline.harness.errors import HarnessError
 from faultline.harness.world.connection_faults import NoConnectionFaults
 from faultline.harness.world.faults import LinkQuality
 from faultline.harness.world.ports import Link, NodeId
@@ -18,16 +17,14 @@ __all__ = ["HostFaultPort", "StoreFaultPort"]
 
 
 class HostFaultPort(AgentLimits, NoConnectionFaults, ProcessFaultPort):
-    """Implements `faultline.harness.world.faults.FaultPort`; its `capabilities` are what this cluster's hosts can do.
-
-    Bad links (delay, loss, duplicates) are not among them: `degrade` refuses by name.
-    """
+    """Implements `faultline.harness.world.faults.FaultPort`; its `capabilities` are what the hosts can do."""
 
     def __init__(self, cluster: HostCluster, loop: asyncio.AbstractEventLoop) -> None:
         AgentLimits.__init__(self, cluster.agents, cluster.remote)
         ProcessFaultPort.__init__(self, cluster, loop)
         self.capabilities = cluster.capabilities()
         self._links = cluster.host_set.links
+        self._qualities = cluster.host_set.qualities
         self._host_of = cluster.host_of
 
     def cut(self, links: Iterable[Link]) -> None:
@@ -43,13 +40,13 @@ class HostFaultPort(AgentLimits, NoConnectionFaults, ProcessFaultPort):
         return self._links.is_cut(self._host_link(link))
 
     def degrade(self, links: Iterable[Link], quality: LinkQuality) -> None:
-        """Refuse, unless the links are to be as they are."""
-        if quality != LinkQuality():
-            raise HarnessError("Links between hosts cannot be degraded.", "Use --world local for packet faults.")
+        """Give `links` the `quality` by the means of this set of hosts."""
+        self._qualities.degrade(map(self._host_link, links), quality)
 
     def qualities(self, links: Iterable[Link]) -> dict[Link, LinkQuality]:
-        """Links are as they are."""
-        return dict.fromkeys(links, LinkQuality())
+        """Probe: what the means of this set can tell about each link."""
+        chosen = {self._host_link(link): link for link in links}
+        return {chosen[link]: quality for link, quality in self._qualities.qualities(chosen).items()}
 
     def kill(self, node: NodeId) -> None:
         """SIGKILL; a frozen node is thawed first, since not every freezer lets processes be killed."""

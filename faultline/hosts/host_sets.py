@@ -14,7 +14,7 @@ from faultline.hosts.firewall import HostFirewalls
 from faultline.hosts.fleet import Fleet
 from faultline.hosts.host import HOSTS_MAX, Host
 from faultline.hosts.host_file import read_host_file
-from faultline.hosts.links import LinkFaults, NoLinkFaults
+from faultline.hosts.links import LinkFaults, LinkQualities, NoLinkFaults, NoLinkQualities
 
 __all__ = ["HostSet", "HostSpecification", "SshHosts", "open_hosts", "parse_hosts"]
 
@@ -28,6 +28,7 @@ class HostSet(Protocol):
     fleet: Fleet
     links: LinkFaults
     abilities: Abilities
+    qualities: LinkQualities
     shares_clock: bool
     """Do all hosts and the harness run under one kernel, and so read one monotonic clock?"""
 
@@ -85,6 +86,7 @@ class SshHosts:
         self.shares_clock = boots == {_own_boot()}
         refused = [outcome for outcome in refusals.values() if isinstance(outcome, HostError)]
         self.links: LinkFaults = NoLinkFaults(refused[0].message.rstrip(".")) if refused else HostFirewalls(self.fleet)
+        self.qualities: LinkQualities = NoLinkQualities("nothing is known of how to degrade links there")
 
     def close(self) -> None:
         """Hang up."""

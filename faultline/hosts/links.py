@@ -1,4 +1,4 @@
-"""Links between hosts and how they are cut, whatever the means.
+"""Links between hosts and how they are cut and degraded, whatever the means.
 
 A link is directed, from one host to another. Everything on it is dropped silently, also on connections that are open,
 as a router does that has lost a route: nobody gets an error to notice it by.
@@ -6,12 +6,16 @@ as a router does that has lost a route: nobody gets an error to notice it by.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from faultline.harness.errors import HarnessError
+from faultline.harness.world.faults import LinkQuality
 
-__all__ = ["HostLink", "LinkFaults", "NoLinkFaults"]
+__all__ = ["QUALITIES", "HostLink", "LinkFaults", "LinkQualities", "NoLinkFaults", "NoLinkQualities"]
+
+QUALITIES = ("loss", "delay", "duplicate", "reorder", "corrupt", "rate")
+"""The capabilities that are about the quality of links."""
 
 HostLink = tuple[str, str]
 """The names of the host that sends and the host that receives."""
@@ -55,3 +59,57 @@ class NoLinkFaults:
 
     def close(self) -> None:
         """There are no rules."""
+
+
+class LinkQualities(Protocol):
+    """How bad the links between the hosts of one set are made."""
+
+    refusals: Mapping[str, str]
+    """Those of `QUALITIES` that cannot be had here, each with the reason."""
+    means: str
+    """By what links are degraded, in a few words; empty when they cannot be."""
+
+    def prepare(self) -> None:
+        """Have everything ready before the first fault."""
+
+    def degrade(self, links: Iterable[HostLink], quality: LinkQuality) -> None:
+        """Give all `links` the `quality`; a healthy one ends it."""
+
+    def qualities(self, links: Iterable[HostLink]) -> dict[HostLink, LinkQuality]:
+        """Probe: the quality of each link."""
+
+    def statistics(self) -> dict[str, int]:
+        """What became of packets on bad links since the set came up, as far as it is counted."""
+
+    def close(self) -> None:
+        """Make all links healthy; they can be degraded again afterwards."""
+
+
+class NoLinkQualities:
+    """Links that cannot be degraded, because of `refusal`."""
+
+    means = ""
+
+    def __init__(self, refusal: str) -> None:
+        self.refusals: Mapping[str, str] = dict.fromkeys(QUALITIES, refusal)
+
+    def prepare(self) -> None:
+        """There is nothing to make ready."""
+
+    def degrade(self, links: Iterable[HostLink], quality: LinkQuality) -> None:
+        """Refuse by name, unless the links are to be as they are."""
+        if quality != LinkQuality():
+            raise HarnessError(
+                f"Links cannot be degraded: {next(iter(self.refusals.values()))}.", "Leave packet faults out."
+            )
+
+    def qualities(self, links: Iterable[HostLink]) -> dict[HostLink, LinkQuality]:
+        """All links are as they are."""
+        return dict.fromkeys(links, LinkQuality())
+
+    def statistics(self) -> dict[str, int]:
+        """Nothing is counted."""
+        return {}
+
+    def close(self) -> None:
+        """There is nothing to end."""

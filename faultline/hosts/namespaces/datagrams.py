@@ -1,75 +1,91 @@
 """Proof with packets: does a datagram from one host reach another?
 
-A socket belongs for ever to the network namespace in which it was made. So a thread enters each host's namespace
-once, makes a socket there and ends, and the harness can then speak as any host at the cost of a system call.
+The harness has a socket in each host's network namespace, so that it can speak as any host.
 """
 
 from __future__ import annotations
 
-import ctypes
-import os
 import socket
-import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from faultline.harness.errors import HarnessError
 from faultline.hosts.links import HostLink
+from faultline.hosts.namespaces.emulation_orders import UNDEGRADED_TOS
+from faultline.hosts.namespaces.own_network import made_in
 
-__all__ = ["DatagramProbe", "socket_in"]
+__all__ = ["DatagramProbe", "HostSockets", "socket_in"]
 
 PASSING_TIMEOUT_S = 1.0
 LOST_TIMEOUT_S = 0.02
 """Within one machine a frame is delivered before the sender's call returns; this is for a machine in distress."""
-_NETWORK = 0x40000000
 
 
-def socket_in(network: Path, address: str) -> socket.socket:
+def socket_in(network: Path, address: str, type_of_service: int = UNDEGRADED_TOS) -> socket.socket:
     """A datagram socket on `address` in the network namespace `network`. Raises HarnessError."""
-    made: list[socket.socket] = []
-    errors: list[OSError] = []
 
-    def make() -> None:
+    def make() -> socket.socket:
+        made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
-            _enter(network)
-            made.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-            made[0].bind((address, 0))
-        except OSError as error:
-            errors.append(error)
+            made.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, type_of_service)
+            made.bind((address, 0))
+        except OSError:
+            made.close()
+            raise
+        return made
 
-    # Only the thread changes over, and it ends here.
-    thread = threading.Thread(target=make, name="enter-namespace")
-    thread.start()
-    thread.join()
-    if errors:
-        for half_made in made:
-            half_made.close()
-        raise HarnessError(f"The host's network {network} cannot be entered: {errors[0]}.", "Does the host still run?")
-    return made[0]
-
-
-def _enter(network: Path) -> None:
-    descriptor = os.open(network, os.O_RDONLY)
     try:
-        libc = ctypes.CDLL(None, use_errno=True)
-        if libc.setns(descriptor, _NETWORK):
-            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    finally:
-        os.close(descriptor)
+        return made_in(network, make)
+    except OSError as error:
+        raise HarnessError(
+            f"No socket on {address} can be made in {network}: {error}.", "Is the host's link up?"
+        ) from error
+
+
+class HostSockets:
+    """A socket in each host, made when it is first asked for and anew after a reboot.
+
+    `addresses` by host; `network_of` finds a host's namespace; `make` makes a socket in it, on an address.
+    """
+
+    def __init__(
+        self,
+        addresses: Mapping[str, str],
+        network_of: Callable[[str], Path],
+        make: Callable[[Path, str], socket.socket] = socket_in,
+    ) -> None:
+        self._addresses = addresses
+        self._network_of = network_of
+        self._make = make
+        self._sockets: dict[str, tuple[int, socket.socket]] = {}
+
+    def __getitem__(self, host: str) -> socket.socket:
+        network = self._network_of(host)
+        inode = network.stat().st_ino
+        known = self._sockets.get(host)
+        if known is None or known[0] != inode:
+            if known is not None:
+                known[1].close()
+            known = self._sockets[host] = (inode, self._make(network, self._addresses[host]))
+        return known[1]
+
+    def close(self) -> None:
+        """Close all sockets."""
+        for _, made in self._sockets.values():
+            made.close()
+        self._sockets.clear()
 
 
 class DatagramProbe:
-    """Sends datagrams between hosts. `addresses` by host, `network_of` finds a host's namespace anew after a reboot."""
+    """Sends datagrams between hosts, which pass degraded links unharmed: they ask only whether a link is cut."""
 
     def __init__(self, addresses: Mapping[str, str], network_of: Callable[[str], Path]) -> None:
-        self._addresses = addresses
-        self._network_of = network_of
-        self._sockets: dict[str, tuple[int, socket.socket]] = {}
+        self._sockets = HostSockets(addresses, network_of)
         self._sent = 0
 
     def passes(self, link: HostLink, *, expected: bool) -> bool:
         """Does a datagram get through? When it is expected to, it may take its time."""
-        source, target = self._socket(link[0]), self._socket(link[1])
+        source, target = self._sockets[link[0]], self._sockets[link[1]]
         self._sent += 1
         content = f"{self._sent}".encode()
         target.settimeout(PASSING_TIMEOUT_S if expected else LOST_TIMEOUT_S)
@@ -84,16 +100,4 @@ class DatagramProbe:
 
     def close(self) -> None:
         """Close all sockets."""
-        for _, made in self._sockets.values():
-            made.close()
-        self._sockets.clear()
-
-    def _socket(self, host: str) -> socket.socket:
-        network = self._network_of(host)
-        inode = network.stat().st_ino
-        known = self._sockets.get(host)
-        if known is None or known[0] != inode:
-            if known is not None:
-                known[1].close()
-            known = self._sockets[host] = (inode, socket_in(network, self._addresses[host]))
-        return known[1]
+        self._sockets.close()

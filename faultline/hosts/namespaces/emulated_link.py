@@ -36,7 +36,7 @@ class PacketCounters:
 
 @dataclass(frozen=True, slots=True)
 class Treatment:
-    """A packet goes on at `due_ns`, `copies` times, and when `flip` is not None with a bit flipped that it draws."""
+    """A packet goes on at `due_ns`, `copies` times, 0 when it is lost; with a flipped bit when `flip` draws one."""
 
     due_ns: int
     copies: int = 1
@@ -44,12 +44,11 @@ class Treatment:
 
 
 class EmulatedLink:
-    """One directed link of `quality`. `counters` say what its packets met with, `probes` counts the harness's own."""
+    """One directed link of `quality`. `counters` say what its packets met with, the harness's own probes excepted."""
 
     def __init__(self, seed: int, source: str, target: str) -> None:
         self.quality = LinkQuality()
         self.counters = PacketCounters()
-        self.probes = 0
         self._salts = {
             name: salt(seed, name, source, target) for name in ("loss", "duplicate", "jitter", "reorder", "corrupt")
         }
@@ -58,19 +57,19 @@ class EmulatedLink:
         self._busy_until_ns = 0
 
     def degrade(self, quality: LinkQuality) -> None:
-        """Treat packets by `quality` from now on."""
+        """Treat packets by `quality` from now on; they no longer wait for those that came before."""
         self.quality = quality
+        self._last_due_ns = self._busy_until_ns = 0
 
-    def treat(self, byte_count: int, now_ns: int, *, probe: bool = False) -> Treatment | None:
-        """What to do with the packet that has just come; None: drop it."""
+    def treat(self, byte_count: int, now_ns: int, *, probe: bool = False) -> Treatment:
+        """What to do with the packet that has just come."""
         self._number += 1
         counters = PacketCounters() if probe else self.counters
-        self.probes += probe
         counters.seen += 1
         due_ns = self._sent_ns(byte_count, now_ns)
         if self._happens("loss", self.quality.loss) or due_ns - now_ns > BACKLOG_NS_MAX:
             counters.lost += 1
-            return None
+            return Treatment(now_ns, copies=0)
         self._busy_until_ns = due_ns
         due_ns = self._delayed_ns(due_ns, counters)
         counters.delayed += due_ns > now_ns

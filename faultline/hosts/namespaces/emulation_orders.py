@@ -33,13 +33,12 @@ class Order(msgspec.Struct, frozen=True):
 
 
 class LinkReport(msgspec.Struct, frozen=True):
-    """What a link has met with: packets, the harness's probes, and how many of both wait at the moment."""
+    """What a link has met with: its packets, and how many of the harness's probes are done with, lost or passed on."""
 
     source: str
     target: str
     packets: PacketCounters
     probes: int
-    waiting: int
 
 
 class Answer(msgspec.Struct, frozen=True):

@@ -27,10 +27,13 @@ from faultline.hosts.abilities import Abilities
 from faultline.hosts.errors import HostUnreachable
 from faultline.hosts.fleet import Fleet
 from faultline.hosts.host import HOSTS_MAX, Host
-from faultline.hosts.links import LinkFaults, NoLinkFaults
+from faultline.hosts.links import LinkFaults, LinkQualities, NoLinkFaults, NoLinkQualities
 from faultline.hosts.namespaces.datagrams import DatagramProbe
+from faultline.hosts.namespaces.degraded_links import QueuedLinks
 from faultline.hosts.namespaces.files import Site, write_host
 from faultline.hosts.namespaces.keeper import Keeper
+from faultline.hosts.namespaces.packet_queue import PacketQueue, reason_against_queues
+from faultline.hosts.namespaces.quality_probe import QualityProbe
 from faultline.hosts.namespaces.requirements import find_program, lacks
 from faultline.hosts.namespaces.switch import Switch
 
@@ -65,6 +68,7 @@ class NamespaceHosts:
             self._wait_until_up(self.hosts)
             self.links = self._make_links()
             self.abilities = Abilities(self.fleet, folder.name)
+            self.qualities = self._make_qualities()
         except BaseException:
             self.keeper.close()
             raise
@@ -84,9 +88,20 @@ class NamespaceHosts:
 
     def close(self) -> None:
         """Take all hosts down and wait until they are gone."""
-        self.links.close()
-        self.fleet.close()
-        self.keeper.close()
+        try:
+            self.links.close()
+            self.qualities.close()
+        finally:
+            self.fleet.close()
+            self.keeper.close()
+
+    def _make_qualities(self) -> LinkQualities:
+        reason = reason_against_queues(self.keeper.network)
+        if reason:
+            return NoLinkQualities(reason)
+        addresses = {host.name: host.address for host in self.hosts}
+        links = {host.name: _link_address(self._number, index) for index, host in enumerate(self.hosts, 1)}
+        return QueuedLinks(PacketQueue(self.keeper, links), QualityProbe(addresses, self.network_of))
 
     def _make_links(self) -> LinkFaults:
         nft = find_program("nft")

@@ -64,6 +64,11 @@ class Keeper:
         """Join `link`, which must be in the bridge's namespace, to the bridge."""
         self._ask(f"plug {link}", "plugged")
 
+    def serve(self, name: str, script: str) -> None:
+        """Run the shell script in the bridge's namespace until everything is taken down; what it says goes to a log."""
+        (self.folder / f"{name}.sh").write_text(f"{script}\n")
+        self._ask(f"serve {name}", "serving")
+
     def close(self) -> None:
         """Take everything down, and wait until it is gone."""
         assert self._process.stdin is not None and self._process.stdout is not None

@@ -8,7 +8,8 @@
 # Standard input, one command per line:  start HOST   runs the host's wire script (again: reboot, with the same disk)
 #                                        stop HOST    kills all its processes at once: power-off
 #                                        plug LINK    joins a link to the bridge
-# Standard output, one answer per line:  ready · started PID · stopped · plugged
+#                                        serve NAME   runs the script NAME.sh beside the bridge; it ends with the keeper
+# Standard output, one answer per line:  ready · started PID · stopped · plugged · serving
 set -u
 folder=$1
 
@@ -59,6 +60,10 @@ while read -r verb name; do
     plug)
       ip link set "$name" master br0 up
       echo plugged
+      ;;
+    serve)
+      /bin/sh "$folder/$name.sh" >>"$folder/$name.log" 2>&1 </dev/null &
+      echo serving
       ;;
   esac
 done

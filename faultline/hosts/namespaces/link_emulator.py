@@ -45,6 +45,7 @@ from faultline.hosts.namespaces.netfilter_queue import (
     length_request,
     verdict,
 )
+from faultline.hosts.namespaces.own_network import enlarge_buffers
 
 __all__ = ["LinkEmulator", "main"]
 
@@ -75,9 +76,10 @@ class LinkEmulator:
         self._links: dict[int, EmulatedLink] = {}
         self._settings: dict[int, LinkSetting] = {}
         self._waiting: list[_Waiting] = []
+        self._probes: dict[int, int] = {}
         self._taken = 0
         self._queues = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETFILTER)
-        self._queues.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUFFORCE, _BUFFER_BYTES)
+        enlarge_buffers(self._queues, _BUFFER_BYTES)
         self._frames = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
 
     def serve(self, listener: socket.socket) -> None:
@@ -153,8 +155,7 @@ class LinkEmulator:
 
     def _report(self, queue: int) -> LinkReport:
         link, setting = self._links[queue], self._settings[queue]
-        waiting = sum(one.packet.queue == queue for one in self._waiting)
-        return LinkReport(setting.source, setting.target, link.counters, link.probes, waiting)
+        return LinkReport(setting.source, setting.target, link.counters, self._probes.get(queue, 0))
 
     # -- packets ------------------------------------------------------------------------------------------------
 
@@ -174,15 +175,13 @@ class LinkEmulator:
 
     def _treat(self, packet: QueuedPacket) -> None:
         now_ns = time.monotonic_ns()
-        service = packet.content[1] & _TOS_BITS
+        service = _service(packet)
         if service == UNDEGRADED_TOS:
             self._queues.send(verdict(packet.queue, packet.packet_id, ACCEPT))
             return
         byte_count = int.from_bytes(packet.content[2:4], "big")
         treatment = self._links[packet.queue].treat(byte_count, now_ns, probe=service == PROBE_TOS)
-        if treatment is None:
-            self._queues.send(verdict(packet.queue, packet.packet_id, DROP))
-        elif treatment.due_ns <= now_ns:
+        if treatment.due_ns <= now_ns:
             self._pass(packet, treatment)
         else:
             self._taken += 1
@@ -194,21 +193,29 @@ class LinkEmulator:
             self._pass(waiting.packet, waiting.treatment)
 
     def _pass(self, packet: QueuedPacket, treatment: Treatment) -> None:
-        content = None
-        if treatment.flip is not None:
-            content = with_flipped_bit(packet.content, treatment.flip)
-        self._queues.send(verdict(packet.queue, packet.packet_id, ACCEPT, content))
+        """Let the packet go on, or not, as was decided when it came."""
+        content = None if treatment.flip is None else with_flipped_bit(packet.content, treatment.flip)
+        decision = ACCEPT if treatment.copies else DROP
+        self._queues.send(verdict(packet.queue, packet.packet_id, decision, content))
         if treatment.copies > 1:
-            setting = self._settings[packet.queue]
-            frame = bytes.fromhex(setting.frame_head) + (content or packet.content)
-            # The target may have been powered off meanwhile; then there is nobody to send a copy to.
-            with suppress(OSError):
-                self._frames.sendto(frame, (setting.target, 0))
+            self._send_copy(self._settings[packet.queue], content or packet.content)
+        if _service(packet) == PROBE_TOS:
+            self._probes[packet.queue] = self._probes.get(packet.queue, 0) + 1
+
+    def _send_copy(self, setting: LinkSetting, content: bytes) -> None:
+        frame = bytes.fromhex(setting.frame_head) + content
+        # The target may have been powered off meanwhile; then there is nobody to send a copy to.
+        with suppress(OSError):
+            self._frames.sendto(frame, (setting.target, 0))
 
     def _patience_s(self) -> float:
         if not self._waiting:
             return _IDLE_S
         return max(self._waiting[0].due_ns - time.monotonic_ns(), 0) / 1e9
+
+
+def _service(packet: QueuedPacket) -> int:
+    return packet.content[1] & _TOS_BITS
 
 
 def main(path: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -15,10 +16,11 @@ from typing import TypeVar
 
 from faultline.harness.errors import HarnessError
 
-__all__ = ["made_in"]
+__all__ = ["enlarge_buffers", "made_in"]
 
 Made = TypeVar("Made")
 _NETWORK = 0x40000000
+_SEND_BUFFER_FORCED, _RECEIVE_BUFFER_FORCED = 32, 33
 
 
 def made_in(network: Path, make: Callable[[], Made]) -> Made:
@@ -40,6 +42,12 @@ def made_in(network: Path, make: Callable[[], Made]) -> Made:
     if errors:
         raise errors[0]
     return made[0]
+
+
+def enlarge_buffers(made: socket.socket, byte_count: int) -> None:
+    """Let so much wait in `made` in either direction, also beyond what the system allows everybody."""
+    made.setsockopt(socket.SOL_SOCKET, _SEND_BUFFER_FORCED, byte_count)
+    made.setsockopt(socket.SOL_SOCKET, _RECEIVE_BUFFER_FORCED, byte_count)
 
 
 def _enter(network: Path) -> None:

@@ -80,6 +80,7 @@ class PacketQueue:
         self._queues = {link: number for number, link in enumerate(links, 1)}
         self._program = _restore_program() or "iptables-legacy-restore"
         self._degraded: set[HostLink] = set()
+        self._path = keeper.folder / f"{_SERVICE}.socket"
         self._connection: socket.socket | None = None
 
     def degrade(self, qualities: Mapping[HostLink, LinkQuality]) -> None:
@@ -94,9 +95,13 @@ class PacketQueue:
             self._install(degraded)
         self._degraded = degraded
 
+    def start(self) -> None:
+        """Start the emulator before it is needed, so that the first fault need not wait for it."""
+        self._ask(Order())
+
     def reports(self) -> dict[HostLink, LinkReport]:
         """What the links have met with that were ever degraded."""
-        if self._connection is None:
+        if not self._path.exists():
             return {}
         return {(report.source, report.target): report for report in self._ask(Order()).links}
 
@@ -112,7 +117,9 @@ class PacketQueue:
         return LinkSetting(self._queues[link], source, target, head, quality)
 
     def _install(self, degraded: Iterable[HostLink]) -> None:
-        done = _restore(self._keeper.network, self._program, queue_rules({link: self._queues[link] for link in degraded}))
+        done = _restore(
+            self._keeper.network, self._program, queue_rules({link: self._queues[link] for link in degraded})
+        )
         if done.returncode:
             raise HarnessError(f"The bridge does not take the rules for degraded links: {done.stderr.strip()}.")
 
@@ -139,18 +146,21 @@ class PacketQueue:
 
     def _connect(self) -> socket.socket:
         """Start the emulator the first time, and wait until it takes orders."""
-        path = self._keeper.folder / f"{_SERVICE}.socket"
-        if not path.exists():
-            command = [sys.executable, "-m", "faultline.hosts.namespaces.link_emulator", str(path)]
+        if not self._path.exists():
+            command = [sys.executable, "-m", "faultline.hosts.namespaces.link_emulator", str(self._path)]
             self._keeper.serve(_SERVICE, f"PYTHONPATH={shlex.quote(':'.join(sys.path))} exec {shlex.join(command)}")
         deadline_s = time.monotonic() + _START_TIMEOUT_S
-        while not path.exists():
+        while not self._path.exists():
             if time.monotonic() > deadline_s:
                 raise self._lost("it did not come up")
             time.sleep(_POLL_S)
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.settimeout(_ANSWER_TIMEOUT_S)
-        connection.connect(str(path))
+        try:
+            connection.connect(str(self._path))
+        except OSError as error:
+            connection.close()
+            raise self._lost(str(error)) from error
         return connection
 
 

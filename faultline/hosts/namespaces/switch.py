@@ -5,7 +5,8 @@ in between. They stand in the bridge's own network namespace, where they see fra
 out. Address resolution passes: its answers travel against the direction of what they make possible, so that a link
 which is cut one way would be cut the other way too, for hosts that had not spoken yet.
 
-Every cut is proved with packets: a datagram is sent from the one host to the other, and arrives or not.
+Every cut is proved with packets: a datagram is sent from the one host to the other, and arrives or not. Datagrams that
+prove how bad a link is pass cuts, so that the two kinds of faults are proved independently.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from faultline.harness.errors import HarnessError
 from faultline.hosts.links import HostLink
 from faultline.hosts.namespaces.datagrams import DatagramProbe
+from faultline.hosts.namespaces.emulation_orders import PROBE_TOS
 
 __all__ = ["Switch", "ruleset"]
 
@@ -35,6 +37,7 @@ table bridge faultline {{
   }}
   chain passage {{
     type filter hook forward priority 0; policy accept;
+    ip dscp {PROBE_TOS >> 2} accept
     ether type != arp iifname . oifname @cut counter drop
   }}
 }}

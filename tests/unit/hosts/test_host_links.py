@@ -11,12 +11,13 @@ from faultline.harness.errors import HarnessError, UsageError
 from faultline.hosts.cluster import capabilities_of
 from faultline.hosts.firewall import host_ruleset
 from faultline.hosts.host_sets import parse_hosts
-from faultline.hosts.links import NoLinkFaults
+from faultline.hosts.links import NoLinkFaults, NoLinkQualities
 from faultline.hosts.namespaces.switch import ruleset
 
 
 def host_set(refusal: str, *, shares_clock: bool) -> Any:
-    return SimpleNamespace(links=SimpleNamespace(refusal=refusal), shares_clock=shares_clock)
+    bad_links = NoLinkQualities("no netem")
+    return SimpleNamespace(links=SimpleNamespace(refusal=refusal), qualities=bad_links, shares_clock=shares_clock)
 
 
 def test_rules_name_each_cut_link_in_its_direction_and_in_one_order() -> None:

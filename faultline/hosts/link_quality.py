@@ -1,0 +1,111 @@
+"""Does a link behave as it should? Judged by what became of datagrams that were sent over it.
+
+Shares are judged by the binomial distribution: as many datagrams are sent as it takes for a share not to stay unseen,
+and the number that was hit may be six standard deviations off, so that a true link is accused less than once in ten
+million times. Delays are judged by their lower bound alone: on a busy machine everything may take longer.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from faultline.harness.world.faults import LinkQuality
+
+__all__ = ["PROBE_BYTES", "ProbeResult", "judged", "probes_needed"]
+
+PROBE_BYTES = 1_000
+_HEADERS_BYTES = 28
+"""What IPv4 and UDP add to each."""
+_UNSEEN = 1e-7
+_DEVIATIONS = 6.0
+_PROBES_MIN, _PROBES_MAX = 16, 1_000
+_SHARE_PROBES_MIN = 120
+"""So many tell a half from a twentieth."""
+_HEALTHY_PROBES = 3
+_RATE_SPAN_S = 0.04
+_NEARLY = 0.95
+_HEALTHY = LinkQuality()
+
+
+@dataclass(slots=True)
+class ProbeResult:
+    """What became of `sent` datagrams: of each that came, how late it was; the rest are counts of datagrams.
+
+    `span_us` is the time from the first sending to the last arrival.
+    """
+
+    sent: int
+    lateness_us: list[int] = field(default_factory=list)
+    duplicates: int = 0
+    corrupted: int = 0
+    span_us: int = 0
+
+
+def probes_needed(quality: LinkQuality) -> int:
+    """How many datagrams show whether a link has `quality`."""
+    if quality == _HEALTHY:
+        return _HEALTHY_PROBES
+    shares = [quality.loss, quality.duplicate, quality.reorder, quality.corrupt]
+    # Neither all nor none of so many are hit, whichever is less likely.
+    counts = [
+        max(math.ceil(math.log(_UNSEEN) / math.log(max(share, 1 - share))), _SHARE_PROBES_MIN)
+        for share in shares
+        if 0 < share < 1
+    ]
+    if quality.rate_kbit_per_s:
+        counts.append(math.ceil(_RATE_SPAN_S / _wire_s(quality)) + 1)
+    return min(max([*counts, _PROBES_MIN if not quality.rate_kbit_per_s else 2]), _PROBES_MAX)
+
+
+def judged(expected: LinkQuality, seen: ProbeResult) -> LinkQuality:
+    """`expected` when that is what the datagrams met with; else what they did meet with, as near as can be told."""
+    arrived = len(seen.lateness_us)
+    lost = seen.sent - arrived - seen.corrupted
+    early = sum(lateness < expected.delay_us for lateness in seen.lateness_us)
+    as_expected = (
+        _fits(lost, seen.sent, expected.loss)
+        and _fits(seen.duplicates, seen.sent - lost, expected.duplicate)
+        and _fits(seen.corrupted, seen.sent - lost, expected.corrupt)
+        and _fits(early, arrived, expected.reorder)
+        and _is_late_enough(expected, seen)
+        and seen.span_us >= _least_span_us(expected, seen.sent - lost)
+    )
+    return expected if as_expected else _measured(seen, lost)
+
+
+def _fits(hit: int, count: int, share: float) -> bool:
+    """May `hit` of `count` be a share of `share`? None may not, nor all; nor any when there is no such share."""
+    if share <= 0 or share >= 1:
+        return hit == (count if share >= 1 else 0)
+    slack = _DEVIATIONS * math.sqrt(count * share * (1 - share)) + 1
+    return 0 < hit < count and abs(hit - count * share) <= slack
+
+
+def _is_late_enough(expected: LinkQuality, seen: ProbeResult) -> bool:
+    """Under jitter some must be later than the delay alone makes them."""
+    if not expected.jitter_us or not seen.lateness_us:
+        return True
+    return max(seen.lateness_us) >= expected.delay_us + expected.jitter_us // 8
+
+
+def _least_span_us(expected: LinkQuality, passed: int) -> float:
+    """How long it takes at least at the link's rate until all have passed that were not lost."""
+    if not expected.rate_kbit_per_s:
+        return 0.0
+    return passed * _wire_s(expected) * 1e6 * _NEARLY
+
+
+def _wire_s(quality: LinkQuality) -> float:
+    return (PROBE_BYTES + _HEADERS_BYTES) * 8 / (quality.rate_kbit_per_s * 1_000)
+
+
+def _measured(seen: ProbeResult, lost: int) -> LinkQuality:
+    passed = max(seen.sent - lost, 1)
+    return LinkQuality(
+        delay_us=min(seen.lateness_us, default=0),
+        jitter_us=max(seen.lateness_us, default=0) - min(seen.lateness_us, default=0),
+        loss=round(lost / seen.sent, 3),
+        duplicate=round(seen.duplicates / passed, 3),
+        corrupt=round(seen.corrupted / passed, 3),
+    )
