@@ -18,6 +18,7 @@ from faultline.harness.verdict import Verdict
 from faultline.harness.world.ports import NodeId
 from faultline.hosts.cluster import HostCluster
 from faultline.hosts.host_sets import parse_hosts
+from faultline.hosts.links import NoLinkQualities
 from faultline.hosts.namespaces.host_set import NamespaceHosts
 from faultline.hosts.remote_process import RemoteProcess
 from faultline.hosts.run import run_on_hosts
@@ -83,11 +84,13 @@ def test_a_node_that_ends_of_its_own_is_a_finding(hosts: NamespaceHosts, tmp_pat
 
 
 @on_namespaces
-def test_a_planted_bug_that_hosts_cannot_show_or_a_fault_they_cannot_inject_is_refused(
-    hosts: NamespaceHosts, tmp_path: Path
+def test_a_fault_that_hosts_cannot_inject_is_refused_by_name_with_the_reason(
+    hosts: NamespaceHosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(hosts, "qualities", NoLinkQualities("this kernel has no packet queues"))
     plan, parts = planned((PlannedFault("packet-loss", 0, MS),))
-    with pytest.raises(UsageError, match="The hosts world cannot inject packet-loss: it lacks loss"):
+    refusal = "The hosts world cannot inject packet-loss: it lacks loss.*The reason: this kernel has no packet queues"
+    with pytest.raises(UsageError, match=refusal):
         run_on_hosts(plan, parts, hosts, folder=tmp_path)
 
 
