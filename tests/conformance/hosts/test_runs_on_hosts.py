@@ -89,7 +89,9 @@ def test_a_fault_that_hosts_cannot_inject_is_refused_by_name_with_the_reason(
 ) -> None:
     monkeypatch.setattr(hosts, "qualities", NoLinkQualities("this kernel has no packet queues"))
     plan, parts = planned((PlannedFault("packet-loss", 0, MS),))
-    refusal = "The hosts world cannot inject packet-loss: it lacks loss.*The reason: this kernel has no packet queues"
+    refusal = (
+        "The hosts world cannot inject packet-loss: it lacks loss.*The reason: loss: this kernel has no packet queues"
+    )
     with pytest.raises(UsageError, match=refusal):
         run_on_hosts(plan, parts, hosts, folder=tmp_path)
 
