@@ -11,7 +11,7 @@ Sources: Patterns of Distributed Systems ch. 21; Corbett et al., "Spanner" (OSDI
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
 import msgspec
@@ -22,6 +22,7 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_records
     Ceiling,
     SnapshotServed,
     ValueStored,
+    VersionKept,
 )
 from faultline.systems_under_test.patterns.data_partitioning.two_phase_commit import RecordLog
 from faultline.systems_under_test.patterns.data_replication.promise import Promise
@@ -153,7 +154,16 @@ class SnapshotReads:
 
     # -- restarts -----------------------------------------------------------------------------------------------------
 
-    def replay_ceiling(self, record: Ceiling) -> None:
-        """Times up to this one may have been read before the restart."""
-        self.ceiling = max(self.ceiling, record.time)
+    def records(self) -> Iterator[Ceiling | VersionKept]:
+        """The records from which versions and ceiling come; promises are the participant's."""
+        yield from (VersionKept(key, time, value) for key, time, value in self.versions.entries())
+        if self.ceiling > BEFORE_ALL:
+            yield Ceiling(self.ceiling)
+
+    def replay(self, record: Ceiling | VersionKept) -> None:
+        """What was stored; or up to which time may have been read before the restart."""
         self._stamps.update_to(record.time)
+        if isinstance(record, Ceiling):
+            self.ceiling = max(self.ceiling, record.time)
+        else:
+            self.versions.put(record.key, record.time, record.value)

@@ -33,6 +33,7 @@ from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import 
 __all__ = [
     "Answer",
     "Call",
+    "OutcomeUnknown",
     "Pause",
     "Program",
     "Read",
@@ -71,6 +72,10 @@ class Refused(Exception):
 
 class TransactionAborted(Exception):
     """An attempt cannot commit, or none of many did: nothing of it happened."""
+
+
+class OutcomeUnknown(Exception):
+    """The commit was asked for, and the coordinator does not remember any more how the transaction ended."""
 
 
 class Verb:
@@ -125,7 +130,10 @@ class TransactionExecutor:
         self.in_doubt = False
 
     def execute(self, program: Callable[[], Program]) -> _Steps:
-        """Carry out a transaction under locks; its answer. Raises Refused or TransactionAborted: nothing happened."""
+        """Carry out a transaction under locks; its answer. Raises Refused or TransactionAborted: nothing happened.
+
+        Raises OutcomeUnknown when it may have.
+        """
         first: TransactionRef | None = None
         for failed in range(1, self._attempts_max + 1):
             self.ref, self.in_doubt = None, False
@@ -190,6 +198,8 @@ class TransactionExecutor:
         assert self.ref is not None
         self.in_doubt = True
         answer: Answer = yield Call(NodeId(self.ref.id.server), Verb.COMMIT, (self.ref.id,))
+        if answer.error is not None:
+            raise OutcomeUnknown
         self.in_doubt = False
         if not answer.value:
             raise TransactionAborted

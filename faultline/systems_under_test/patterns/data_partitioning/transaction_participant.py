@@ -20,7 +20,7 @@ Sources: Patterns of Distributed Systems ch. 21; Corbett et al., "Spanner" (OSDI
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -52,6 +52,7 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_records
     PendingValue,
     Prepared,
     Promised,
+    VersionKept,
     WaitEnded,
     Wounded,
 )
@@ -330,7 +331,23 @@ class Participant:
     def _ask(self, state: TransactionState) -> None:
         self._send(NodeId(state.ref.id.server), Inquiry(state.ref.id))
 
-    def replay(self, record: PendingValue | Prepared | Finished | Ceiling) -> None:
+    def records(self) -> Iterator[PendingValue | Prepared | Finished | Ceiling | VersionKept]:
+        """The fewest records from which the same durable state comes."""
+        yield from self.snapshots.records()
+        yield from (Finished(transaction, time) for transaction, time in self._ended.items())
+        for state in self.open.values():
+            if state.prepared_at is not None:
+                yield from (PendingValue(state.ref.id, key, value) for key, value in state.pending.items())
+                yield Prepared(state.ref, self.locks.locks_of(state.ref.id), state.prepared_at)
+
+    def forget_what_is_over(self, remembered: int) -> None:
+        """Drop the memory of what has ended, except of the latest `remembered`.
+
+        A request that comes later than that many ends opens its transaction again; the coordinator has it rolled back.
+        """
+        self._ended = dict(list(self._ended.items())[-remembered:])
+
+    def replay(self, record: PendingValue | Prepared | Finished | Ceiling | VersionKept) -> None:
         """A record of the log, read back after a restart, in order."""
         if isinstance(record, PendingValue):
             self._recovered_values.setdefault(record.id, {})[record.key] = record.value
@@ -339,7 +356,7 @@ class Participant:
         elif isinstance(record, Finished):
             self._replay_end(record)
         else:
-            self.snapshots.replay_ceiling(record)
+            self.snapshots.replay(record)
 
     def _replay_promise(self, record: Prepared) -> None:
         state = self.open[record.ref.id] = TransactionState(record.ref, 0)

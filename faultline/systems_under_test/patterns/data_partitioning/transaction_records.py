@@ -21,6 +21,7 @@ __all__ = [
     "Promised",
     "SnapshotServed",
     "ValueStored",
+    "VersionKept",
     "WaitEnded",
     "Wounded",
 ]
@@ -55,6 +56,14 @@ class Ceiling(msgspec.Struct, frozen=True, tag="ceiling"):
     """Log record: times up to this one may have been read."""
 
     time: HybridTimestamp
+
+
+class VersionKept(msgspec.Struct, frozen=True, tag="version-kept"):
+    """Record of a snapshot: a committed value of `key`."""
+
+    key: str
+    time: HybridTimestamp
+    value: Any
 
 
 # -- the trace --------------------------------------------------------------------------------------------------------

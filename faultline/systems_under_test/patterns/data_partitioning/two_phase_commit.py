@@ -51,7 +51,7 @@ Two-phase commit over foreign systems (XA) is not implemented; a transactional o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from typing import Any, Protocol
 
@@ -76,7 +76,9 @@ __all__ = [
     "CommitTimes",
     "Coordinator",
     "KeyAdded",
+    "NumbersForgotten",
     "Outcome",
+    "OutcomeForgotten",
     "RecordLog",
     "StatusChanged",
     "TransactionMetadata",
@@ -118,6 +120,16 @@ class StatusChanged(msgspec.Struct, frozen=True, tag="status-changed"):
     id: TransactionId
     status: TransactionStatus
     time: HybridTimestamp | None = None
+
+
+class NumbersForgotten(msgspec.Struct, frozen=True, tag="numbers-forgotten"):
+    """Record of a snapshot: of transactions up to `last` only those that stand in it too are remembered."""
+
+    last: int
+
+
+class OutcomeForgotten(Exception):
+    """The transaction ended so long ago that nobody here remembers how."""
 
 
 class Outcome(msgspec.Struct, frozen=True, array_like=True):
@@ -182,6 +194,7 @@ class Coordinator:
         self._send = send
         self._timeout_us = timeout_us
         self._number = 0
+        self._forgotten = 0
         self.transactions: dict[TransactionId, TransactionMetadata] = {}
         self._unfinished: dict[TransactionId, TransactionMetadata] = {}
 
@@ -210,10 +223,13 @@ class Coordinator:
         return True
 
     def commit(self, transaction: TransactionId) -> Promise[Outcome]:
-        """Bring it to a decision; asked again, the same one. A transaction that nobody knows was rolled back."""
+        """Bring it to a decision; asked again, the same one. A transaction that nobody knows was rolled back.
+
+        Fails with OutcomeForgotten for one that may have ended otherwise, long ago.
+        """
         found = self.transactions.get(transaction)
         if found is None:
-            return _rolled_back()
+            return self._outcome_of_unknown(transaction)
         if found.status is TransactionStatus.ACTIVE:
             self._change(found, TransactionStatus.PREPARING)
             self._push(found)
@@ -221,12 +237,20 @@ class Coordinator:
         return found.outcome
 
     def roll_back(self, transaction: TransactionId) -> Promise[Outcome]:
-        """Give it up, unless it is decided otherwise; the answer says how it ended."""
+        """Give it up, unless it is decided otherwise; the answer says how it ended, as that of `commit`."""
         found = self.transactions.get(transaction)
         if found is None:
-            return _rolled_back()
+            return self._outcome_of_unknown(transaction)
         self._roll_back(found)
         return found.outcome
+
+    def _outcome_of_unknown(self, transaction: TransactionId) -> Promise[Outcome]:
+        outcome: Promise[Outcome] = Promise()
+        if transaction.number <= self._forgotten:
+            outcome.fail(OutcomeForgotten(f"transaction {transaction} ended long ago"))
+        else:
+            outcome.complete(Outcome(False))
+        return outcome
 
     # -- what participants say ----------------------------------------------------------------------------------------
 
@@ -340,11 +364,14 @@ class Coordinator:
         """Decision and timeout exclude each other: only what is undecided can be timed out."""
         return found.status in _UNDECIDED
 
-    def replay(self, record: Begun | KeyAdded | StatusChanged) -> None:
+    def replay(self, record: Begun | KeyAdded | StatusChanged | NumbersForgotten) -> None:
         """A record of the log, read back after a restart, in order."""
         if isinstance(record, Begun):
             self._restore_number(record.ref.id)
             self._enter(record.ref)
+        elif isinstance(record, NumbersForgotten):
+            self._number = max(self._number, record.last)
+            self._forgotten = record.last
         elif isinstance(record, KeyAdded):
             self.transactions[record.id].keys[record.key] = None
         else:
@@ -371,6 +398,27 @@ class Coordinator:
 
     # -- the log ------------------------------------------------------------------------------------------------------
 
+    def records(self) -> Iterator[Begun | KeyAdded | StatusChanged | NumbersForgotten]:
+        """The fewest records from which the same state comes: of what is over, how it ended."""
+        if self._forgotten:
+            yield NumbersForgotten(self._forgotten)
+        for found in self.transactions.values():
+            yield Begun(found.ref)
+            if found.status not in _OVER:
+                yield from (KeyAdded(found.ref.id, key) for key in found.keys)
+            if found.status is not TransactionStatus.ACTIVE:
+                yield StatusChanged(found.ref.id, found.status, found.time)
+
+    def forget_what_is_over(self, remembered: int) -> None:
+        """Drop what has ended, except of the latest `remembered` transactions. What is not over is never dropped."""
+        last = self._number - remembered
+        if last > self._forgotten:
+            self._forgotten = last
+            kept = self.transactions.values()
+            self.transactions = {
+                found.ref.id: found for found in kept if found.ref.id.number > last or found.status not in _OVER
+            }
+
     def _enter(self, ref: TransactionRef) -> None:
         found = TransactionMetadata(ref, self._ports.clock.monotonic_us())
         self.transactions[ref.id] = self._unfinished[ref.id] = found
@@ -385,9 +433,3 @@ class Coordinator:
     def _write(self, record: Begun | KeyAdded | StatusChanged) -> None:
         self._log.append(record)
         self._log.flush()
-
-
-def _rolled_back() -> Promise[Outcome]:
-    outcome: Promise[Outcome] = Promise()
-    outcome.complete(Outcome(False))
-    return outcome

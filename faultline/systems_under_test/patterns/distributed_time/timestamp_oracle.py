@@ -29,6 +29,11 @@ class TimestampOracle:
         self._last = 0
         self._limit = 0
 
+    @property
+    def limit(self) -> int:
+        """Up to which number any may have been given out."""
+        return self._limit
+
     def restore(self, limit: int) -> None:
         """After a restart: times up to `limit` may have been given out."""
         self._last = self._limit = max(self._limit, limit)

@@ -24,6 +24,7 @@ from faultline.systems_under_test.patterns.clusters.transactional_kv.programs im
 from faultline.systems_under_test.patterns.data_partitioning.transaction_client import (
     Answer,
     Call,
+    OutcomeUnknown,
     Pause,
     Refused,
     TransactionAborted,
@@ -36,6 +37,7 @@ _ABORTED = "transaction-aborted"
 _NOT_COMMITTED = "not-committed"
 _UNSUPPORTED = "unsupported"
 _TIMEOUT = "timeout"
+_FORGOTTEN = "outcome-forgotten"
 
 DEFINITE_ERRORS = OutcomeRegistry((INSUFFICIENT_BALANCE, _ABORTED, _NOT_COMMITTED, _UNSUPPORTED))
 """After these nothing of the transaction has happened or will happen. Every other error is indefinite."""
@@ -86,6 +88,8 @@ class TransactionalKvClient:
             self._open.end(ok(end.value))
         except Refused as refusal:
             self._open.end(DEFINITE_ERRORS.outcome(refusal.code))
+        except OutcomeUnknown:
+            self._open.end(DEFINITE_ERRORS.outcome(_FORGOTTEN))
         except TransactionAborted:
             self._open.end(DEFINITE_ERRORS.outcome(_ABORTED))
         else:
@@ -114,7 +118,10 @@ class TransactionalKvClient:
         assert self._call is not None
         self._open.expect(self._settings.request_timeout_us, self._handle_silence)
         node, verb, arguments = self._call
-        self._ports.network.send(node, REQUESTS[verb](self._number, *arguments))
+        self._send(node, REQUESTS[verb](self._number, *arguments))
+
+    def _send(self, to: NodeId, request: Any) -> None:
+        self._ports.network.send(to, request)
 
     def _handle_silence(self) -> None:
         if self._open.is_overdue:
@@ -129,5 +136,5 @@ class TransactionalKvClient:
         self._call = None
         if ref is not None and not in_doubt:
             self._number += 1
-            self._ports.network.send(NodeId(ref.id.server), AskRollback(self._number, ref.id))
+            self._send(NodeId(ref.id.server), AskRollback(self._number, ref.id))
         self._open.end(DEFINITE_ERRORS.outcome(_TIMEOUT if in_doubt else _NOT_COMMITTED))

@@ -17,8 +17,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from faultline.harness.world.ports import READY, NodeId, NodeStatus, Ports, Timer
 from faultline.systems_under_test.patterns.clusters.transactional_kv.clocks import (
     HybridTimes,
@@ -40,6 +38,13 @@ from faultline.systems_under_test.patterns.clusters.transactional_kv.messages im
     Reply,
 )
 from faultline.systems_under_test.patterns.clusters.transactional_kv.options import TransactionSettings, host_of
+from faultline.systems_under_test.patterns.clusters.transactional_kv.records import (
+    NodeLog,
+    OracleLimit,
+    OwnLog,
+    Record,
+    encode_state,
+)
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import (
     Acknowledged,
     CommitTransaction,
@@ -49,40 +54,24 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_message
     Vote,
 )
 from faultline.systems_under_test.patterns.data_partitioning.transaction_participant import Participant
-from faultline.systems_under_test.patterns.data_partitioning.transaction_records import (
-    Ceiling,
-    Finished,
-    PendingValue,
-    Prepared,
-)
 from faultline.systems_under_test.patterns.data_partitioning.two_phase_commit import (
     Begun,
     Coordinator,
     KeyAdded,
+    NumbersForgotten,
     Outcome,
     StatusChanged,
 )
 from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue
-from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry, WriteAheadLog
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
 from faultline.systems_under_test.patterns.distributed_time.timestamp_oracle import TimestampOracle
 
-__all__ = ["OracleLimit", "Parts", "TransactionalKvNode"]
+__all__ = ["Parts", "TransactionalKvNode"]
 
 _QUEUE_CAPACITY = 10_000
 _REFUSED = "refused"
-
-
-class OracleLimit(msgspec.Struct, frozen=True, tag="oracle-limit"):
-    """Log record: numbers up to this one may have been given out."""
-
-    limit: int
-
-
-_Record = Begun | KeyAdded | StatusChanged | PendingValue | Prepared | Finished | Ceiling | OracleLimit
-_ENCODER = msgspec.msgpack.Encoder()
-_DECODER: msgspec.msgpack.Decoder[_Record] = msgspec.msgpack.Decoder(_Record)
+_FORGOTTEN = "forgotten"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,28 +82,26 @@ class Parts:
     participant: type[Participant] = Participant
 
 
-class _Log:
-    """The node's one log: implements `RecordLog`."""
-
-    def __init__(self, log: WriteAheadLog) -> None:
-        self._log = log
-        self.flush = log.flush
-
-    def append(self, record: _Record) -> None:
-        self._log.append(LogEntry(self._log.last_index + 1, 0, DATA, _ENCODER.encode(record)))
-
-    def recover(self) -> list[_Record]:
-        self._log.recover()
-        return [_DECODER.decode(entry.data) for entry in self._log.entries(1, self._log.last_index)]
-
-
 class TransactionalKvNode:
     """One node: implements `Node` over its ports."""
 
-    def __init__(self, ports: Ports, members: tuple[NodeId, ...], settings: TransactionSettings, parts: Parts) -> None:
+    def __init__(
+        self,
+        ports: Ports,
+        members: tuple[NodeId, ...],
+        settings: TransactionSettings,
+        parts: Parts,
+        log: NodeLog | None = None,
+    ) -> None:
+        """`log` stands in place of one on the node's own disk."""
         self.ports = ports
         self.settings = settings
-        self._log = _Log(WriteAheadLog(ports.storage, segment_size_bytes_max=settings.segment_size_bytes))
+        self._log = log or OwnLog(
+            ports.storage,
+            settings.segment_size_bytes,
+            settings.snapshot_every_entries,
+            on_due=lambda: self._enter(self._compact),
+        )
         self._oracle = TimestampOracle(self._reserve)
         self._begun: dict[NodeId, tuple[int, Reply | None]] = {}
         self.times = self._make_times(members)
@@ -174,7 +161,11 @@ class TransactionalKvNode:
     def start(self) -> None:
         """Recover both roles from the log, and bring to an end what was under way."""
         for record in self._log.recover():
-            self._replay(record)
+            self.replay(record)
+        self.serve()
+
+    def serve(self) -> None:
+        """All that the log says is known: take requests from now on."""
         self.ports.timers.every(self.settings.resend_us, lambda: self._enter(self._tick))
         self._enter(self._finish_recovery)
 
@@ -186,13 +177,33 @@ class TransactionalKvNode:
         """Nobody leads."""
         return NodeStatus(role=READY, detail={"open": len(self.participant.open)})
 
-    def _replay(self, record: _Record) -> None:
-        if isinstance(record, Begun | KeyAdded | StatusChanged):
+    # -- the log ------------------------------------------------------------------------------------------------------
+
+    def replay(self, record: Record) -> None:
+        """A record of the log, or of a snapshot, in order."""
+        if isinstance(record, Begun | KeyAdded | StatusChanged | NumbersForgotten):
             self.coordinator.replay(record)
         elif isinstance(record, OracleLimit):
             self._oracle.restore(record.limit)
         else:
             self.participant.replay(record)
+
+    def records(self) -> list[Record]:
+        """What leads to the state that the log leads to, and is shorter."""
+        limit = self._oracle.limit
+        oracle = [OracleLimit(limit)] if limit else []
+        return [*oracle, *self.coordinator.records(), *self.participant.records()]
+
+    def forget_what_is_over(self) -> None:
+        """Drop the memory of all but the latest transactions that ended."""
+        remembered = self.settings.transactions_remembered
+        self.coordinator.forget_what_is_over(remembered)
+        self.participant.forget_what_is_over(remembered)
+
+    def _compact(self) -> None:
+        self.ports.trace.sometimes("log-compacted")
+        self.forget_what_is_over()
+        self._log.compact(encode_state(self.records()))
 
     def _finish_recovery(self) -> None:
         self.participant.finish_recovery()
@@ -248,7 +259,10 @@ class TransactionalKvNode:
         self._tell_outcome(source, request.number, self.coordinator.roll_back(request.id))
 
     def _tell_outcome(self, to: NodeId, number: int, outcome: Promise[Outcome]) -> None:
-        outcome.then(lambda end: self._reply(to, Reply(number, value=end.committed, time=end.time)))
+        outcome.then(
+            lambda end: self._reply(to, Reply(number, value=end.committed, time=end.time)),
+            lambda _: self._reply(to, Reply(number, _FORGOTTEN)),
+        )
 
     # -- participant --------------------------------------------------------------------------------------------------
 

@@ -52,6 +52,12 @@ OPTIONS: dict[str, OptionDescription] = {
         default="100", summary="how often questions and decisions are sent again, and doubts asked about"
     ),
     "segment_size_bytes": OptionDescription(default="65536", summary="the size at which a log file is closed"),
+    "snapshot_every_entries": OptionDescription(
+        default="10000", summary="log entries between two snapshots, below which the log is cut short"
+    ),
+    "transactions_remembered": OptionDescription(
+        default="1000", summary="of how many transactions a snapshot says how they ended, beside all that go on"
+    ),
     "request_timeout_ms": OptionDescription(default="200", summary="after how long a client asks again"),
     "client_timeout_ms": OptionDescription(default="1500", summary="after how long a client gives up"),
 }
@@ -72,6 +78,8 @@ class TransactionSettings(msgspec.Struct, frozen=True, kw_only=True):
     transaction_timeout_us: int
     resend_us: int
     segment_size_bytes: int
+    snapshot_every_entries: int
+    transactions_remembered: int
     request_timeout_us: int
     client_timeout_us: int
 
@@ -92,6 +100,8 @@ class TransactionSettings(msgspec.Struct, frozen=True, kw_only=True):
             transaction_timeout_us=values.microseconds("transaction_timeout_ms"),
             resend_us=resend_us,
             segment_size_bytes=values.number("segment_size_bytes"),
+            snapshot_every_entries=values.number("snapshot_every_entries"),
+            transactions_remembered=values.number("transactions_remembered"),
             request_timeout_us=values.microseconds("request_timeout_ms"),
             client_timeout_us=values.microseconds("client_timeout_ms"),
         )
