@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 from zlib import crc32
 
 import msgspec
@@ -26,7 +26,6 @@ import msgspec
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.consistent_core_options import CoreSettings
 from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import SnapshotTaken, StateRestored
-from faultline.systems_under_test.patterns.clusters.key_value_store import KeyValueStore
 from faultline.systems_under_test.patterns.data_replication.flush_policy import LogFlushedLater
 from faultline.systems_under_test.patterns.data_replication.follower_handler import FollowerHandler
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
@@ -57,9 +56,51 @@ from faultline.systems_under_test.patterns.data_replication.snapshot_store impor
 )
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import WriteAheadLog
 
-__all__ = ["Compaction", "compaction_handlers", "log_of"]
+__all__ = ["Compaction", "CompactionSettings", "SnapshottedState", "compaction_handlers", "log_of"]
 
 _NEVER = sys.maxsize
+
+
+class CompactionSettings(Protocol):
+    """The options that say when snapshots are taken, what they allow to go, and how they are sent."""
+
+    @property
+    def snapshots_retained(self) -> int:
+        """How many snapshots are kept, and the log from the oldest of them on."""
+
+    @property
+    def snapshot_every_entries(self) -> int:
+        """Applied entries between two snapshots."""
+
+    @property
+    def snapshot_chunk_bytes(self) -> int:
+        """How much of a snapshot is sent at once."""
+
+    @property
+    def heartbeat_interval_us(self) -> int:
+        """A chunk without an answer is sent again after four of them."""
+
+    @property
+    def low_water_mark(self) -> str:
+        """`snapshot`, `time`, `acknowledged` or `off`."""
+
+    @property
+    def log_cleaning_interval_us(self) -> int:
+        """How long after one run of the cleaner the next one comes."""
+
+    @property
+    def log_retention_us(self) -> int:
+        """How old entries must be to go, with the mark `time`."""
+
+
+class SnapshottedState(Protocol):
+    """The state behind the log."""
+
+    def snapshot(self) -> bytes:
+        """The state as it is now."""
+
+    def restore(self, state: bytes) -> None:
+        """The state of a snapshot in place of this one. Raises `msgspec.MsgspecError` for bytes that are none."""
 
 
 class Compaction:
@@ -71,10 +112,10 @@ class Compaction:
     def __init__(
         self,
         ports: Ports,
-        settings: CoreSettings,
+        settings: CompactionSettings,
         wal: WriteAheadLog,
         log: ReplicatedLog,
-        store: KeyValueStore,
+        store: SnapshottedState,
         enter: Callable[[Callable[[], None]], None],
     ) -> None:
         self.due_index = _NEVER
@@ -111,13 +152,24 @@ class Compaction:
             self._report_restored(self._snapshots.newest, installed=False)
         if self._settings.low_water_mark == "off":
             return
-        self._set_due()
+        self.set_due()
         interval_us = self._settings.log_cleaning_interval_us
         self.cleaner(self._ports.timers, interval_us, self._wal, self._mark(), self._report, self._enter).startup()
 
     def stop_leading(self) -> None:
         """Send no more snapshots."""
         self._sender.stop()
+
+    def newest_index(self) -> int:
+        """The last entry of the newest snapshot; 0 when there is none."""
+        newest = self._snapshots.newest
+        return newest.index if newest is not None else 0
+
+    def restore_newest(self) -> None:
+        """The state of the newest snapshot in place of that of now, which may be one that was never committed."""
+        newest = self._snapshots.newest
+        if newest is not None:
+            self._store.restore(newest.state)
 
     # -- taking snapshots ---------------------------------------------------------------------------------------------
 
@@ -129,13 +181,16 @@ class Compaction:
     def take_snapshot(self) -> None:
         """Store the state as it is now, under the index of the last entry applied to it."""
         index = self.snapshot_index()
-        snapshot = Snapshot(index, self._wal.generation_at(index), self._store.snapshot())
+        self.publish_taken(Snapshot(index, self._wal.generation_at(index), self._store.snapshot()))
+
+    def publish_taken(self, snapshot: Snapshot) -> None:
+        """Make a snapshot of applied entries durable, and report it."""
         self.publish(snapshot)
-        self._set_due()
+        self.set_due()
         self._ports.trace.sometimes("snapshot-taken")
         self._ports.trace.emit(
             SnapshotTaken(
-                index,
+                snapshot.index,
                 snapshot.generation,
                 crc32(snapshot.state),
                 self._log.last_applied,
@@ -155,7 +210,8 @@ class Compaction:
         """Make `snapshot` durable; only what is retained on disk moves the mark."""
         self._snapshots.publish(snapshot)
 
-    def _set_due(self) -> None:
+    def set_due(self) -> None:
+        """The next snapshot comes so many entries after the newest one."""
         newest = self._snapshots.newest
         self.due_index = (newest.index if newest is not None else 0) + self._settings.snapshot_every_entries
 
@@ -240,7 +296,7 @@ class Compaction:
             self._wal.flush()
         self._restore(snapshot)
         self._report_restored(snapshot, installed=True)
-        self._set_due()
+        self.set_due()
         self._ports.trace.sometimes("snapshot-installed")
 
     def _restore(self, snapshot: Snapshot) -> None:

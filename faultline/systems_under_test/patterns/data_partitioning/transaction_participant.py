@@ -118,6 +118,7 @@ class Participant:
         self.snapshots = self.snapshots_class(ports, log, stamps, later, timing.lock_wait_us)
         self.open: dict[TransactionId, TransactionState] = {}
         self._ended: dict[TransactionId, HybridTimestamp | None] = {}
+        self._dropped: dict[TransactionId, None] = {}
         self._recovered_values: dict[TransactionId, dict[str, Any]] = {}
 
     # -- data ---------------------------------------------------------------------------------------------------------
@@ -163,7 +164,10 @@ class Participant:
 
     def _may_open(self, transaction: TransactionId) -> bool:
         """No request of a transaction that has ended brings it back."""
-        return transaction not in self._ended
+        return not self._has_ended(transaction)
+
+    def _has_ended(self, transaction: TransactionId) -> bool:
+        return transaction in self._ended or transaction in self._dropped
 
     def _read(self, state: TransactionState, key: str, answer: Promise[Any]) -> None:
         if key in state.pending:
@@ -210,7 +214,7 @@ class Participant:
         state = self.open.get(transaction)
         if state is not None and state.prepared_at is not None:
             vote.complete(Vote(transaction, True, state.prepared_at))
-        elif transaction in self._ended or not self._has_everything(state, request.keys):
+        elif self._has_ended(transaction) or not self._has_everything(state, request.keys):
             self._refuse(transaction, vote)
         elif state is not None and not state.is_preparing:
             state.is_preparing = True
@@ -288,7 +292,7 @@ class Participant:
         return decided
 
     def _forget(self, transaction: TransactionId) -> None:
-        if transaction not in self._ended:
+        if not self._has_ended(transaction):
             self._end(transaction, None)
             self._release(transaction)
 
@@ -298,7 +302,9 @@ class Participant:
         if time is not None or (state is not None and state.prepared_at is not None):
             self._log.append(Finished(transaction, time))
             self._log.flush()
-        self._ended[transaction] = time
+            self._ended[transaction] = time
+        else:
+            self._dropped[transaction] = None
         self._ports.trace.emit(Finished(transaction, time))
 
     def _release(self, transaction: TransactionId) -> None:
@@ -335,7 +341,7 @@ class Participant:
         """The fewest records from which the same durable state comes."""
         yield from self.snapshots.records()
         yield from (Finished(transaction, time) for transaction, time in self._ended.items())
-        for state in self.open.values():
+        for _, state in sorted(self.open.items()):
             if state.prepared_at is not None:
                 yield from (PendingValue(state.ref.id, key, value) for key, value in state.pending.items())
                 yield Prepared(state.ref, self.locks.locks_of(state.ref.id), state.prepared_at)
@@ -346,6 +352,7 @@ class Participant:
         A request that comes later than that many ends opens its transaction again; the coordinator has it rolled back.
         """
         self._ended = dict(list(self._ended.items())[-remembered:])
+        self._dropped = dict(list(self._dropped.items())[-remembered:])
 
     def replay(self, record: PendingValue | Prepared | Finished | Ceiling | VersionKept) -> None:
         """A record of the log, read back after a restart, in order."""

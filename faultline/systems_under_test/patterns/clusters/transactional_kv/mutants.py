@@ -10,7 +10,7 @@ from typing import Any
 
 from faultline.harness.system import Mutant
 from faultline.systems_under_test.patterns.clusters.planted_bugs import layered, with_bugs
-from faultline.systems_under_test.patterns.clusters.transactional_kv.node import Parts
+from faultline.systems_under_test.patterns.clusters.transactional_kv.parts import Parts
 from faultline.systems_under_test.patterns.data_partitioning.snapshot_reads import SnapshotReads
 from faultline.systems_under_test.patterns.data_partitioning.transaction_locks import Decision, LockManager
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import (

@@ -7,8 +7,8 @@ log.
     client ── begin, keys, commit ──▶ coordinator ── prepare, commit, roll back ──▶ participants (the own one too)
            ── get, put ─────────────▶ participant ── vote, done, what happened? ──▶ coordinator
 
-With `clock=oracle` the first node is the timestamp oracle as well. `Parts` names the classes a node is built from; a
-planted bug is a subclass of one of them.
+With `clock=oracle` the first node is the timestamp oracle as well. With `replication_factor=3` the same class is what
+the leader of a group runs, over a replicated log: see `group_ports` and `group_replica`.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from faultline.systems_under_test.patterns.clusters.transactional_kv.messages im
     Reply,
 )
 from faultline.systems_under_test.patterns.clusters.transactional_kv.options import TransactionSettings, host_of
+from faultline.systems_under_test.patterns.clusters.transactional_kv.parts import Parts
 from faultline.systems_under_test.patterns.clusters.transactional_kv.records import (
     NodeLog,
     OracleLimit,
@@ -53,10 +54,8 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_message
     RollBackTransaction,
     Vote,
 )
-from faultline.systems_under_test.patterns.data_partitioning.transaction_participant import Participant
 from faultline.systems_under_test.patterns.data_partitioning.two_phase_commit import (
     Begun,
-    Coordinator,
     KeyAdded,
     NumbersForgotten,
     Outcome,
@@ -67,19 +66,11 @@ from faultline.systems_under_test.patterns.data_replication.singular_update_queu
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
 from faultline.systems_under_test.patterns.distributed_time.timestamp_oracle import TimestampOracle
 
-__all__ = ["Parts", "TransactionalKvNode"]
+__all__ = ["TransactionalKvNode"]
 
 _QUEUE_CAPACITY = 10_000
 _REFUSED = "refused"
 _FORGOTTEN = "forgotten"
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """The classes a node is built from."""
-
-    coordinator: type[Coordinator] = Coordinator
-    participant: type[Participant] = Participant
 
 
 class TransactionalKvNode:

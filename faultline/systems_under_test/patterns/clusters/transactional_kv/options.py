@@ -8,13 +8,15 @@ from hashlib import md5
 
 import msgspec
 
+from faultline.harness.errors import UsageError
 from faultline.harness.system import OptionDescription
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.clusters.option_values import OptionValues
 from faultline.systems_under_test.patterns.data_partitioning.transaction_locks import WaitPolicy
 from faultline.systems_under_test.patterns.data_partitioning.transaction_participant import ParticipantTiming
+from faultline.systems_under_test.patterns.data_replication.heartbeat import check_heartbeat_timing
 
-__all__ = ["OPTIONS", "TransactionSettings", "host_of"]
+__all__ = ["OPTIONS", "GroupSettings", "TransactionSettings", "host_of"]
 
 OPTIONS: dict[str, OptionDescription] = {
     "policy": OptionDescription(
@@ -52,6 +54,26 @@ OPTIONS: dict[str, OptionDescription] = {
         default="100", summary="how often questions and decisions are sent again, and doubts asked about"
     ),
     "segment_size_bytes": OptionDescription(default="65536", summary="the size at which a log file is closed"),
+    "replication_factor": OptionDescription(
+        default="1",
+        choices=("1", "3", "5"),
+        summary="on how many nodes each partition lies, with a replicated log of its own; 1: on one, as a plain log",
+    ),
+    "election_timeout_ms": OptionDescription(
+        default="250", summary="how long a group's leader may be silent at least (replication_factor above 1)"
+    ),
+    "heartbeat_interval_ms": OptionDescription(
+        default="50", summary="how often a group's leader shows that it lives (replication_factor above 1)"
+    ),
+    "leader_lease_ms": OptionDescription(
+        default="200", summary="how long after a heartbeat a group's leader may answer (replication_factor above 1)"
+    ),
+    "snapshot_chunk_bytes": OptionDescription(
+        default="65536", summary="how much of a snapshot is sent to a group's member at once"
+    ),
+    "log_cleaning_interval_ms": OptionDescription(
+        default="1000", summary="how often a group's log is cut short below its snapshots"
+    ),
     "snapshot_every_entries": OptionDescription(
         default="10000", summary="log entries between two snapshots, below which the log is cut short"
     ),
@@ -62,6 +84,41 @@ OPTIONS: dict[str, OptionDescription] = {
     "client_timeout_ms": OptionDescription(default="1500", summary="after how long a client gives up"),
 }
 """Every option with its default."""
+
+
+class GroupSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What concerns replicated groups; implements `CompactionSettings`, with the mark that follows snapshots."""
+
+    replication_factor: int
+    election_timeout_us: int
+    heartbeat_interval_us: int
+    leader_lease_us: int
+    snapshot_every_entries: int
+    snapshot_chunk_bytes: int
+    log_cleaning_interval_us: int
+    snapshots_retained: int = 2
+    low_water_mark: str = "snapshot"
+    log_retention_us: int = 0
+
+    @classmethod
+    def read(cls, values: OptionValues) -> GroupSettings:
+        """The settings of `values`. Raises UsageError for one that cannot be used."""
+        settings = cls(
+            replication_factor=int(values.choice("replication_factor")),
+            election_timeout_us=values.microseconds("election_timeout_ms"),
+            heartbeat_interval_us=values.microseconds("heartbeat_interval_ms"),
+            leader_lease_us=values.microseconds("leader_lease_ms"),
+            snapshot_every_entries=values.number("snapshot_every_entries"),
+            snapshot_chunk_bytes=values.number("snapshot_chunk_bytes"),
+            log_cleaning_interval_us=values.microseconds("log_cleaning_interval_ms"),
+        )
+        check_heartbeat_timing(settings.heartbeat_interval_us, settings.election_timeout_us)
+        if settings.leader_lease_us >= settings.election_timeout_us:
+            raise UsageError(
+                "A lease that does not end before the next election can begin lets two leaders answer at once.",
+                "Set leader_lease_ms below election_timeout_ms; the margin is what clocks may drift apart.",
+            )
+        return settings
 
 
 class TransactionSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,6 +139,12 @@ class TransactionSettings(msgspec.Struct, frozen=True, kw_only=True):
     transactions_remembered: int
     request_timeout_us: int
     client_timeout_us: int
+    group: GroupSettings
+
+    @property
+    def is_replicated(self) -> bool:
+        """Does each partition lie on several nodes?"""
+        return self.group.replication_factor > 1
 
     @classmethod
     def read(cls, options: Mapping[str, str]) -> TransactionSettings:
@@ -104,6 +167,7 @@ class TransactionSettings(msgspec.Struct, frozen=True, kw_only=True):
             transactions_remembered=values.number("transactions_remembered"),
             request_timeout_us=values.microseconds("request_timeout_ms"),
             client_timeout_us=values.microseconds("client_timeout_ms"),
+            group=GroupSettings.read(values),
         )
 
 

@@ -1,6 +1,8 @@
 """The system `transactional-kv`: keys spread over nodes, and transactions over any of them by two-phase commit.
 
-A node that is down takes its keys with it, and blocks what it had promised: nothing is replicated here.
+By default nothing is replicated: a node that is down takes its keys with it, and blocks what it had promised. With
+`replication_factor=3` each partition is a group of three nodes with a replicated log (`groups`, `group_replica`), and
+as long as two of them live and reach each other, nothing is blocked and nothing is lost.
 """
 
 from __future__ import annotations
@@ -13,6 +15,9 @@ from faultline.harness.invariant import Invariant
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.transactional_kv.client import TransactionalKvClient
+from faultline.systems_under_test.patterns.clusters.transactional_kv.group_client import GroupClient
+from faultline.systems_under_test.patterns.clusters.transactional_kv.group_messages import GROUP_MESSAGES
+from faultline.systems_under_test.patterns.clusters.transactional_kv.group_node import GroupedNode
 from faultline.systems_under_test.patterns.clusters.transactional_kv.invariants import transactional_kv_invariants
 from faultline.systems_under_test.patterns.clusters.transactional_kv.messages import MESSAGES
 from faultline.systems_under_test.patterns.clusters.transactional_kv.mutants import MUTANTS, mutated_parts
@@ -41,13 +46,15 @@ class TransactionalKv:
     functions: tuple[str, ...] = FUNCTIONS
     options: Mapping[str, OptionDescription] = OPTIONS
     mutants: Mapping[str, Mutant] = MUTANTS
-    messages: tuple[type[msgspec.Struct], ...] = MESSAGES
+    messages: tuple[type[msgspec.Struct], ...] = (*MESSAGES, *GROUP_MESSAGES)
 
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
-    ) -> TransactionalKvNode:
+    ) -> TransactionalKvNode | GroupedNode:
         """A node with empty memory over `ports`. Raises UsageError for options or mutants it cannot use."""
-        return TransactionalKvNode(ports, members, TransactionSettings.read(options), mutated_parts(mutants))
+        settings = TransactionSettings.read(options)
+        node = GroupedNode if settings.is_replicated else TransactionalKvNode
+        return node(ports, members, settings, mutated_parts(mutants))
 
     def client(
         self,
@@ -58,7 +65,8 @@ class TransactionalKv:
         mutants: frozenset[str],
     ) -> TransactionalKvClient:
         """A client; it talks to whichever nodes hold the keys of its transactions, not to `node` first."""
-        return TransactionalKvClient(ports, members, TransactionSettings.read(options))
+        settings = TransactionSettings.read(options)
+        return (GroupClient if settings.is_replicated else TransactionalKvClient)(ports, members, settings)
 
     def invariants(self) -> list[Invariant]:
         """Fresh instances of the system's invariants."""

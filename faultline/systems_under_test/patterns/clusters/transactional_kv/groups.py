@@ -1,0 +1,73 @@
+"""Groups of `transactional-kv`: with replication each partition is a small group of nodes that share one log.
+
+A group is addressed like a node. `group-2` holds keys, names the transactions that begin there and is what
+participants and coordinators remember, so that a new leader of it changes nothing they know (TPC-R5). Who leads it now
+is looked up when something is sent: `GroupLocations` knows whom it heard last, and tries the next member when that one
+stays silent.
+
+    nodes   athens      byzantium   cyrene          factor 3: each node takes part in three groups,
+    groups  1* 2  3     1  2* 3     1  2  3*        and about one in three leaders (*) is on it
+
+There are as many groups as nodes, and they do not change: moving partitions are another system's business
+(`range-kv`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from faultline.harness.errors import UsageError
+from faultline.harness.world.ports import Clock, NodeId
+
+__all__ = ["GroupLocations", "Groups", "groups_of"]
+
+Groups = Mapping[NodeId, tuple[NodeId, ...]]
+"""The members of each group, the first of which is the node that held its keys without replication."""
+
+
+def groups_of(members: tuple[NodeId, ...], replication_factor: int) -> Groups:
+    """One group for each node, on that node and those after it. Raises UsageError when there are too few."""
+    if replication_factor > len(members):
+        raise UsageError(
+            f"{len(members)} nodes cannot hold {replication_factor} copies of each partition.",
+            f"Use at least {replication_factor} nodes (--nodes {replication_factor}), or a smaller replication_factor.",
+        )
+    size = len(members)
+    return {
+        NodeId(f"group-{place + 1}"): tuple(members[(place + n) % size] for n in range(replication_factor))
+        for place in range(size)
+    }
+
+
+class GroupLocations:
+    """Where the leader of each group was last heard; a guess, which costs time when it is wrong, and nothing else."""
+
+    def __init__(self, groups: Groups, clock: Clock, patience_us: int) -> None:
+        """After `patience_us` without a word of whom was asked, the next member is tried."""
+        self._groups = groups
+        self._clock = clock
+        self._patience_us = patience_us
+        self._leaders = {group: members[0] for group, members in groups.items()}
+        self._asked_us: dict[NodeId, int] = {}
+
+    def __contains__(self, name: NodeId) -> bool:
+        return name in self._groups
+
+    def leader_of(self, group: NodeId) -> NodeId:
+        """Whom to send to now."""
+        now_us = self._clock.monotonic_us()
+        if now_us - self._asked_us.setdefault(group, now_us) > self._patience_us:
+            self._asked_us[group] = now_us
+            self.try_next(group)
+        return self._leaders[group]
+
+    def heard(self, group: NodeId, node: NodeId) -> None:
+        """`node` spoke for `group`."""
+        self._leaders[group] = node
+        self._asked_us.pop(group, None)
+
+    def try_next(self, group: NodeId) -> None:
+        """Whom was asked does not answer: ask another."""
+        members = self._groups[group]
+        place = members.index(self._leaders[group]) if self._leaders[group] in members else -1
+        self._leaders[group] = members[(place + 1) % len(members)]
