@@ -337,6 +337,15 @@ class Participant:
     def _ask(self, state: TransactionState) -> None:
         self._send(NodeId(state.ref.id.server), Inquiry(state.ref.id))
 
+    def promises(self) -> list[Promised]:
+        """What is prepared here, with the locks it has now."""
+        prepared = [transaction for transaction, state in sorted(self.open.items()) if state.prepared_at is not None]
+        return [Promised(transaction, self.locks.locks_of(transaction)) for transaction in prepared]
+
+    def ended(self) -> list[TransactionId]:
+        """What ended here, as the log has it."""
+        return list(self._ended)
+
     def records(self) -> Iterator[PendingValue | Prepared | Finished | Ceiling | VersionKept]:
         """The fewest records from which the same durable state comes."""
         yield from self.snapshots.records()

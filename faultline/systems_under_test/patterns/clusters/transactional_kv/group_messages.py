@@ -27,6 +27,7 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_message
     TransactionId,
     Vote,
 )
+from faultline.systems_under_test.patterns.data_partitioning.transaction_records import Promised
 from faultline.systems_under_test.patterns.data_replication.raft_election import (
     PreVoteRequest,
     PreVoteResponse,
@@ -42,7 +43,7 @@ from faultline.systems_under_test.patterns.data_replication.snapshot_installatio
     InstallSnapshotResponse,
 )
 
-__all__ = ["GROUP_MESSAGES", "LeadershipEvent", "ReplicaEvent", "ToGroup", "ToReplica", "VoteTaken"]
+__all__ = ["GROUP_MESSAGES", "LeadershipEvent", "ReplicaEvent", "ToGroup", "ToReplica", "TookOver", "VoteTaken"]
 
 
 class ToGroup(msgspec.Struct, frozen=True, tag="to-group"):
@@ -113,3 +114,10 @@ class VoteTaken(msgspec.Struct, frozen=True):
 
     id: TransactionId
     voter: str
+
+
+class TookOver(msgspec.Struct, frozen=True):
+    """Trace: a new leader serves its group, with these promises, and knows of these transactions that they ended."""
+
+    promises: list[Promised]
+    ended: list[TransactionId]

@@ -24,6 +24,7 @@ from zlib import crc32
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.consistent_core_compaction import Compaction, compaction_handlers
 from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import EntryApplied, NodeStarted
+from faultline.systems_under_test.patterns.clusters.transactional_kv.group_messages import TookOver
 from faultline.systems_under_test.patterns.clusters.transactional_kv.group_ports import LeadershipPorts, ReplicaPorts
 from faultline.systems_under_test.patterns.clusters.transactional_kv.node import TransactionalKvNode
 from faultline.systems_under_test.patterns.clusters.transactional_kv.options import TransactionSettings
@@ -249,6 +250,8 @@ class GroupReplica:
         self.is_serving = True
         self.ports.trace.sometimes("group-served-by-new-leader")
         self.node.serve()
+        promises, ended = self.node.participant.promises(), self.node.participant.ended()
+        self.leadership.emit(TookOver(promises, ended))
 
     def _start_anew(self) -> None:
         """Forget what this leader knew, and read again what is committed."""

@@ -16,6 +16,7 @@ from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.transactional_kv.client import TransactionalKvClient
 from faultline.systems_under_test.patterns.clusters.transactional_kv.group_client import GroupClient
+from faultline.systems_under_test.patterns.clusters.transactional_kv.group_invariants import group_invariants
 from faultline.systems_under_test.patterns.clusters.transactional_kv.group_messages import GROUP_MESSAGES
 from faultline.systems_under_test.patterns.clusters.transactional_kv.group_node import GroupedNode
 from faultline.systems_under_test.patterns.clusters.transactional_kv.invariants import transactional_kv_invariants
@@ -70,4 +71,4 @@ class TransactionalKv:
 
     def invariants(self) -> list[Invariant]:
         """Fresh instances of the system's invariants."""
-        return transactional_kv_invariants()
+        return [*transactional_kv_invariants(), *group_invariants()]
