@@ -57,7 +57,7 @@ __all__ = ["GroupDecisionsAgree", "GroupLogs", "GroupTransactions", "PromisesOut
 Events = tuple[type[msgspec.Struct], ...]
 _Interested = dict[str, list[tuple[type[msgspec.Struct], Invariant]]]
 
-_OF_A_LOG: tuple[Callable[[], Invariant], ...] = (
+_OF_A_LOG: tuple[Callable[[], Any], ...] = (
     OneLeaderPerGeneration,
     OneVotePerGeneration,
     LeaderIsComplete,

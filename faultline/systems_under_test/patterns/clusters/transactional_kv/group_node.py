@@ -44,13 +44,13 @@ class GroupedNode:
     def __init__(self, ports: Ports, members: tuple[NodeId, ...], settings: TransactionSettings, parts: Parts) -> None:
         self.ports = ports
         self._groups = groups_of(members, settings.group.replication_factor)
-        self._locations = parts.locations(self._groups, ports.clock, 2 * settings.resend_us)
+        self._routes = parts.routes(ports, self._groups, 2 * settings.resend_us, self._leader_here)
         self._queue: SingularUpdateQueue[tuple[NodeId, Any], None] = SingularUpdateQueue(
             self._handle, _QUEUE_CAPACITY, on_error=_crash
         )
         self.replicas = {
             group: (parts.replica or GroupReplica)(
-                ports, group, of_group, tuple(self._groups), settings, parts, self._send, self._enter
+                ports, group, of_group, tuple(self._groups), settings, parts, self._routes.send, self._enter
             )
             for group, of_group in self._groups.items()
             if ports.node_id in of_group
@@ -91,22 +91,13 @@ class GroupedNode:
 
     # -- between groups -----------------------------------------------------------------------------------------------
 
-    def _send(self, group: NodeId, to: NodeId, message: Any) -> None:
-        """For `group`, to another one or to a client."""
-        if to in self._groups:
-            self.ports.network.send(self._leader_of(to), ToGroup(to, group, message))
-        else:
-            self.ports.network.send(to, message)
-
-    def _leader_of(self, group: NodeId) -> NodeId:
+    def _leader_here(self, group: NodeId) -> NodeId | None:
         replica = self.replicas.get(group)
-        known = replica.election.leader_id if replica is not None else None
-        return known or self._locations.leader_of(group)
+        return replica.election.leader_id if replica is not None else None
 
     def _handle_for_group(self, source: NodeId, message: ToGroup) -> None:
         group = NodeId(message.group)
-        if not message.passed_on and message.source in self._groups:
-            self._locations.heard(NodeId(message.source), source)
+        self._routes.note(source, message)
         replica = self.replicas.get(group)
         if replica is None:
             return
@@ -115,9 +106,7 @@ class GroupedNode:
             replica.node.receive(NodeId(message.source), message.message)
         elif not message.passed_on and not replica.leads and replica.election.leader_id is not None:
             self.ports.trace.sometimes("passed-on-to-leader")
-            self.ports.network.send(
-                replica.election.leader_id, ToGroup(message.group, message.source, message.message, passed_on=True)
-            )
+            self._routes.pass_on(replica.election.leader_id, message)
 
     def _note_vote(self, replica: GroupReplica, message: ToGroup) -> None:
         vote = message.message

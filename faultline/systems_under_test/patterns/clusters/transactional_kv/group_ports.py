@@ -153,8 +153,8 @@ class Outbox:
     def __len__(self) -> int:
         return len(self._held)
 
-    def add(self, effect: Callable[[], None]) -> None:
-        """`effect` happens once everything written so far is replicated: now, or when `release` finds it so."""
+    def add(self, told: msgspec.Struct, effect: Callable[[], None]) -> None:
+        """`effect` tells it once everything written so far is replicated: now, or when `release` finds it so."""
         index = self._standing.written_index()
         if self._held or not self.may_leave(index):
             self._held.append((index, effect))
@@ -231,14 +231,14 @@ class LeadershipPorts:
 
     def send(self, to: NodeId, message: msgspec.Struct) -> None:
         """See `Network`: after all records so far are replicated."""
-        self.outbox.add(lambda: self._route(to, message))
+        self.outbox.add(message, lambda: self._route(to, message))
 
     send_ahead = send
 
     def emit(self, event: msgspec.Struct) -> None:
         """See `Trace`: in order with what is sent, so that nothing is reported that never happened."""
         told = LeadershipEvent(self.node_id, self._standing.generation, type(event).__name__, event)
-        self.outbox.add(lambda: self._trace.emit(told))
+        self.outbox.add(event, lambda: self._trace.emit(told))
 
     def after(self, delay_us: int, callback: Callable[[], None]) -> Timer:
         """See `Timers`."""

@@ -14,12 +14,14 @@ There are as many groups as nodes, and they do not change: moving partitions are
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from faultline.harness.errors import UsageError
-from faultline.harness.world.ports import Clock, NodeId
+from faultline.harness.world.ports import Clock, NodeId, Ports
+from faultline.systems_under_test.patterns.clusters.transactional_kv.group_messages import ToGroup
 
-__all__ = ["GroupLocations", "Groups", "groups_of"]
+__all__ = ["GroupLocations", "GroupRoutes", "Groups", "groups_of"]
 
 Groups = Mapping[NodeId, tuple[NodeId, ...]]
 """The members of each group, the first of which is the node that held its keys without replication."""
@@ -50,9 +52,6 @@ class GroupLocations:
         self._leaders = {group: members[0] for group, members in groups.items()}
         self._asked_us: dict[NodeId, int] = {}
 
-    def __contains__(self, name: NodeId) -> bool:
-        return name in self._groups
-
     def leader_of(self, group: NodeId) -> NodeId:
         """Whom to send to now."""
         now_us = self._clock.monotonic_us()
@@ -71,3 +70,35 @@ class GroupLocations:
         members = self._groups[group]
         place = members.index(self._leaders[group]) if self._leaders[group] in members else -1
         self._leaders[group] = members[(place + 1) % len(members)]
+
+
+class GroupRoutes:
+    """How a node sends for the groups that it leads; `leader_here` is whom its own member of a group follows."""
+
+    def __init__(
+        self, ports: Ports, groups: Groups, patience_us: int, leader_here: Callable[[NodeId], NodeId | None]
+    ) -> None:
+        self._network = ports.network
+        self._groups = groups
+        self._locations = GroupLocations(groups, ports.clock, patience_us)
+        self._leader_here = leader_here
+
+    def send(self, group: NodeId, to: NodeId, message: Any) -> None:
+        """For `group`, to the leader of another one or to a client."""
+        if to in self._groups:
+            self._network.send(self.leader_of(to), ToGroup(to, group, message))
+        else:
+            self._network.send(to, message)
+
+    def leader_of(self, group: NodeId) -> NodeId:
+        """The node that leads `group` now, as far as is known here."""
+        return self._leader_here(group) or self._locations.leader_of(group)
+
+    def note(self, source: NodeId, message: ToGroup) -> None:
+        """`source` has sent this for a group or a client, or passes it on."""
+        if not message.passed_on and message.source in self._groups:
+            self._locations.heard(NodeId(message.source), source)
+
+    def pass_on(self, leader: NodeId, message: ToGroup) -> None:
+        """It is for `leader`."""
+        self._network.send(leader, ToGroup(message.group, message.source, message.message, passed_on=True))

@@ -10,6 +10,7 @@ from typing import Any
 
 from faultline.harness.system import Mutant
 from faultline.systems_under_test.patterns.clusters.planted_bugs import layered, with_bugs
+from faultline.systems_under_test.patterns.clusters.transactional_kv.group_mutants import GROUP_CHANGES, GROUP_MUTANTS
 from faultline.systems_under_test.patterns.clusters.transactional_kv.parts import Parts
 from faultline.systems_under_test.patterns.data_partitioning.snapshot_reads import SnapshotReads
 from faultline.systems_under_test.patterns.data_partitioning.transaction_locks import Decision, LockManager
@@ -206,7 +207,7 @@ _RECORDS = (
     ),
 )
 
-MUTANTS: dict[str, Mutant] = {record.name: record for record in _RECORDS}
+MUTANTS: dict[str, Mutant] = {record.name: record for record in _RECORDS} | GROUP_MUTANTS
 """Every planted bug by name."""
 
 
@@ -376,6 +377,7 @@ _CHANGES: dict[str, Callable[[Parts], Parts]] = {
     "clock-ignores-reads": layered("participant", _ClockIgnoresReads),
     "late-put-locks": layered("participant", _LatePutLocks),
     "commit-replayed": layered("participant", _CommitReplayed),
+    **GROUP_CHANGES,
 }
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from faultline.systems_under_test.patterns.clusters.transactional_kv.group_ports import Outbox
-from faultline.systems_under_test.patterns.clusters.transactional_kv.groups import GroupLocations
+from faultline.systems_under_test.patterns.clusters.transactional_kv.groups import GroupRoutes
 from faultline.systems_under_test.patterns.data_partitioning.transaction_participant import Participant
 from faultline.systems_under_test.patterns.data_partitioning.two_phase_commit import Coordinator
 
@@ -20,5 +20,5 @@ class Parts:
     coordinator: type[Coordinator] = Coordinator
     participant: type[Participant] = Participant
     outbox: type[Outbox] = Outbox
-    locations: type[GroupLocations] = GroupLocations
+    routes: type[GroupRoutes] = GroupRoutes
     replica: type[Any] | None = None

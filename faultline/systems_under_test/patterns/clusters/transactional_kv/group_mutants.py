@@ -1,0 +1,204 @@
+"""The planted bugs that only replication makes possible: each a record, and a subclass with the one step changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from faultline.harness.system import Mutant
+from faultline.harness.world.ports import NodeId
+from faultline.systems_under_test.patterns.clusters.planted_bugs import layered
+from faultline.systems_under_test.patterns.clusters.transactional_kv.group_messages import ToGroup
+from faultline.systems_under_test.patterns.clusters.transactional_kv.group_ports import Outbox
+from faultline.systems_under_test.patterns.clusters.transactional_kv.group_replica import GroupReplica
+from faultline.systems_under_test.patterns.clusters.transactional_kv.groups import GroupRoutes
+from faultline.systems_under_test.patterns.clusters.transactional_kv.messages import Reply
+from faultline.systems_under_test.patterns.clusters.transactional_kv.parts import Parts
+from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import (
+    CommitTransaction,
+    PrepareTransaction,
+    RollBackTransaction,
+    TransactionId,
+    Vote,
+)
+
+__all__ = ["GROUP_CHANGES", "GROUP_MUTANTS"]
+
+_REPLICATED = {"replication_factor": "3"}
+
+
+def _planted(name: str, requirement: str, summary: str, shows_as: str, campaign: str, *caught_by: str) -> Mutant:
+    return Mutant(
+        name=name,
+        pattern="two-phase-commit",
+        id=requirement,
+        summary=summary,
+        shows_as=shows_as,
+        campaign=campaign,
+        caught_by=caught_by,
+        options=_REPLICATED,
+    )
+
+
+_RECORDS = (
+    _planted(
+        "vote-before-replication",
+        "TPC-R44",
+        "a group's leader votes yes when the promise is in its own log, and no follower has it yet",
+        "the leader dies, the next one knows of no promise, and half of a transfer is lost",
+        "replicated-transactions",
+        "TPC-R44",
+        "bank",
+    ),
+    _planted(
+        "decision-before-replication",
+        "TPC-R44",
+        "a coordinating leader tells its decision when it is in its own log only",
+        "the next leader finds no decision and rolls back what others have committed",
+        "replicated-transactions",
+        "TPC-I2",
+        "bank",
+    ),
+    _planted(
+        "serves-when-elected",
+        "TPC-R44",
+        "a new leader serves at once, without waiting until all that its log holds is committed and known",
+        "it has never heard of promises and decisions at the end of its log",
+        "replicated-transactions",
+        "TPC-R44",
+        "TPC-I2",
+        "bank",
+    ),
+    _planted(
+        "locks-not-taken-over",
+        "TPC-R44",
+        "a new leader takes over the promises of the old one, and not their locks",
+        "what was promised is overwritten before it is committed",
+        "replicated-transactions",
+        "TPC-R44",
+        "bank",
+    ),
+    _planted(
+        "deposed-leader-lets-go",
+        "TPC-R44",
+        "a leader that learns that it is deposed sends what it had held back until it was replicated",
+        "votes and decisions that no log holds",
+        "replicated-transactions",
+        "TPC-R44",
+        "TPC-I2",
+        "bank",
+    ),
+    _planted(
+        "answers-without-lease",
+        "TPC-R44",
+        "a leader answers from memory without being sure that it still leads",
+        "asked about a transaction that began under its successor, it says that there is none: rolled back",
+        "deposed-leaders",
+        "TPC-I2",
+        "bank",
+    ),
+    _planted(
+        "participants-by-address",
+        "TPC-M17",
+        "a coordinator remembers on which node it found a participant, and sends the decision there",
+        "after a fail-over the decision goes to a node that leads no longer, and what was promised stays locked",
+        "replicated-transactions",
+        "TPC-I8",
+        "availability",
+    ),
+)
+
+GROUP_MUTANTS: dict[str, Mutant] = {record.name: record for record in _RECORDS}
+"""Every planted bug of replicated groups by name."""
+
+
+# -- what leaves, and when ---------------------------------------------------------------------------------------------
+
+
+class _VoteBeforeReplication(Outbox):
+    def add(self, told: msgspec.Struct, effect: Callable[[], None]) -> None:
+        if isinstance(told, Vote) and told.yes:
+            effect()
+        else:
+            super().add(told, effect)
+
+
+class _DecisionBeforeReplication(Outbox):
+    def add(self, told: msgspec.Struct, effect: Callable[[], None]) -> None:
+        if isinstance(told, CommitTransaction) or (isinstance(told, Reply) and told.value is True):
+            effect()
+        else:
+            super().add(told, effect)
+
+
+class _DeposedLeaderLetsGo(Outbox):
+    def close(self) -> None:
+        for _, effect in self._held:
+            effect()
+        super().close()
+
+
+class _AnswersWithoutLease(Outbox):
+    def may_leave(self, index: int) -> bool:
+        return index <= self._standing.replicated_index()
+
+
+# -- taking over -------------------------------------------------------------------------------------------------------
+
+
+class _ServesWhenElected(GroupReplica):
+    def became_leader(self) -> None:
+        super().became_leader()
+        self._serve_if_leading()
+
+
+class _LocksNotTakenOver(GroupReplica):
+    def _serve(self) -> None:
+        for transaction in self.node.participant.open:
+            self.node.participant.locks.release_all(transaction)
+        super()._serve()
+
+
+# -- the way to participants -------------------------------------------------------------------------------------------
+
+
+class _ParticipantsByAddress(GroupRoutes):
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._addresses: dict[tuple[TransactionId, NodeId], NodeId] = {}
+
+    def send(self, group: NodeId, to: NodeId, message: Any) -> None:
+        transaction = _about(message)
+        if transaction is None:
+            super().send(group, to, message)
+            return
+        node = self._addresses.setdefault((transaction, to), self.leader_of(to))
+        self._network.send(node, ToGroup(to, group, message, passed_on=True))
+
+
+def _about(message: Any) -> TransactionId | None:
+    if isinstance(message, PrepareTransaction):
+        return message.ref.id
+    return message.id if isinstance(message, CommitTransaction | RollBackTransaction) else None
+
+
+def _replica(change: type[GroupReplica]) -> Callable[[Parts], Parts]:
+    def changed(parts: Parts) -> Parts:
+        return replace(parts, replica=type(change.__name__, (change, parts.replica or GroupReplica), {}))
+
+    return changed
+
+
+GROUP_CHANGES: dict[str, Callable[[Parts], Parts]] = {
+    "vote-before-replication": layered("outbox", _VoteBeforeReplication),
+    "decision-before-replication": layered("outbox", _DecisionBeforeReplication),
+    "deposed-leader-lets-go": layered("outbox", _DeposedLeaderLetsGo),
+    "answers-without-lease": layered("outbox", _AnswersWithoutLease),
+    "serves-when-elected": _replica(_ServesWhenElected),
+    "locks-not-taken-over": _replica(_LocksNotTakenOver),
+    "participants-by-address": layered("routes", _ParticipantsByAddress),
+}
+"""How each of them is put into the parts of a node."""
