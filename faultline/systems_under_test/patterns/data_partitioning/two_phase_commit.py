@@ -21,6 +21,12 @@ its question or its decision again until everybody has answered, and whoever wai
 transaction of which it has no decision in its log after a restart is rolled back (presumed abort); one without any
 news for `transaction_timeout` too, unless it is decided: a decision is never taken back.
 
+Neither half must be a single server. Where each partition is a group with a replicated log, the same code runs at the
+group's leader: its records go to the group's log, what rests on them leaves once a majority has them, and a new leader
+starts from the log as a server does after a crash (`replication_factor=3` of `transactional-kv`; its modules `groups`,
+`group_ports` and `group_replica`). Then keys, and with them participants, are found where they are led *now*: that is
+why the coordinator keeps keys.
+
 The other half of the pattern stands in `transaction_participant`, its locks in `transaction_locks`, what clients do in
 `transaction_client`. All values of a transaction are stored under one timestamp, the largest that a participant named.
 
@@ -28,20 +34,26 @@ The other half of the pattern stands in `transaction_participant`, its locks in 
 locks until it hears. TPC-I7 nobody waits for nobody, and none for ever. TPC-I8 nothing stays locked. TPC-I9 versions
 never change, nor appear below a time that was read. TPC-I1, TPC-I3 and TPC-I4 are about histories.
 
-*Tolerates.* Crashes of any server at any point, messages lost, repeated and late, clients that die.
+*Tolerates.* Crashes of any server at any point, messages lost, repeated and late, clients that die. Replicated, also
+servers that stay away, as long as a majority of each group is there: a prepared transaction is neither lost nor blocked.
 
-*Does not tolerate.* A coordinator that stays away: participants that promised are blocked until it is back (only a
-replicated coordinator would help, which is not shown here). Loss of a disk. The logs grow without bound, and so does
-the memory of finished transactions.
+*Does not tolerate.* Without replication, a coordinator that stays away: participants that promised are blocked until it
+is back; and the loss of a disk. With it, monotonic clocks that drift apart by more than the margin of the leader's
+lease. Messages later than the `transactions_remembered` latest transactions of their server: what became of those is
+forgotten when the log is cut short, and who asks hears that, not that they were rolled back. Old versions of values are
+kept for ever.
 
 *Workloads.* `bank`, `booking`, `txn-append`, `txn-register` and `write-skew` on `transactional-kv`.
 
-*Checkers.* `bank`, `booking`, `list-append` and `rw-register` (strict serializability); invariants TPC-I2 to TPC-I9.
+*Checkers.* `bank`, `booking`, `list-append` and `rw-register` (strict serializability); invariants TPC-I2 to TPC-I9;
+TPC-R44 and TPC-S18 over changes of leaders.
 
 *Planted bugs.* `decision-not-logged`, `votes-with-lost-buffers`, `forgets-its-promise`, `timeout-after-decision`,
 `read-locks-released-early`, `no-read-locks`, `wounds-the-prepared`, `age-inverted`, `first-waiter-only`,
 `locks-released-before-apply`, `snapshot-ignores-prepared`, `own-prepare-time`,
-`clock-ignores-reads`, `late-put-locks`, `commit-replayed`, `ids-not-durable`; `write-lock-downgraded` is a subclass
+`clock-ignores-reads`, `late-put-locks`, `commit-replayed`, `ids-not-durable`; of replicated partitions
+`vote-before-replication`, `decision-before-replication`, `serves-when-elected`, `locks-not-taken-over`,
+`deposed-leader-lets-go`, `deposed-leader-answers`, `participants-by-address`; `write-lock-downgraded` is a subclass
 in the tests, as no run can show it.
 
 Sources: Patterns of Distributed Systems ch. 21; Gray, "Notes on Data Base Operating Systems" (1978); Mohan, Lindsay and

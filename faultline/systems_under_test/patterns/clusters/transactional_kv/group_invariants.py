@@ -48,11 +48,19 @@ from faultline.systems_under_test.patterns.clusters.transactional_kv.invariants 
     TheOlderWounds,
     WaitsHaveAReason,
 )
+from faultline.systems_under_test.patterns.clusters.transactional_kv.records import TimeGiven
 from faultline.systems_under_test.patterns.data_partitioning.transaction_locks import LockMode
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import TransactionId
 from faultline.systems_under_test.patterns.data_partitioning.transaction_records import Finished, Promised
 
-__all__ = ["GroupDecisionsAgree", "GroupLogs", "GroupTransactions", "PromisesOutliveTheirLeader", "group_invariants"]
+__all__ = [
+    "GroupDecisionsAgree",
+    "GroupLogs",
+    "GroupTransactions",
+    "PromisesOutliveTheirLeader",
+    "TimesAscendOverLeaders",
+    "group_invariants",
+]
 
 Events = tuple[type[msgspec.Struct], ...]
 _Interested = dict[str, list[tuple[type[msgspec.Struct], Invariant]]]
@@ -239,6 +247,39 @@ class PromisesOutliveTheirLeader(ReportingInvariant):
         self._breach(report, time_us, event.group, sentence)
 
 
+class TimesAscendOverLeaders(ReportingInvariant):
+    """TPC-S18 for an oracle that is a group: in the order in which its times leave, whoever leads."""
+
+    id = "TPC-S18"
+    statement = "The oracle's times ascend, whoever leads its group."
+    events: Events = (LeadershipEvent,)
+    needs_order = True
+
+    def __init__(self) -> None:
+        self._last = 0
+        self._given_in = 0
+
+    def observe(self, time_us: int, node: str, event: LeadershipEvent, report: Report) -> None:
+        """Compare with the time given out last."""
+        if event.kind != "TimeGiven":
+            return
+        time = _decoded(event.event, TimeGiven).time
+        if time <= self._last:
+            sentence = (
+                f"The leader of generation {event.generation} of {event.group} gave out the time {time} after"
+                f" {self._last} had been given out in generation {self._given_in}."
+            )
+            self._breach(report, time_us, event.group, sentence)
+        else:
+            self._last, self._given_in = time, event.generation
+
+
 def group_invariants() -> list[Invariant]:
     """Fresh instances, for one run."""
-    return [GroupLogs(), GroupTransactions(), GroupDecisionsAgree(), PromisesOutliveTheirLeader()]
+    return [
+        GroupLogs(),
+        GroupTransactions(),
+        GroupDecisionsAgree(),
+        PromisesOutliveTheirLeader(),
+        TimesAscendOverLeaders(),
+    ]

@@ -57,10 +57,10 @@ _RECORDS = (
         "decision-before-replication",
         "TPC-R44",
         "a coordinating leader tells its decision when it is in its own log only",
-        "the next leader finds no decision and rolls back what others have committed",
-        "replicated-transactions",
+        "the next leader finds no decision and rolls back what others have committed, or clients believe committed",
+        "deposed-leaders",
         "TPC-I2",
-        "bank",
+        "list-append",
     ),
     _planted(
         "serves-when-elected",
@@ -92,13 +92,13 @@ _RECORDS = (
         "bank",
     ),
     _planted(
-        "answers-without-lease",
+        "deposed-leader-answers",
         "TPC-R44",
-        "a leader answers from memory without being sure that it still leads",
-        "asked about a transaction that began under its successor, it says that there is none: rolled back",
+        "a leader that has lost its followers goes on answering from memory, sure that it leads",
+        "a deposed oracle gives out times that lie behind, and reads at them miss what was acknowledged",
         "deposed-leaders",
-        "TPC-I2",
-        "bank",
+        "TPC-S18",
+        "list-append",
     ),
     _planted(
         "participants-by-address",
@@ -144,6 +144,11 @@ class _DeposedLeaderLetsGo(Outbox):
 class _AnswersWithoutLease(Outbox):
     def may_leave(self, index: int) -> bool:
         return index <= self._standing.replicated_index()
+
+
+class _NeverStepsDown(GroupReplica):
+    def _reaches_a_quorum(self) -> bool:
+        return True
 
 
 # -- taking over -------------------------------------------------------------------------------------------------------
@@ -196,7 +201,7 @@ GROUP_CHANGES: dict[str, Callable[[Parts], Parts]] = {
     "vote-before-replication": layered("outbox", _VoteBeforeReplication),
     "decision-before-replication": layered("outbox", _DecisionBeforeReplication),
     "deposed-leader-lets-go": layered("outbox", _DeposedLeaderLetsGo),
-    "answers-without-lease": layered("outbox", _AnswersWithoutLease),
+    "deposed-leader-answers": lambda parts: _replica(_NeverStepsDown)(layered("outbox", _AnswersWithoutLease)(parts)),
     "serves-when-elected": _replica(_ServesWhenElected),
     "locks-not-taken-over": _replica(_LocksNotTakenOver),
     "participants-by-address": layered("routes", _ParticipantsByAddress),

@@ -44,6 +44,7 @@ from faultline.systems_under_test.patterns.clusters.transactional_kv.records imp
     OracleLimit,
     OwnLog,
     Record,
+    TimeGiven,
     encode_state,
 )
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import (
@@ -299,9 +300,9 @@ class TransactionalKvNode:
         return False
 
     def _handle_oracle_request(self, source: NodeId, request: OracleTimeRequest) -> None:
-        self.ports.network.send(
-            source, OracleTime(request.number, HybridTimestamp(self._oracle.next(request.above), 0))
-        )
+        time = self._oracle.next(request.above)
+        self.ports.trace.emit(TimeGiven(time))
+        self.ports.network.send(source, OracleTime(request.number, HybridTimestamp(time, 0)))
 
     def _handle_oracle_time(self, _: NodeId, answer: OracleTime) -> None:
         if isinstance(self.times, OracleTimes):

@@ -36,6 +36,7 @@ __all__ = [
     "OracleLimit",
     "OwnLog",
     "Record",
+    "TimeGiven",
     "decode_record",
     "decode_state",
     "encode_record",
@@ -47,6 +48,12 @@ class OracleLimit(msgspec.Struct, frozen=True, tag="oracle-limit"):
     """Log record: numbers up to this one may have been given out."""
 
     limit: int
+
+
+class TimeGiven(msgspec.Struct, frozen=True):
+    """Trace: the oracle gave out this number."""
+
+    time: int
 
 
 Record = (

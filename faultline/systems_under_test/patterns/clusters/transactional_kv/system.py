@@ -34,7 +34,9 @@ class TransactionalKv:
 
     name = "transactional-kv"
     promise = "transactions over all keys are atomic and strictly serializable"
-    summary = "keys spread over nodes, transactions by two-phase commit; wound-wait, wait-die or errors on conflict"
+    summary = (
+        "keys spread over nodes or replicated groups, transactions by two-phase commit; wound-wait, wait-die or errors"
+    )
     patterns: tuple[str, ...] = (
         "two-phase-commit",
         "write-ahead-log",
@@ -43,6 +45,10 @@ class TransactionalKv:
         "hybrid-clock",
         "lamport-clock",
         "singular-update-queue",
+        "low-water-mark",
+        "leader-and-followers",
+        "replicated-log",
+        "high-water-mark",
     )
     functions: tuple[str, ...] = FUNCTIONS
     options: Mapping[str, OptionDescription] = OPTIONS
