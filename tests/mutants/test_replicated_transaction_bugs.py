@@ -1,4 +1,4 @@
-"""Every bug that only replicated partitions can have is caught in its campaign; the correct system passes the same runs.
+"""Every bug that only replicated partitions can have is caught in its campaign; the correct system passes it.
 
 Each is looked for from a seed on at which it is known to show: a run of three groups takes half a second.
 """

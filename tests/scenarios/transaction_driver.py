@@ -80,6 +80,11 @@ class TransactionCluster(Cluster):
         found = self.participant(host_of(self.members, key)).snapshots.versions.latest(key)
         return None if found is None else found.value
 
+    def values_now(self) -> dict[str, Any]:
+        """The committed values of all keys."""
+        stores = [node.participant.snapshots.versions for node in self.nodes.values()]
+        return {key: store.latest(key).value for store in stores for key, _, _ in store.entries()}
+
     def version(self, key: str) -> HybridTimestamp:
         """The time of the committed value of `key`."""
         found = self.participant(host_of(self.members, key)).snapshots.versions.latest(key)

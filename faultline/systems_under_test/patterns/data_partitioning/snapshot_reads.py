@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import msgspec
 
 from faultline.harness.world.ports import Ports, Timer
+from faultline.systems_under_test.patterns.data_partitioning.coordinator_records import RecordLog
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import TransactionId
 from faultline.systems_under_test.patterns.data_partitioning.transaction_records import (
     Ceiling,
@@ -24,7 +25,6 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_records
     ValueStored,
     VersionKept,
 )
-from faultline.systems_under_test.patterns.data_partitioning.two_phase_commit import RecordLog
 from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.data_replication.versioned_value import IndexedVersions
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import BEFORE_ALL, HybridTimestamp

@@ -35,7 +35,7 @@ locks until it hears. TPC-I7 nobody waits for nobody, and none for ever. TPC-I8 
 never change, nor appear below a time that was read. TPC-I1, TPC-I3 and TPC-I4 are about histories.
 
 *Tolerates.* Crashes of any server at any point, messages lost, repeated and late, clients that die. Replicated, also
-servers that stay away, as long as a majority of each group is there: a prepared transaction is neither lost nor blocked.
+servers that stay away, as long as a majority of each group is there: no prepared transaction is lost or blocked.
 
 *Does not tolerate.* Without replication, a coordinator that stays away: participants that promised are blocked until it
 is back; and the loss of a disk. With it, monotonic clocks that drift apart by more than the margin of the leader's
@@ -64,12 +64,20 @@ Two-phase commit over foreign systems (XA) is not implemented; a transactional o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from enum import Enum
 from typing import Any, Protocol
 
 import msgspec
 
 from faultline.harness.world.ports import NodeId, Ports
+from faultline.systems_under_test.patterns.data_partitioning.coordinator_records import (
+    Begun,
+    CoordinatorRecord,
+    KeyAdded,
+    NumbersForgotten,
+    RecordLog,
+    StatusChanged,
+    TransactionStatus,
+)
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import (
     Acknowledged,
     CommitTransaction,
@@ -83,61 +91,11 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_message
 from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
 
-__all__ = [
-    "Begun",
-    "CommitTimes",
-    "Coordinator",
-    "KeyAdded",
-    "NumbersForgotten",
-    "Outcome",
-    "OutcomeForgotten",
-    "RecordLog",
-    "StatusChanged",
-    "TransactionMetadata",
-    "TransactionStatus",
-]
-
-
-class TransactionStatus(Enum):
-    """How far a transaction is, as its coordinator's log has it."""
-
-    ACTIVE = "active"
-    PREPARING = "preparing"
-    COMMITTED = "committed"
-    COMPLETE = "complete"
-    ROLLING_BACK = "rolling-back"
-    ROLLED_BACK = "rolled-back"
+__all__ = ["CommitTimes", "Coordinator", "Outcome", "OutcomeForgotten", "TransactionMetadata"]
 
 
 _UNDECIDED = (TransactionStatus.ACTIVE, TransactionStatus.PREPARING)
 _OVER = (TransactionStatus.COMPLETE, TransactionStatus.ROLLED_BACK)
-
-
-class Begun(msgspec.Struct, frozen=True, tag="begun"):
-    """Log record: a transaction began here."""
-
-    ref: TransactionRef
-
-
-class KeyAdded(msgspec.Struct, frozen=True, tag="key-added"):
-    """Log record: the transaction is about to touch this key."""
-
-    id: TransactionId
-    key: str
-
-
-class StatusChanged(msgspec.Struct, frozen=True, tag="status-changed"):
-    """Log record: a transaction got further; `time` is the one under which it commits."""
-
-    id: TransactionId
-    status: TransactionStatus
-    time: HybridTimestamp | None = None
-
-
-class NumbersForgotten(msgspec.Struct, frozen=True, tag="numbers-forgotten"):
-    """Record of a snapshot: of transactions up to `last` only those that stand in it too are remembered."""
-
-    last: int
 
 
 class OutcomeForgotten(Exception):
@@ -149,16 +107,6 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True):
 
     committed: bool
     time: HybridTimestamp | None = None
-
-
-class RecordLog(Protocol):
-    """What a coordinator and a participant need of the server's one write-ahead log."""
-
-    def append(self, record: Any) -> None:
-        """Add a record; durable after the next `flush`."""
-
-    def flush(self) -> None:
-        """What is sent from now on waits until all records are durable."""
 
 
 class CommitTimes(Protocol):
@@ -376,7 +324,7 @@ class Coordinator:
         """Decision and timeout exclude each other: only what is undecided can be timed out."""
         return found.status in _UNDECIDED
 
-    def replay(self, record: Begun | KeyAdded | StatusChanged | NumbersForgotten) -> None:
+    def replay(self, record: CoordinatorRecord) -> None:
         """A record of the log, read back after a restart, in order."""
         if isinstance(record, Begun):
             self._restore_number(record.ref.id)
@@ -410,7 +358,7 @@ class Coordinator:
 
     # -- the log ------------------------------------------------------------------------------------------------------
 
-    def records(self) -> Iterator[Begun | KeyAdded | StatusChanged | NumbersForgotten]:
+    def records(self) -> Iterator[CoordinatorRecord]:
         """The fewest records from which the same state comes: of what is over, how it ended."""
         if self._forgotten:
             yield NumbersForgotten(self._forgotten)
@@ -442,6 +390,6 @@ class Coordinator:
         found.updated_us = self._ports.clock.monotonic_us()
         self._write(StatusChanged(found.ref.id, status, time))
 
-    def _write(self, record: Begun | KeyAdded | StatusChanged) -> None:
+    def _write(self, record: CoordinatorRecord) -> None:
         self._log.append(record)
         self._log.flush()

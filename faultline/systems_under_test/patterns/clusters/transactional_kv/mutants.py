@@ -12,6 +12,7 @@ from faultline.harness.system import Mutant
 from faultline.systems_under_test.patterns.clusters.planted_bugs import layered, with_bugs
 from faultline.systems_under_test.patterns.clusters.transactional_kv.group_mutants import GROUP_CHANGES, GROUP_MUTANTS
 from faultline.systems_under_test.patterns.clusters.transactional_kv.parts import Parts
+from faultline.systems_under_test.patterns.data_partitioning.coordinator_records import TransactionStatus
 from faultline.systems_under_test.patterns.data_partitioning.snapshot_reads import SnapshotReads
 from faultline.systems_under_test.patterns.data_partitioning.transaction_locks import Decision, LockManager
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import (
@@ -22,15 +23,9 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_message
     TransactionRef,
     Vote,
 )
-from faultline.systems_under_test.patterns.data_partitioning.transaction_participant import (
-    Participant,
-    TransactionState,
-)
-from faultline.systems_under_test.patterns.data_partitioning.two_phase_commit import (
-    Coordinator,
-    TransactionMetadata,
-    TransactionStatus,
-)
+from faultline.systems_under_test.patterns.data_partitioning.transaction_participant import Participant
+from faultline.systems_under_test.patterns.data_partitioning.transaction_state import TransactionState
+from faultline.systems_under_test.patterns.data_partitioning.two_phase_commit import Coordinator, TransactionMetadata
 from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
 

@@ -47,6 +47,7 @@ from faultline.systems_under_test.patterns.clusters.transactional_kv.records imp
     TimeGiven,
     encode_state,
 )
+from faultline.systems_under_test.patterns.data_partitioning.coordinator_records import CoordinatorRecord
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import (
     Acknowledged,
     CommitTransaction,
@@ -55,13 +56,7 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_message
     RollBackTransaction,
     Vote,
 )
-from faultline.systems_under_test.patterns.data_partitioning.two_phase_commit import (
-    Begun,
-    KeyAdded,
-    NumbersForgotten,
-    Outcome,
-    StatusChanged,
-)
+from faultline.systems_under_test.patterns.data_partitioning.two_phase_commit import Outcome
 from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
@@ -173,7 +168,7 @@ class TransactionalKvNode:
 
     def replay(self, record: Record) -> None:
         """A record of the log, or of a snapshot, in order."""
-        if isinstance(record, Begun | KeyAdded | StatusChanged | NumbersForgotten):
+        if isinstance(record, CoordinatorRecord):
             self.coordinator.replay(record)
         elif isinstance(record, OracleLimit):
             self._oracle.restore(record.limit)

@@ -16,18 +16,13 @@ from typing import Protocol
 import msgspec
 
 from faultline.harness.world.ports import Storage
+from faultline.systems_under_test.patterns.data_partitioning.coordinator_records import CoordinatorRecord
 from faultline.systems_under_test.patterns.data_partitioning.transaction_records import (
     Ceiling,
     Finished,
     PendingValue,
     Prepared,
     VersionKept,
-)
-from faultline.systems_under_test.patterns.data_partitioning.two_phase_commit import (
-    Begun,
-    KeyAdded,
-    NumbersForgotten,
-    StatusChanged,
 )
 from faultline.systems_under_test.patterns.data_replication.compacted_log import CompactedLog
 
@@ -56,18 +51,7 @@ class TimeGiven(msgspec.Struct, frozen=True):
     time: int
 
 
-Record = (
-    Begun
-    | KeyAdded
-    | StatusChanged
-    | NumbersForgotten
-    | PendingValue
-    | Prepared
-    | Finished
-    | Ceiling
-    | VersionKept
-    | OracleLimit
-)
+Record = CoordinatorRecord | PendingValue | Prepared | Finished | Ceiling | VersionKept | OracleLimit
 """Everything that is written to a log of `transactional-kv`."""
 
 _ENCODER = msgspec.msgpack.Encoder()

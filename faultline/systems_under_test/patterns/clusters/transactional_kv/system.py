@@ -35,7 +35,7 @@ class TransactionalKv:
     name = "transactional-kv"
     promise = "transactions over all keys are atomic and strictly serializable"
     summary = (
-        "keys spread over nodes or replicated groups, transactions by two-phase commit; wound-wait, wait-die or errors"
+        "keys spread over nodes or replicated groups, transactions by two-phase commit, three policies for conflicts"
     )
     patterns: tuple[str, ...] = (
         "two-phase-commit",

@@ -1,0 +1,76 @@
+"""What a coordinator of two-phase commit writes to its log, and what it needs of a log.
+
+Source: Patterns of Distributed Systems ch. 21.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any, Protocol
+
+import msgspec
+
+from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import TransactionId, TransactionRef
+from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
+
+__all__ = [
+    "Begun",
+    "CoordinatorRecord",
+    "KeyAdded",
+    "NumbersForgotten",
+    "RecordLog",
+    "StatusChanged",
+    "TransactionStatus",
+]
+
+
+class RecordLog(Protocol):
+    """What a coordinator and a participant need of the server's one write-ahead log."""
+
+    def append(self, record: Any) -> None:
+        """Add a record; durable after the next `flush`."""
+
+    def flush(self) -> None:
+        """What is sent from now on waits until all records are durable."""
+
+
+class TransactionStatus(Enum):
+    """How far a transaction is, as its coordinator's log has it."""
+
+    ACTIVE = "active"
+    PREPARING = "preparing"
+    COMMITTED = "committed"
+    COMPLETE = "complete"
+    ROLLING_BACK = "rolling-back"
+    ROLLED_BACK = "rolled-back"
+
+
+class Begun(msgspec.Struct, frozen=True, tag="begun"):
+    """Log record: a transaction began here."""
+
+    ref: TransactionRef
+
+
+class KeyAdded(msgspec.Struct, frozen=True, tag="key-added"):
+    """Log record: the transaction is about to touch this key."""
+
+    id: TransactionId
+    key: str
+
+
+class StatusChanged(msgspec.Struct, frozen=True, tag="status-changed"):
+    """Log record: a transaction got further; `time` is the one under which it commits."""
+
+    id: TransactionId
+    status: TransactionStatus
+    time: HybridTimestamp | None = None
+
+
+class NumbersForgotten(msgspec.Struct, frozen=True, tag="numbers-forgotten"):
+    """Record of a snapshot: of transactions up to `last` only those that stand in it too are remembered."""
+
+    last: int
+
+
+CoordinatorRecord = Begun | KeyAdded | StatusChanged | NumbersForgotten
+"""Everything from which a coordinator's state comes."""
