@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from faultline.cli.options import as_options, comma_separated, store_option
+from faultline.cli.options import as_options, comma_separated, on_hosts, store_option
 from faultline.harness.errors import UsageError
 from faultline.harness.run_record import WorldName
 
@@ -34,7 +34,12 @@ def _many(context: click.Context, parameter: click.Parameter, values: tuple[str,
 @click.option("--operations", type=int, help="Operations before the final reads.")
 @click.option("--duration", "duration_s", type=float, help="Length of the fault phase in seconds.")
 @click.option("--world", type=click.Choice(["simulated", "local"]), help="Where the runs happen.")
-@click.option("--hosts", metavar="HOSTS", help="Run on hosts: namespaces:N makes N of them, ssh:FILE names machines.")
+@click.option(
+    "--hosts",
+    metavar="HOSTS",
+    callback=on_hosts,
+    help="Run on hosts: namespaces:N makes N of them, ssh:FILE names machines.",
+)
 @click.option("--host-option", "host_option_pairs", multiple=True, metavar="NAME=VALUE", help="How hosts are to be.")
 @click.option("--master", default="local[*]", show_default=True, help="Spark master URL.")
 @click.option("--name", help="Name of the campaign's folder [default: from the plan].")

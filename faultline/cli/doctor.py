@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from faultline.cli.options import store_option
+from faultline.cli.options import on_hosts, store_option
 from faultline.harness.errors import FaultlineError, UsageError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Examination(msgspec.Struct, frozen=True):
 
 @click.command("doctor")
 @store_option
-@click.option("--hosts", metavar="HOSTS", help="Examine hosts instead: namespaces:N or ssh:FILE.")
+@click.option("--hosts", metavar="HOSTS", callback=on_hosts, help="Examine hosts instead: namespaces:N or ssh:FILE.")
 @click.option("--clean", is_flag=True, help="Remove what aborted runs left, here or on --hosts; only what is ours.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array of examinations.")
 def command(store: Path, hosts: str | None, clean: bool, as_json: bool) -> int:

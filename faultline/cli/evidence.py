@@ -26,6 +26,10 @@ def command(name: str | None, hosts: str, every_seed: bool, store: Path, as_json
     """
     if name is None:
         return _list(as_json)
+    if not hosts:
+        from faultline.hosts.namespaces.rootless import enter_user_namespace
+
+        enter_user_namespace()
     return _reproduce(load_case(name), hosts, every_seed, store, as_json)
 
 

@@ -10,7 +10,7 @@ import click
 
 from faultline.harness.errors import UsageError
 
-__all__ = ["as_options", "comma_separated", "request_options", "store_option"]
+__all__ = ["as_options", "comma_separated", "on_hosts", "request_options", "store_option"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -21,6 +21,15 @@ store_option = click.option(
     show_default=True,
     help="Folder that keeps runs and campaigns.",
 )
+
+
+def on_hosts(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    """The value of `--hosts`. Before anything else is done, a user who is not root goes on in a user namespace."""
+    if value and value.startswith("namespaces:"):
+        from faultline.hosts.namespaces.rootless import enter_user_namespace
+
+        enter_user_namespace()
+    return value
 
 
 def comma_separated(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[str, ...]:

@@ -33,8 +33,11 @@ def command(run: Path, times: int, as_happened: bool, keep: bool, as_json: bool)
     """
     from faultline.cli.repeat import Repeated, repeat
     from faultline.harness.store import read_run
+    from faultline.hosts.namespaces.rootless import enter_user_namespace
 
     stored = read_run(run)
+    if stored.file.hosts.startswith("namespaces:"):
+        enter_user_namespace()
     repeated: Repeated = repeat(stored, times, as_happened=as_happened, keep=keep)
     if as_json:
         import msgspec

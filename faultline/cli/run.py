@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from faultline.cli.options import as_options, request_options, store_option
+from faultline.cli.options import as_options, on_hosts, request_options, store_option
 from faultline.harness.errors import UsageError
 from faultline.harness.judgement import Judgement
 from faultline.harness.run_record import WorldName
@@ -24,7 +24,12 @@ __all__ = ["command"]
     "--duration", "duration_s", type=float, help="Length of the fault phase in seconds [default: 30 if real]."
 )
 @click.option("--world", type=click.Choice(["simulated", "local"]), default="simulated", show_default=True)
-@click.option("--hosts", metavar="HOSTS", help="Run on hosts: namespaces:N makes N of them, ssh:FILE names machines.")
+@click.option(
+    "--hosts",
+    metavar="HOSTS",
+    callback=on_hosts,
+    help="Run on hosts: namespaces:N makes N of them, ssh:FILE names machines.",
+)
 @click.option(
     "--host-option", "host_option_pairs", multiple=True, metavar="NAME=VALUE", help="How the hosts are to be."
 )

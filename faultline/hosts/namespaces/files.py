@@ -15,9 +15,12 @@ from pathlib import Path
 import msgspec
 import paramiko
 
+from faultline.hosts.namespaces.rootless import in_user_namespace
+
 __all__ = ["HostFiles", "Site", "write_host"]
 
 _OWN_FOLDERS = ("etc", "var", "root", "home")
+_OWN_FOLDERS_AS_USER = ("etc", "var", "home")
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,17 +89,27 @@ exec unshare --mount --pid --uts --ipc --fork --kill-child=SIGKILL --mount-proc 
 """
 
 
+# The machine's /root is closed to whoever is not the machine's root, and so is the file that says who may log in.
+_AS_USER = """\
+mount -t tmpfs tmpfs /root
+rm -f /etc/shadow
+echo 'root:*:19000:0:99999:7:::' >/etc/shadow
+"""
+
+
 def _init_script(folder: Path, layers: Path, name: str, sshd: str) -> str:
-    layer = layers / name
+    layer, as_user = layers / name, in_user_namespace()
     return f"""\
 set -e
 hostname {name}
-for own in {" ".join(_OWN_FOLDERS)}; do
+for own in {" ".join(_OWN_FOLDERS_AS_USER if as_user else _OWN_FOLDERS)}; do
   mkdir -p {layer}/upper/$own {layer}/work/$own
-  mount -t overlay overlay -o lowerdir=/$own,upperdir={layer}/upper/$own,workdir={layer}/work/$own /$own
+  layers=lowerdir=/$own,upperdir={layer}/upper/$own,workdir={layer}/work/$own
+  mount -t overlay overlay -o {"userxattr," * as_user}$layers /$own
 done
-mount -t tmpfs tmpfs /run
+{_AS_USER * as_user}mount -t tmpfs tmpfs /run
 mkdir -p /run/sshd /run/lock
+rm -f /etc/hosts /etc/hostname
 cp {folder}/hosts /etc/hosts
 echo {name} >/etc/hostname
 sed -i '1s#:/bin/[a-z]*$#:/bin/sh#' /etc/passwd

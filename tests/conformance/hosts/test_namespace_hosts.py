@@ -120,7 +120,7 @@ def assert_gone(folder: Path) -> None:
 
 
 def test_a_machine_that_lacks_something_is_told_what_and_what_to_do() -> None:
-    found = lacks("linux", lambda: 1000, {"ip": "/sbin/ip"}.get)
+    found = lacks("linux", lambda: 1000, {"ip": "/sbin/ip"}.get, list)
     assert [lack.what for lack in found] == [
         "only root may make namespaces with links",
         "the program sshd is missing",
