@@ -157,6 +157,7 @@ set_up_hosts() {
   command -v sshd >/dev/null || missing+=(openssh-server)
   command -v nft >/dev/null || missing+=(nftables)
   command -v ip >/dev/null || missing+=(iproute2)
+  command -v newuidmap >/dev/null || missing+=(uidmap)
   command -v etcd >/dev/null || missing+=(etcd-server)
   command -v redis-server >/dev/null || missing+=(redis-server)
   [ -x /usr/share/zookeeper/bin/zkServer.sh ] || missing+=(zookeeper)
