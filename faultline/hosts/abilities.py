@@ -57,7 +57,7 @@ def examined(connection: Connection, set_name: str) -> dict[str, str]:
 def _refused(answer: dict[str, str] | HostError) -> dict[str, str]:
     if isinstance(answer, HostError):
         return dict.fromkeys(AGENT_FAULTS, answer.message.rstrip("."))
-    refused = {fault: answer[fault] for fault in ("cpu-squeeze", "memory-squeeze") if answer[fault]}
+    refused = {fault: answer[fault] for fault in sorted(LIMITS) if answer[fault]}
     if answer["clock"]:
         refused |= dict.fromkeys(CLOCK_FAULTS, answer["clock"])
     elif answer["kind"] == "real":

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable
 
 import msgspec
 
+from faultline.hosts.abilities import examined
 from faultline.hosts.connection import Connection
 from faultline.hosts.errors import HostError
 from faultline.hosts.firewall import host_ruleset
@@ -14,6 +16,9 @@ from faultline.hosts.fleet import Fleet
 from faultline.hosts.host import Host
 
 __all__ = ["Finding", "examine"]
+
+_CLOCKS_SEEN = {"process": "a process of ours was put back an hour and said so", "real": "its real clock may be set"}
+_AGENT_NEXT_STEP = "This needs root there (sudo = true in the host file) and a kernel that allows it."
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +51,7 @@ def _examined(connection: Connection) -> list[Finding]:
     return [
         Finding(host=host, name="connection", healthy=True, seen=system),
         *(question(connection) for question in _QUESTIONS),
+        *_agent(connection),
     ]
 
 
@@ -119,6 +125,25 @@ def _bad_links(connection: Connection) -> Finding:
         healthy=True,
         seen=f"refused by name ({seen}); --world local has them",
     )
+
+
+def _agent(connection: Connection) -> list[Finding]:
+    """What an agent there found out by trying it."""
+    name = connection.host.name
+    try:
+        answer = examined(connection, f"faultline-doctor-{os.getpid()}")
+    except HostError as error:
+        return [Finding(host=name, name="agent", healthy=False, seen=error.message, next_step=error.next_step)]
+    found = []
+    for title, fault, seen in (
+        ("clocks of stores", "clock", _CLOCKS_SEEN[answer["kind"]]),
+        ("freeze", "freeze", f"a process of ours was frozen by {answer['means']}"),
+        ("cpu-squeeze", "cpu-squeeze", "a process of ours was throttled when it wanted more"),
+        ("memory-squeeze", "memory-squeeze", "a process of ours was killed when it wanted more"),
+    ):
+        why = answer[fault]
+        found.append(Finding(host=name, name=title, healthy=not why, seen=why or seen, next_step=_AGENT_NEXT_STEP))
+    return found
 
 
 def _first_line(stream: bytes) -> str:

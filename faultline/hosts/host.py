@@ -17,7 +17,8 @@ class Host(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     `key` is a file with the private key; without one the agent's and the user's usual keys are tried. Its own key must
     stand in one of the `known_hosts` files or in the user's, unless `check_host_key` is switched off by hand. `jump` is
-    a host through which it is reached. With `sudo`, commands that need root run under `sudo -n`. `folder` is where
+    a host through which it is reached. With `sudo`, commands that need root run under `sudo -n`. Clock faults strike
+    what each `process` of a store sees or, on a host that serves nothing else, its `real` clock. `folder` is where
     nodes keep their files, `node_port` where they listen, `python` the interpreter that can import Faultline when
     `python_path` is on its path.
     """

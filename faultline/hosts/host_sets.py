@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
@@ -75,7 +76,8 @@ class SshHosts:
         self.hosts = hosts
         self.fleet = Fleet(hosts)
         try:
-            boots = {result.text for result in self.fleet.run(f"cat {_BOOT_ID}").values()}
+            boots = {name: result.text for name, result in self.fleet.run(f"cat {_BOOT_ID}").items()}
+            _refuse_shared_real_clocks(hosts, boots)
             refusals = self.fleet.attempt(
                 lambda connection: connection.run("PATH=$PATH:/usr/sbin:/sbin nft list tables", root=True)
             )
@@ -83,7 +85,7 @@ class SshHosts:
             self.fleet.close()
             raise
         self.abilities = Abilities(self.fleet, f"faultline-ssh-{secrets.token_hex(4)}")
-        self.shares_clock = boots == {_own_boot()}
+        self.shares_clock = set(boots.values()) == {_own_boot()}
         refused = [outcome for outcome in refusals.values() if isinstance(outcome, HostError)]
         self.links: LinkFaults = NoLinkFaults(refused[0].message.rstrip(".")) if refused else HostFirewalls(self.fleet)
         self.qualities: LinkQualities = NoLinkQualities("nothing is known of how to degrade links there")
@@ -92,6 +94,18 @@ class SshHosts:
         """Hang up."""
         self.links.close()
         self.fleet.close()
+
+
+def _refuse_shared_real_clocks(hosts: tuple[Host, ...], boots: Mapping[str, str]) -> None:
+    """A real clock may be struck only where nobody else lives by it: not this machine, and no two hosts on one."""
+    for host in hosts:
+        others = [name for name, boot in boots.items() if boot == boots[host.name] and name != host.name]
+        if host.clock == "real" and (others or boots[host.name] == _own_boot()):
+            shares = f"shares it with {others[0]}" if others else "is the machine that Faultline runs on"
+            raise UsageError(
+                f"The real clock of {host.name} cannot be struck: it {shares}.",
+                'Leave out clock = "real": clocks of processes are then struck one by one.',
+            )
 
 
 def _own_boot() -> str:

@@ -77,6 +77,7 @@ def test_doctor_says_of_each_host_what_it_can_do(capsys: pytest.CaptureFixture[s
         return
     seen = {finding["name"]: finding for finding in findings}
     assert {"n1: connection", "n1: nodes", "n1: kill, pause", "n2: partition", "n2: packet faults"} <= set(seen)
+    assert {"n1: clocks of stores", "n2: freeze", "n1: cpu-squeeze", "n2: memory-squeeze"} <= set(seen)
     assert seen["n1: nodes"]["seen"].endswith("runs them")
     assert code == (0 if all(finding["healthy"] for finding in findings) else 4)
     assert all(finding["healthy"] or finding["next_step"] for finding in findings)

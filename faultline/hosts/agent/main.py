@@ -21,7 +21,7 @@ from faultline.hosts.agent.freezing import Freezer, GroupFreezer, SignalFreezer
 from faultline.hosts.agent.member import Member
 from faultline.hosts.agent.member_clock import MemberClock
 from faultline.hosts.agent.real_clock import RealClock
-from faultline.hosts.agent.self_test import clock_refusal
+from faultline.hosts.agent.self_test import clock_refusal, cpu_refusal, freeze_refusal, memory_refusal
 from faultline.hosts.agent.squeezing import CpuSqueeze, MemorySqueeze
 from faultline.hosts.agent.stillness import release_late_threads
 
@@ -29,6 +29,7 @@ __all__ = ["Agent", "main"]
 
 _LOOK_S = 0.02
 _READ_BYTES = 65_536
+_CAP_SYS_TIME = 25
 
 
 class Agent:
@@ -99,13 +100,9 @@ class Agent:
         """Why a fault cannot be injected here, empty when it can; and by what means processes are frozen."""
         answer = {"clock": clock_refusal() if isinstance(self._clock, MemberClock) else _real_clock_refusal()}
         answer["kind"] = "process" if isinstance(self._clock, MemberClock) else "real"
-        answer["means"] = self._best_freezer().means
-        for name, make in (("cpu-squeeze", self._make_cpu), ("memory-squeeze", self._make_memory)):
-            try:
-                make()
-                answer[name] = ""
-            except GroupError as error:
-                answer[name] = str(error)
+        answer["freeze"], answer["means"] = freeze_refusal(self._best_freezer()), self._best_freezer().means
+        answer["cpu-squeeze"] = cpu_refusal(self._make_cpu)
+        answer["memory-squeeze"] = memory_refusal(self._make_memory)
         return answer
 
     def _control_group(self, controller: str) -> ControlGroup:
@@ -223,4 +220,9 @@ def _trees() -> dict[str, Tree]:
 
 
 def _real_clock_refusal() -> str:
-    return "" if os.geteuid() == 0 else "only root may set the clock"
+    """Why this process may not set the clock, as far as can be seen without doing it."""
+    with suppress(OSError, ValueError), open("/proc/self/status") as status:
+        for line in status:
+            if line.startswith("CapEff:") and not int(line.split()[1], 16) >> _CAP_SYS_TIME & 1:
+                return "only root may set the clock (capability CAP_SYS_TIME)"
+    return ""

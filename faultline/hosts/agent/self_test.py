@@ -1,4 +1,4 @@
-"""Can a process's clock be changed on this host at all? Tried out on a process of ours, which is asked for the time."""
+"""What can be done on this host at all, tried out on processes of ours: each function answers why not, or nothing."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ import platform
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 
 from faultline.hosts.agent.clock_code import Setting, Skew
 from faultline.hosts.agent.clock_patch import PatchError, patched
+from faultline.hosts.agent.control_groups import GroupError
+from faultline.hosts.agent.freezing import Freezer
+from faultline.hosts.agent.squeezing import CpuSqueeze, MemorySqueeze
 
-__all__ = ["clock_refusal"]
+__all__ = ["clock_refusal", "cpu_refusal", "freeze_refusal", "memory_refusal"]
 
 _PROGRAM = "import sys, time\nfor _ in sys.stdin: print(time.time_ns(), flush=True)"
 _STEP_NS = 3_600_000_000_000
+_SHARE = 0.1
+_HEADROOM_BYTES = 1024 * 1024
 _MACHINES = ("x86_64", "AMD64")
 
 
@@ -37,6 +43,41 @@ def clock_refusal(machine: str = "") -> str:
     finally:
         witness.kill()
         witness.communicate()
+
+
+def freeze_refusal(freezer: Freezer) -> str:
+    """Why processes cannot be frozen here by this means; empty when one was."""
+    sleeper = subprocess.Popen(["sleep", "600"])
+    try:
+        freezer.freeze(lambda: [sleeper.pid])
+        frozen = freezer.is_frozen(lambda: [sleeper.pid])
+        freezer.thaw(lambda: [sleeper.pid])
+        return "" if frozen else "a process of ours was to be frozen and was not"
+    except (GroupError, OSError) as error:
+        return str(error)
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+
+
+def cpu_refusal(make: Callable[[], CpuSqueeze]) -> str:
+    """Why processor time cannot be limited here; empty when a process of ours was throttled."""
+    try:
+        make().squeeze(list, _SHARE)
+        make().lift()
+    except (GroupError, OSError) as error:
+        return str(error)
+    return ""
+
+
+def memory_refusal(make: Callable[[], MemorySqueeze]) -> str:
+    """Why memory cannot be limited here; empty when a process of ours was killed for want of it."""
+    try:
+        make().squeeze(list, _HEADROOM_BYTES)
+        make().lift()
+    except (GroupError, OSError) as error:
+        return str(error)
+    return ""
 
 
 def _ask(witness: subprocess.Popen[bytes]) -> int:

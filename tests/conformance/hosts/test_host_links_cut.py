@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from namespace_fixtures import on_namespaces
 
-from faultline.harness.errors import HarnessError
+from faultline.harness.errors import HarnessError, UsageError
 from faultline.hosts.host_sets import SshHosts, open_hosts, parse_hosts
 from faultline.hosts.namespaces.datagrams import DatagramProbe, socket_in
 from faultline.hosts.namespaces.host_set import NamespaceHosts
@@ -93,6 +93,17 @@ def host_file(hosts: NamespaceHosts | HarnessError, tmp_path: Path) -> Path:
             lines += [f"[hosts.{host.name}]", f'address = "{host.address}"']
         path.write_text("\n".join(lines))
     return path
+
+
+@on_namespaces
+def test_the_real_clock_of_this_very_machine_is_not_struck(hosts: NamespaceHosts, host_file: Path) -> None:
+    host_file.write_text(host_file.read_text().replace("[defaults]", '[defaults]\nclock = "real"'))
+    with pytest.raises(UsageError, match="The real clock of n1 cannot be struck: it shares it with n2"):
+        open_hosts(parse_hosts(f"ssh:{host_file}"))
+    lines = host_file.read_text().splitlines()
+    host_file.write_text("\n".join(lines[: lines.index("[hosts.n2]")]))
+    with pytest.raises(UsageError, match="it is the machine that Faultline runs on"):
+        open_hosts(parse_hosts(f"ssh:{host_file}"))
 
 
 @on_namespaces
