@@ -4,8 +4,7 @@ All threads are stopped by ptrace(2), seized and interrupted. SIGSTOP would do a
 and who ends one of two stops by SIGCONT ends both; a stop by ptrace adds to others and takes nothing away from them.
 And ptrace tells where each thread is, which decides whether the code may be changed under it.
 
-A thread that the disk holds up (state D) cannot be stopped by anything; it is in a system call, not in the vDSO, and
-is left alone. One that got there between the look and the stop is let go as soon as it comes back.
+A thread that the disk or a freezer holds up (state D) cannot be stopped by anything, nor need it be: it does not run. One that got there between the look and the stop is let go as soon as it comes back.
 """
 
 from __future__ import annotations
@@ -62,8 +61,8 @@ class Stillness:
         self._let_go()
 
     def places(self) -> list[int]:
-        """The addresses at which the threads will go on."""
-        found = []
+        """The addresses at which the threads will go on, those that the disk holds up included."""
+        found = [place for place in map(self._place_in_kernel, self._all_threads()) if place is not None]
         for thread in self._signals:
             registers = ctypes.create_string_buffer(_REGISTERS_BYTES)
             _ptrace(_GET_REGISTERS, thread, ctypes.addressof(registers))
@@ -71,11 +70,22 @@ class Stillness:
         return found
 
     def _threads(self) -> list[int]:
+        """The threads that can be held."""
+        return [thread for thread in self._all_threads() if _state(self._pid, thread) not in ("D", "Z", "X")]
+
+    def _all_threads(self) -> list[int]:
         try:
-            threads = [int(name) for name in os.listdir(f"/proc/{self._pid}/task")]
+            return [int(name) for name in os.listdir(f"/proc/{self._pid}/task")]
         except FileNotFoundError:
             raise StillnessError(f"process {self._pid} has ended") from None
-        return [thread for thread in threads if _state(self._pid, thread) not in ("D", "Z", "X")]
+
+    def _place_in_kernel(self, thread: int) -> int | None:
+        """Where a thread that is not held will go on, as far as the kernel tells."""
+        if thread in self._signals:
+            return None
+        with suppress(OSError, ValueError), open(f"/proc/{self._pid}/task/{thread}/syscall") as call:
+            return int(call.read().split()[-1], 16)
+        return None
 
     def _hold(self, thread: int) -> None:
         try:

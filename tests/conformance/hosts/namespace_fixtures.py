@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 
 from faultline.harness.errors import HarnessError
@@ -16,6 +17,13 @@ def opened(count: int) -> NamespaceHosts | HarnessError:
         return NamespaceHosts(count)
     except HarnessError as refusal:
         return refusal
+
+
+def groups_named(name: str) -> list[str]:
+    """The control groups whose name begins so, of whatever version."""
+    # Other groups come and go meanwhile, which a walk does not mind.
+    found = [(folder, inner) for folder, below, _ in os.walk("/sys/fs/cgroup") for inner in below]
+    return [f"{folder}/{inner}" for folder, inner in found if inner.startswith(name)]
 
 
 def on_namespaces(test: Callable[..., None]) -> Callable[..., None]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from namespace_fixtures import on_namespaces, opened
+from namespace_fixtures import groups_named, on_namespaces, opened
 
 from faultline.harness.errors import HarnessError, UsageError
 from faultline.harness.judge import judge
@@ -38,10 +38,6 @@ def planned(system: str, faults: list[PlannedFault], duration_s: float) -> tuple
     request = RunRequest(system=system, world="hosts", seed=1, duration_s=duration_s, faults=())
     parts = resolve(request)
     return msgspec.structs.replace(make_plan(request, parts), faults=tuple(faults)), parts
-
-
-def groups_named(name: str) -> list[str]:
-    return [str(path) for path in Path("/sys/fs/cgroup").rglob(f"*{name}*")]
 
 
 def refused_as_it_should(hosts: NamespaceHosts, plan: Plan, parts: Parts, folder: Path) -> bool:
