@@ -4,7 +4,8 @@ All threads are stopped by ptrace(2), seized and interrupted. SIGSTOP would do a
 and who ends one of two stops by SIGCONT ends both; a stop by ptrace adds to others and takes nothing away from them.
 And ptrace tells where each thread is, which decides whether the code may be changed under it.
 
-A thread that the disk or a freezer holds up (state D) cannot be stopped by anything, nor need it be: it does not run. One that got there between the look and the stop is let go as soon as it comes back.
+A thread that the disk or a freezer holds up (state D) cannot be stopped by anything, nor need it be: it
+does not run. One that got there between the look and the stop is let go as soon as it comes back.
 """
 
 from __future__ import annotations
