@@ -132,7 +132,7 @@ def _hosts(text: str) -> list[Examination]:
         return [Examination(f"{f.host}: {f.name}", f.healthy, f.seen, f.next_step) for f in findings]
     try:
         with contextlib.closing(open_hosts(specification)) as host_set:
-            findings = examine(host_set.hosts)
+            findings = examine(host_set.hosts, host_set.abilities.set_name)
             refusal = host_set.links.refusal
     except FaultlineError as error:
         return [Examination(text, False, error.message, error.next_step)]

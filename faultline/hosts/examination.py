@@ -31,10 +31,14 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     next_step: str = ""
 
 
-def examine(hosts: tuple[Host, ...]) -> list[Finding]:
-    """Look at every host, all at the same time. One that cannot be reached has that as its only finding."""
+def examine(hosts: tuple[Host, ...], set_name: str = "") -> list[Finding]:
+    """Look at every host, all at the same time. One that cannot be reached has that as its only finding.
+
+    Control groups that are tried out are named after `set_name`, where the hosts are of a set that has one.
+    """
+    name = set_name or f"faultline-doctor-{os.getpid()}"
     with Fleet(hosts) as fleet:
-        outcomes = fleet.attempt(_examined)
+        outcomes = fleet.attempt(lambda connection: _examined(connection, name))
     findings: list[Finding] = []
     for name, outcome in outcomes.items():
         findings += [_unreachable(name, outcome)] if isinstance(outcome, HostError) else outcome
@@ -45,13 +49,13 @@ def _unreachable(name: str, error: HostError) -> Finding:
     return Finding(host=name, name="connection", healthy=False, seen=error.message, next_step=error.next_step)
 
 
-def _examined(connection: Connection) -> list[Finding]:
+def _examined(connection: Connection, set_name: str) -> list[Finding]:
     system = connection.run("uname -srm").text
     host = connection.host.name
     return [
         Finding(host=host, name="connection", healthy=True, seen=system),
         *(question(connection) for question in _QUESTIONS),
-        *_agent(connection),
+        *_agent(connection, set_name),
     ]
 
 
@@ -127,11 +131,11 @@ def _bad_links(connection: Connection) -> Finding:
     )
 
 
-def _agent(connection: Connection) -> list[Finding]:
+def _agent(connection: Connection, set_name: str) -> list[Finding]:
     """What an agent there found out by trying it."""
     name = connection.host.name
     try:
-        answer = examined(connection, f"faultline-doctor-{os.getpid()}")
+        answer = examined(connection, set_name)
     except HostError as error:
         return [Finding(host=name, name="agent", healthy=False, seen=error.message, next_step=error.next_step)]
     found = []

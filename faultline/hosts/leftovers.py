@@ -6,7 +6,7 @@ it, control groups named after it, and for a moment its link. A set is in use wh
 number is in its name, or any process that has its folder in its command line, as the keeper has.
 
 On machines over SSH a broken connection leaves the table of our firewall rules, and nodes that were stopped when it
-broke.
+broke; an agent that was killed there leaves its control groups.
 """
 
 from __future__ import annotations
@@ -29,6 +29,12 @@ __all__ = ["Leftover", "leftovers_here", "leftovers_on"]
 _SETS_FOLDER = Path("/tmp")
 _LINK = re.compile(r"faultline(\d+)")
 _GROUPS = Path("/sys/fs/cgroup")
+# The agent of a group that is in use has its name in its command line.
+_GROUPS_OF_NOBODY = (
+    "find /sys/fs/cgroup -type d \\( -name 'faultline-ssh-*' -o -name 'faultline-doctor-*' \\) | while read -r g; do "
+    'grep -qls -- "${g##*/}/" /proc/[0-9]*/cmdline || echo "$g"; done 2>/dev/null; true'
+)
+"""A command that prints the control groups of runs over SSH whose agent is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +52,7 @@ def leftovers_here() -> list[Leftover]:
 
 
 def leftovers_on(connection: Connection) -> list[Leftover]:
-    """What is left on the host at the other end: a table of firewall rules, and processes that stand still."""
+    """What is left on the host at the other end: a table of rules, processes that stand still, control groups."""
     nft = "PATH=$PATH:/usr/sbin:/sbin nft"
     host, found = connection.host.name, []
     if connection.run(f"{nft} list table ip faultline", check=False, root=True).exit_code == 0:
@@ -56,7 +62,19 @@ def leftovers_on(connection: Connection) -> list[Leftover]:
     found += [
         Leftover(f"{host}: the stopped process {pid}", _command(connection, f"kill -KILL {pid}")) for pid in stopped
     ]
+    groups = connection.run(_GROUPS_OF_NOBODY, check=False, root=True).text.split()
+    found += [Leftover(f"{host}: the control group {name}", _command(connection, _removal(name))) for name in groups]
     return found
+
+
+def _removal(group: str) -> str:
+    """A command that thaws a control group and all in it, moves what still runs to the group above, and removes it."""
+    return (
+        f"find {shlex.quote(group)} -depth -type d | while read -r g; do "
+        'echo 0 >"$g/cgroup.freeze"; echo THAWED >"$g/freezer.state"; '
+        f'while read -r p; do echo "$p" >{shlex.quote(str(Path(group).parent))}/cgroup.procs; done <"$g/cgroup.procs"; '
+        f'rmdir "$g"; done 2>/dev/null; test ! -e {shlex.quote(group)}'
+    )
 
 
 def _command(connection: Connection, command: str) -> Callable[[], None]:

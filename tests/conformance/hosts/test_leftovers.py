@@ -11,11 +11,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from namespace_fixtures import on_namespaces
+from namespace_fixtures import groups_named, on_namespaces
 
 from faultline.cli.main import perform
 from faultline.harness.errors import UsageError
 from faultline.hosts import leftovers
+from faultline.hosts.host_agent import HostAgent
 from faultline.hosts.leftovers import leftovers_here, leftovers_on
 from faultline.hosts.namespaces.host_set import SETS, NamespaceHosts
 
@@ -117,6 +118,26 @@ def test_on_a_host_our_table_and_our_stopped_processes_are_leftovers_and_others_
     connection.run(f"kill -KILL {foreign}")
     if has_nft:
         assert connection.run("PATH=$PATH:/usr/sbin nft list tables").text == "table ip other"
+
+
+@on_namespaces
+def test_groups_of_a_killed_agent_are_leftovers_and_those_of_one_that_lives_are_not(hosts: NamespaceHosts) -> None:
+    connection = hosts.fleet["n1"]
+    set_name = f"faultline-ssh-{os.getpid()}"
+    agent = HostAgent(connection, f"{connection.host.folder}/athens", "athens", set_name, is_store=True)
+    try:
+        if "control group" not in agent.ask("examine")["means"]:
+            return
+        assert [left for left in leftovers_on(connection) if set_name in left.what] == []
+        connection.run("kill -KILL $(grep -lz athens.agent /proc/[0-9]*/cmdline | cut -d/ -f3 | head -n 1)")
+        agent._channel.status_event.wait(10)
+        left = [left for left in leftovers_on(connection) if set_name in left.what]
+        assert left and groups_named(set_name)
+        for each in left:
+            each.remove()
+        assert groups_named(set_name) == []
+    finally:
+        agent.close()
 
 
 def test_hosts_that_are_made_for_a_run_have_nothing_to_clean() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -196,7 +198,9 @@ def test_a_stopped_process_is_reached_and_stays_stopped(tmp_path: Path) -> None:
         os.waitpid(witness.process.pid, os.WUNTRACED)
         clock.step(HOUR_NS)
         assert near(clock.view().wall_off_ns, HOUR_NS)
-        assert state_of(witness.process.pid) == "T"
+        # It goes back to its stop by way of the scheduler, without running a line of its own.
+        while state_of(witness.process.pid) != "T":
+            os.sched_yield()
         witness.process.send_signal(signal.SIGCONT)
         assert near(witness.wall_off_ns(), HOUR_NS)
 
@@ -221,6 +225,52 @@ def test_settings_without_sense_are_refused(tmp_path: Path) -> None:
         with pytest.raises(PatchError, match="at most 500000 parts"):
             clock.drift(1_000_000)
         assert near(witness.wall_off_ns(), 0) and not clock.in_use
+
+
+BASH = "while read -r _; do echo $EPOCHREALTIME; done"
+REDIS = ("redis-server", "--port", "0", "--save", "", "--unixsocket")
+
+
+@where_clocks_can_be_changed
+def test_a_shell_sees_the_step_as_python_does(tmp_path: Path) -> None:
+    with subprocess.Popen(["bash", "-c", BASH], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as shell:
+        assert shell.stdin is not None and shell.stdout is not None
+
+        def told_ns() -> float:
+            shell.stdin.write("\n")
+            shell.stdin.flush()
+            return float(shell.stdout.readline().replace(",", ".")) * 1e9
+
+        assert near(told_ns() - time.time_ns(), 0)
+        patched(shell.pid, Setting(Skew(-HOUR_NS)))
+        assert near(told_ns() - time.time_ns(), -HOUR_NS)
+        shell.stdin.close()
+
+
+@where_clocks_can_be_changed
+def test_redis_says_itself_that_its_time_is_another(tmp_path: Path) -> None:
+    if shutil.which("redis-server") is None:
+        return
+    path = tmp_path / "redis.sock"
+    with subprocess.Popen([*REDIS, str(path)], stdout=subprocess.PIPE, text=True, cwd=tmp_path) as server:
+        try:
+            assert server.stdout is not None
+            while "ready to accept connections" not in server.stdout.readline():
+                assert server.poll() is None
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.connect(str(path))
+                answers = connection.makefile()
+
+                def told_ns() -> int:
+                    connection.sendall(b"TIME\r\n")
+                    return int([answers.readline() for _ in range(5)][2]) * 1_000_000_000
+
+                assert near(told_ns() - time.time_ns(), 0)
+                patched(server.pid, Setting(Skew(HOUR_NS)))
+                assert near(told_ns() - time.time_ns(), HOUR_NS)
+                answers.close()
+        finally:
+            server.kill()
 
 
 def test_a_process_that_is_gone_is_named() -> None:
