@@ -1,11 +1,13 @@
 """The clock of a member: one setting for all its processes, also for those that come later.
 
 The setting is the machine's as the member sees it: a process that starts anew goes on with it. Putting the clock
-right ends all drift and puts the wall clock right; the monotonic clock goes on from where it has got to, since it never
-goes back.
+right ends all drift and puts the wall clock right at once. A monotonic clock never goes back: one that is behind jumps
+forward, one that is ahead goes at half its speed until it is right.
 
-What stays true, because it does not come from the vDSO: how long the kernel lets a process sleep, deadlines that the
-kernel keeps by the wall clock, times in file systems, and system calls made without the C library.
+What stays true, because it does not come from the vDSO: how long the kernel lets a process sleep, times in file
+systems, and system calls made without the C library. So a wait *until* a time, which the program computes from what it
+sees and the kernel counts by what is true, ends too late by as much as its clock is ahead, and too early when it is
+behind. (Java and the C library wait like this for the monotonic clock, Go does not.)
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ __all__ = ["MemberClock"]
 RATE_PPM_MAX = 500_000
 _WALL_NS_MIN = 86_400 * 1_000_000_000
 _ROUNDS = 50
+_HALF_SPEED_PPM = -500_000
 
 
 class MemberClock:
@@ -31,6 +34,8 @@ class MemberClock:
         self._member = member
         self._setting = Setting()
         self._patches: dict[tuple[int, float], ClockPatch] = {}
+        self._is_catching_up = False
+        """Is the monotonic clock ahead, and slowed down until it is right?"""
         self.in_use = False
 
     def step(self, wall_ns: int, monotonic_ns: int = 0) -> None:
@@ -48,6 +53,7 @@ class MemberClock:
         if abs(rate_ppm) > RATE_PPM_MAX:
             raise PatchError(f"clocks drift by at most {RATE_PPM_MAX} parts per million")
         wall, monotonic = self._setting
+        self._is_catching_up = False
         self._follow(
             Setting(
                 wall.drifting(rate_ppm, time.clock_gettime_ns(time.CLOCK_REALTIME)),
@@ -56,15 +62,22 @@ class MemberClock:
         )
 
     def reset(self) -> None:
-        """Put the wall clock right and end all drift. Does nothing when no clock was ever set."""
+        """Put the wall clock right, and the monotonic one without going back. Nothing to do when none was ever set."""
         if self.in_use:
-            monotonic = self._setting.monotonic.drifting(0, time.clock_gettime_ns(time.CLOCK_MONOTONIC))
-            self._follow(Setting(Skew(), monotonic))
+            now_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+            monotonic = self._setting.monotonic
+            self._is_catching_up = monotonic.at(now_ns) > 0
+            self._follow(
+                Setting(Skew(), monotonic.drifting(_HALF_SPEED_PPM, now_ns) if self._is_catching_up else Skew())
+            )
 
     def adopt(self) -> None:
         """Bring the setting to every process that does not have it, until none is left."""
         if not self.in_use:
             return
+        if self._is_catching_up and self._expected().monotonic_off_ns <= 0:
+            self._is_catching_up = False
+            self._setting = self._setting._replace(monotonic=Skew())
         for _ in range(_ROUNDS):
             if not self._adopt_once():
                 return

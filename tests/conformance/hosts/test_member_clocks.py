@@ -139,6 +139,21 @@ def test_the_monotonic_clock_is_stepped_apart_and_never_goes_back(tmp_path: Path
 
 
 @where_clocks_can_be_changed
+def test_a_monotonic_clock_is_put_right_by_slowing_it_down_or_by_a_jump_forward(tmp_path: Path) -> None:
+    with running(tmp_path) as (witness, clock):
+        for rate_ppm in (500_000, -500_000):
+            clock.drift(rate_ppm)
+            while abs(clock.view().monotonic_off_ns) < 20_000_000:
+                last = witness.ask()["monotonic"]
+            clock.reset()
+            while clock.view().setting != Setting():
+                now = witness.ask()["monotonic"]
+                assert now > last
+                last = now
+            assert last < witness.ask()["monotonic"] < time.monotonic_ns()
+
+
+@where_clocks_can_be_changed
 def test_a_drift_makes_both_clocks_run_fast_or_slow(tmp_path: Path) -> None:
     with running(tmp_path) as (witness, clock):
         for rate_ppm in (500_000, -500_000):
