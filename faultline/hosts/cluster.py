@@ -14,6 +14,7 @@ from faultline.harness.world.real.cluster import NodeCluster
 from faultline.harness.world.real.node_process import NodeConfig
 from faultline.hosts.abilities import CLOCK_FAULTS, LIMITS
 from faultline.hosts.host_agent import HostAgent
+from faultline.hosts.host_connections import CONNECTION_FAULTS
 from faultline.hosts.host_sets import HostSet
 from faultline.hosts.links import QUALITIES
 from faultline.hosts.remote_process import RemoteProcess
@@ -73,8 +74,10 @@ class HostCluster(NodeCluster):
         return self._hosts[node].name
 
     def capabilities(self) -> frozenset[str]:
-        """The faults that can be injected; those through agents only as far as they are asked for."""
+        """The faults that can be injected; those through agents, and on connections, only as far as they are asked for."""
         others = capabilities_of(self.host_set) - self.agent_faults
+        if self.asked & CONNECTION_FAULTS:
+            others |= CONNECTION_FAULTS - set(self.host_set.connections.refusals())
         if not self.asked & self.agent_faults:
             return others
         return others | (self.agent_faults - set(self.host_set.abilities.refusals()))
@@ -84,6 +87,8 @@ class HostCluster(NodeCluster):
         links = _refusals(self.host_set)
         if capability in links:
             return links[capability]
+        if capability in CONNECTION_FAULTS:
+            return self.host_set.connections.refusals().get(capability, "")
         return self.host_set.abilities.refusals().get(capability, "") if capability in self.agent_faults else ""
 
     def status(self, node: NodeId) -> NodeStatus | None:
@@ -105,6 +110,7 @@ class HostCluster(NodeCluster):
         if self._packets_before is not None:
             self._packets = _increase(self._packets_before, self.host_set.qualities.statistics())
         self.host_set.qualities.close()
+        self.host_set.connections.close()
         self.host_set.links.close()
 
     def config(self, node: NodeId) -> NodeConfig:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
-from faultline.harness.world.connection_faults import NoConnectionFaults
+from faultline.harness.world.connection_faults import NoLinkDown
 from faultline.harness.world.faults import LinkQuality
 from faultline.harness.world.ports import Link, NodeId
 from faultline.harness.world.real.fault_port import ProcessFaultPort
@@ -16,7 +16,7 @@ from faultline.hosts.cluster import HostCluster
 __all__ = ["HostFaultPort", "StoreFaultPort"]
 
 
-class HostFaultPort(AgentLimits, NoConnectionFaults, ProcessFaultPort):
+class HostFaultPort(AgentLimits, NoLinkDown, ProcessFaultPort):
     """Implements `faultline.harness.world.faults.FaultPort`; its `capabilities` are what the hosts can do."""
 
     def __init__(self, cluster: HostCluster, loop: asyncio.AbstractEventLoop) -> None:
@@ -25,6 +25,7 @@ class HostFaultPort(AgentLimits, NoConnectionFaults, ProcessFaultPort):
         self.capabilities = cluster.capabilities()
         self._links = cluster.host_set.links
         self._qualities = cluster.host_set.qualities
+        self._connections = cluster.host_set.connections
         self._host_of = cluster.host_of
 
     def cut(self, links: Iterable[Link]) -> None:
@@ -47,6 +48,31 @@ class HostFaultPort(AgentLimits, NoConnectionFaults, ProcessFaultPort):
         """Probe: what the means of this set can tell about each link."""
         chosen = {self._host_link(link): link for link in links}
         return {chosen[link]: quality for link, quality in self._qualities.qualities(chosen).items()}
+
+    # -- connections --------------------------------------------------------------------------------------------
+
+    def connections(self, link: Link) -> frozenset[str]:
+        """The connections between both ends of `link`, as the sender's kernel knows them."""
+        return self._connections.open_on(self._host_link(link))
+
+    def kill_connections(self, links: Iterable[Link]) -> None:
+        """Let the kernels at both ends abort them."""
+        self._connections.kill(map(self._host_link, links))
+
+    def reset_connections(self, links: Iterable[Link]) -> None:
+        """Let the receiving hosts' firewalls reset them."""
+        self._connections.reset(map(self._host_link, links))
+
+    def admit_connections(self, links: Iterable[Link]) -> None:
+        """Take the firewalls' rules away."""
+        self._connections.admit(map(self._host_link, links))
+
+    def resets_connections(self, links: Iterable[Link]) -> frozenset[Link]:
+        """Those of `links` over which an attempt to connect is refused."""
+        chosen = {self._host_link(link): link for link in links}
+        return frozenset(chosen[link] for link in self._connections.resets(chosen))
+
+    # -- processes ----------------------------------------------------------------------------------------------
 
     def kill(self, node: NodeId) -> None:
         """SIGKILL; a frozen node is thawed first, since not every freezer lets processes be killed."""

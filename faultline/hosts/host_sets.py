@@ -14,6 +14,7 @@ from faultline.hosts.errors import HostError
 from faultline.hosts.firewall import HostFirewalls
 from faultline.hosts.fleet import Fleet
 from faultline.hosts.host import HOSTS_MAX, Host
+from faultline.hosts.host_connections import HostConnections
 from faultline.hosts.host_file import read_host_file
 from faultline.hosts.links import LinkFaults, LinkQualities, NoLinkFaults, NoLinkQualities
 
@@ -30,6 +31,7 @@ class HostSet(Protocol):
     links: LinkFaults
     abilities: Abilities
     qualities: LinkQualities
+    connections: HostConnections
     shares_clock: bool
     """Do all hosts and the harness run under one kernel, and so read one monotonic clock?"""
 
@@ -88,11 +90,14 @@ class SshHosts:
         self.shares_clock = set(boots.values()) == {_own_boot()}
         refused = [outcome for outcome in refusals.values() if isinstance(outcome, HostError)]
         self.links: LinkFaults = NoLinkFaults(refused[0].message.rstrip(".")) if refused else HostFirewalls(self.fleet)
+        self.connections = HostConnections(self.fleet)
         self.qualities: LinkQualities = NoLinkQualities("nothing is known of how to degrade links there")
 
     def close(self) -> None:
         """Hang up."""
         self.links.close()
+        self.qualities.close()
+        self.connections.close()
         self.fleet.close()
 
 

@@ -47,7 +47,8 @@ _OCCUPIES = {
     "packet-corrupt": ("quality",),
     "packet-rate": ("quality",),
     "connection-kill": ("connections",),
-    "connection-reset": ("connections", "links"),
+    # A reset is proved by trying to connect, which takes a link that is neither cut nor loses packets.
+    "connection-reset": ("connections", "links", "quality"),
     # Nothing on the link of a node that is cut off altogether can be proved, nor can clients see the node come up.
     "link-down": ("links", "quality", "connections", "processes"),
     "clock-step": ("clocks",),

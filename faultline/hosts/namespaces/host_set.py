@@ -27,6 +27,7 @@ from faultline.hosts.abilities import Abilities
 from faultline.hosts.errors import HostUnreachable
 from faultline.hosts.fleet import Fleet
 from faultline.hosts.host import HOSTS_MAX, Host
+from faultline.hosts.host_connections import HostConnections
 from faultline.hosts.links import LinkFaults, LinkQualities, NoLinkFaults, NoLinkQualities
 from faultline.hosts.namespaces.datagrams import DatagramProbe
 from faultline.hosts.namespaces.degraded_links import QueuedLinks
@@ -69,6 +70,7 @@ class NamespaceHosts:
             self.links = self._make_links()
             self.abilities = Abilities(self.fleet, folder.name)
             self.qualities = self._make_qualities()
+            self.connections = HostConnections(self.fleet)
         except BaseException:
             self.keeper.close()
             raise
