@@ -74,7 +74,7 @@ class HostCluster(NodeCluster):
         return self._hosts[node].name
 
     def capabilities(self) -> frozenset[str]:
-        """The faults that can be injected; those through agents, and on connections, only as far as they are asked for."""
+        """The faults that can be injected; those of agents and of connections only as far as they are asked for."""
         others = capabilities_of(self.host_set) - self.agent_faults
         if self.asked & CONNECTION_FAULTS:
             others |= CONNECTION_FAULTS - set(self.host_set.connections.refusals())

@@ -34,6 +34,7 @@ def reset_rules(senders: Iterable[str]) -> str:
     """The rules under which a host resets whatever comes by TCP from the addresses `senders`, and nothing else.
 
     That includes the answers to what it sends itself: of its own attempts to reach a sender none comes about either.
+    Resets pass, or two hosts that reset each other would never hear of it.
     """
     addresses = ", ".join(sorted(senders))
     elements = f"elements = {{ {addresses} }}" if addresses else ""
@@ -47,7 +48,7 @@ table ip {_TABLE} {{
   }}
   chain hearing {{
     type filter hook input priority -5; policy accept;
-    ip saddr @senders meta l4proto tcp counter reject with tcp reset
+    ip saddr @senders tcp flags & rst == 0 counter reject with tcp reset
   }}
 }}
 """

@@ -28,6 +28,7 @@ __all__ = ["Leftover", "leftovers_here", "leftovers_on"]
 
 _SETS_FOLDER = Path("/tmp")
 _LINK = re.compile(r"faultline(\d+)")
+_TABLES = ("faultline", "faultline_resets")
 _GROUPS = Path("/sys/fs/cgroup")
 # The agent of a group that is in use has its name in its command line.
 _GROUPS_OF_NOBODY = (
@@ -55,9 +56,10 @@ def leftovers_on(connection: Connection) -> list[Leftover]:
     """What is left on the host at the other end: a table of rules, processes that stand still, control groups."""
     nft = "PATH=$PATH:/usr/sbin:/sbin nft"
     host, found = connection.host.name, []
-    if connection.run(f"{nft} list table ip faultline", check=False, root=True).exit_code == 0:
-        command = f"{nft} delete table ip faultline"
-        found.append(Leftover(f"{host}: the firewall table faultline", _command(connection, command)))
+    for table in _TABLES:
+        if connection.run(f"{nft} list table ip {table}", check=False, root=True).exit_code == 0:
+            command = f"{nft} delete table ip {table}"
+            found.append(Leftover(f"{host}: the firewall table {table}", _command(connection, command)))
     stopped = connection.run(_stopped_below(connection.host.folder), check=False, root=True).text.split()
     found += [
         Leftover(f"{host}: the stopped process {pid}", _command(connection, f"kill -KILL {pid}")) for pid in stopped
