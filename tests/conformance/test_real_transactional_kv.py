@@ -1,4 +1,7 @@
-"""transactional-kv as three processes: half of a transfer is never seen, over TCP and SIGKILL as in virtual time."""
+"""transactional-kv as three processes: half of a transfer is never seen, over TCP and SIGKILL as in virtual time.
+
+Replicated, the promise is the same, and the invariants of groups are read from the nodes' own traces.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,16 @@ FAULTS = (PlannedFault("partition", 300_000, 400_000, "one"), PlannedFault("kill
 
 @pytest.mark.real
 @pytest.mark.slow
-def test_transactions_are_atomic_as_real_processes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("replication_factor", ["1", "3"])
+def test_transactions_are_atomic_as_real_processes(tmp_path: Path, replication_factor: str) -> None:
     request = RunRequest(
-        system="transactional-kv", workload="bank", seed=3, world="local", duration_s=2.0, faults=("kill", "partition")
+        system="transactional-kv",
+        workload="bank",
+        seed=3,
+        world="local",
+        duration_s=2.0,
+        faults=("kill", "partition"),
+        options={"replication_factor": replication_factor},
     )
     parts = resolve(request)
     plan = msgspec.structs.replace(make_plan(request, parts), faults=FAULTS)
@@ -29,3 +39,4 @@ def test_transactions_are_atomic_as_real_processes(tmp_path: Path) -> None:
     assert [interval.applied for interval in record.faults] == [None, None]
     promise, *_ = parts.checkers
     assert promise.check(record.history, record).verdict == "pass"
+    assert ("group-served-by-new-leader" in record.marks) == (replication_factor == "3")
