@@ -68,14 +68,22 @@ class HostAgent:
         self.ask("adopt")
 
     def ask(self, question: str, **arguments: Any) -> Any:
-        """The agent's answer. Raises AgentRefusal when it says no, HostError when it does not say anything."""
+        """The agent's answer. Raises AgentRefusal when it says no, HostError when it does not say anything.
+
+        One that was lost, as with its host's power, is sent again: whatever it did ended with it.
+        """
+        sent = msgspec.json.encode({"do": question, **arguments}) + b"\n"
         with self._lock:
-            self._start_if_needed()
             try:
-                self._channel.sendall(msgspec.json.encode({"do": question, **arguments}) + b"\n")
-                answer = msgspec.json.decode(self._line())
-            except (OSError, EOFError, TimeoutError, msgspec.DecodeError) as error:
+                answer = self._exchange(sent)
+            except TimeoutError as error:
                 raise self._lost(question, error) from error
+            except (OSError, EOFError):
+                self._channel.close()
+                try:
+                    answer = self._exchange(sent)
+                except (OSError, EOFError) as error:
+                    raise self._lost(question, error) from error
         if "error" in answer:
             raise AgentRefusal(f"On {self._connection.host.name}, {question} is not possible: {answer['error']}.")
         return answer["answer"]
@@ -90,6 +98,12 @@ class HostAgent:
             channel.status_event.wait(_END_TIMEOUT_S)
             channel.close()
         self._connection.run(f"rm -f {shlex.quote(self._archive)}", check=False)
+
+    def _exchange(self, sent: bytes) -> dict[str, Any]:
+        self._start_if_needed()
+        self._channel.sendall(sent)
+        answer: dict[str, Any] = msgspec.json.decode(self._line())
+        return answer
 
     def _start_if_needed(self) -> None:
         if self._channel is not None and not self._channel.closed and not self._channel.exit_status_ready():

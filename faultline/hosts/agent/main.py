@@ -27,7 +27,7 @@ from faultline.hosts.agent.stillness import release_late_threads
 
 __all__ = ["Agent", "main"]
 
-_LOOK_S = 0.02
+_LOOK_S_MIN, _LOOK_S_MAX = 0.01, 0.1
 _READ_BYTES = 65_536
 _CAP_SYS_TIME = 25
 
@@ -44,6 +44,8 @@ class Agent:
         self._memory: MemorySqueeze | None = None
         self._trees = _trees()
         self._squeezed: set[str] = set()
+        self._seen: list[int] = []
+        self._wait_s = _LOOK_S_MIN
         self._actions: dict[str, Callable[..., Any]] = {
             "examine": self.examine,
             "step": self._step,
@@ -83,7 +85,14 @@ class Agent:
                 self._cpu.adopt(self._member.processes)
             if self._memory is not None and "memory" in self._squeezed:
                 self._memory.adopt(self._member.processes)
-        return _LOOK_S
+        return self._pause_s()
+
+    def _pause_s(self) -> float:
+        """Short while the member starts or changes, longer while nothing happens."""
+        processes = self._member.processes()
+        calm = bool(processes) and processes == self._seen
+        self._seen, self._wait_s = processes, min(2 * self._wait_s, _LOOK_S_MAX) if calm else _LOOK_S_MIN
+        return self._wait_s
 
     def close(self) -> None:
         """Undo everything."""
