@@ -1,6 +1,6 @@
 """Fails when runs or tests have left namespaces, links, control groups, loop devices or folders of ours behind.
 
-`make test` asks it last. What belongs to a set of hosts that is in use, of somebody else's run, is none of its business.
+`make test` asks it last. What belongs to a set of hosts that is in use by somebody else is none of its business.
 """
 
 from __future__ import annotations
