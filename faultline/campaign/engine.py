@@ -23,7 +23,7 @@ from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run import run_simulated
 from faultline.harness.run_record import RunRecord, WorldName
 from faultline.harness.store import open_history
-from faultline.harness.world.faults import CAPABILITIES, LOCAL_CAPABILITIES
+from faultline.harness.world.faults import LOCAL_CAPABILITIES, SIMULATED_CAPABILITIES
 
 __all__ = ["Engine", "default_engine"]
 
@@ -70,7 +70,7 @@ def default_engine(world: WorldName, hosts: str = "") -> Engine:
 
 
 def _refuse_simulated(plan: Plan, parts: Parts) -> None:
-    refuse_what_cannot_run(plan, parts, frozenset(CAPABILITIES), "simulated")
+    refuse_what_cannot_run(plan, parts, frozenset(SIMULATED_CAPABILITIES), "simulated")
 
 
 def _refuse_local(plan: Plan, parts: Parts) -> None:

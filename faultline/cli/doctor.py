@@ -97,9 +97,9 @@ def _engine(_store: Path) -> Examination:
 
 
 def _simulated(_store: Path) -> Examination:
-    from faultline.harness.world.faults import CAPABILITIES
+    from faultline.harness.world.faults import SIMULATED_CAPABILITIES
 
-    return Examination("Simulated world", True, f"can inject {', '.join(CAPABILITIES)}")
+    return Examination("Simulated world", True, f"can inject {', '.join(SIMULATED_CAPABILITIES)}")
 
 
 def _local(_store: Path) -> Examination:

@@ -16,7 +16,7 @@ from faultline.harness.outcome import Outcome
 from faultline.harness.parts import Parts, refuse_what_cannot_run
 from faultline.harness.plan import Plan
 from faultline.harness.run_record import RunRecord
-from faultline.harness.world.faults import CAPABILITIES
+from faultline.harness.world.faults import SIMULATED_CAPABILITIES
 from faultline.harness.world.simulated.world import SimulatedClient, SimulatedWorld
 
 __all__ = ["run_simulated"]
@@ -31,7 +31,7 @@ def run_simulated(
     `sink` receives the history's lines as they happen; `record_messages` keeps every message for diagrams, which
     costs time but changes nothing else.
     """
-    refuse_what_cannot_run(plan, parts, frozenset(CAPABILITIES), "simulated")
+    refuse_what_cannot_run(plan, parts, frozenset(SIMULATED_CAPABILITIES), "simulated")
     return _SimulatedRun(plan, parts, sink, record_messages).carry_out()
 
 

@@ -13,6 +13,7 @@ from faultline.harness.world.real.channel import Address
 from faultline.harness.world.real.cluster import NodeCluster
 from faultline.harness.world.real.node_process import NodeConfig
 from faultline.hosts.abilities import CLOCK_FAULTS, LIMITS
+from faultline.hosts.cluster_disks import DISK_FAULTS, ClusterDisks
 from faultline.hosts.host_agent import HostAgent
 from faultline.hosts.host_connections import CONNECTION_FAULTS
 from faultline.hosts.host_sets import HostSet
@@ -63,11 +64,12 @@ class HostCluster(NodeCluster):
         self._packets: dict[str, int] = {}
         self.remote = {node: self._make_process(node, folder / "nodes" / node) for node in self._hosts}
         self.agents = {node: self._make_agent(node) for node in self._hosts}
+        self.disks = ClusterDisks(plan, host_set, self.remote, self.host_of, asked)
         super().__init__(plan, self.remote)
 
     def statistics(self) -> dict[str, int]:
-        """What became of the packets of bad links, once the cluster is closed; others are not counted."""
-        return dict(self._packets)
+        """What became of the packets of bad links, once the cluster is closed, and who ended of a bad disk."""
+        return self._packets | self.disks.statistics()
 
     def host_of(self, node: NodeId) -> str:
         """The name of the host that carries `node`."""
@@ -75,7 +77,7 @@ class HostCluster(NodeCluster):
 
     def capabilities(self) -> frozenset[str]:
         """The faults that can be injected; those of agents and of connections only as far as they are asked for."""
-        others = capabilities_of(self.host_set) - self.agent_faults
+        others = (capabilities_of(self.host_set) - self.agent_faults) | self.disks.capabilities()
         if self.asked & CONNECTION_FAULTS:
             others |= CONNECTION_FAULTS - set(self.host_set.connections.refusals())
         if not self.asked & self.agent_faults:
@@ -89,6 +91,8 @@ class HostCluster(NodeCluster):
             return links[capability]
         if capability in CONNECTION_FAULTS:
             return self.host_set.connections.refusals().get(capability, "")
+        if capability in DISK_FAULTS:
+            return self.host_set.disks.refusal()
         return self.host_set.abilities.refusals().get(capability, "") if capability in self.agent_faults else ""
 
     def status(self, node: NodeId) -> NodeStatus | None:
@@ -96,13 +100,37 @@ class HostCluster(NodeCluster):
         return self._last_status.get(node) if self.remote[node].is_frozen else super().status(node)
 
     async def open_links(self) -> None:
-        """Make the nodes' folders, and send the agents that will be needed; the links are there."""
+        """Make the nodes' folders and disks, and send the agents that will be needed; the links are there."""
         self._packets_before = self.host_set.qualities.statistics()
         if not self.asked.isdisjoint(QUALITIES):
             self.host_set.qualities.prepare()
         await asyncio.gather(*(asyncio.to_thread(process.prepare) for process in self.remote.values()))
+        await self.disks.open()
         if self.asked & self.agent_faults:
             await asyncio.gather(*(asyncio.to_thread(agent.start) for agent in self.agents.values()))
+
+    async def wait_until_serving(self, timeout_s: float) -> str:
+        """As everywhere; the first time, with what belongs to the founding of a cluster."""
+        is_first = not self.has_served
+        serving = await super().wait_until_serving(timeout_s)
+        if is_first:
+            await self.found()
+        return serving
+
+    async def found(self) -> None:
+        """The cluster serves for the first time."""
+        await self.disks.flush()
+
+    def spawn(self, node: NodeId) -> None:
+        """As everywhere; the disk of who is started anew is in order."""
+        self.disks.note_ends()
+        super().spawn(node)
+        self.disks.started(node)
+
+    def unexpected_exits(self) -> list[tuple[NodeId, int]]:
+        """As everywhere, without those who had a bad disk to end of."""
+        self.disks.note_ends()
+        return super().unexpected_exits()
 
     async def close(self) -> None:
         """Kill all nodes, fetch what they wrote and let the agents go; the hosts stay."""
@@ -157,9 +185,12 @@ class HostCluster(NodeCluster):
             # What is frozen may not hear that it is killed.
             with suppress(HarnessError):
                 self.agents[node].ask("thaw")
+        with suppress(HarnessError):
+            self.disks.make_reachable(node)
         self.remote[node].end()
         with suppress(HarnessError):
             self.agents[node].close()
+        self.disks.close(node)
 
     def _listening(self, node: NodeId) -> Address:
         host = self._hosts[node]

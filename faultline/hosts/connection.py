@@ -176,13 +176,14 @@ class Connection:
         try:
             return self._transport().open_session(timeout=self.patience.connect_s)
         except (paramiko.SSHException, OSError, EOFError):
-            self._drop()
+            self.drop()
         try:
             return self._transport().open_session(timeout=self.patience.connect_s)
         except (paramiko.SSHException, OSError, EOFError) as error:
             raise self._unreachable(error) from error
 
-    def _drop(self) -> None:
+    def drop(self) -> None:
+        """Let go of a connection that has broken, or is about to; the next command makes a new one."""
         with self._lock:
             client, self._client, self._sftp = self._client, None, None
         if client is not None:

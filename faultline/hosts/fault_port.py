@@ -8,20 +8,20 @@ from collections.abc import Iterable
 from faultline.harness.world.connection_faults import NoLinkDown
 from faultline.harness.world.faults import LinkQuality
 from faultline.harness.world.ports import Link, NodeId
-from faultline.harness.world.real.fault_port import ProcessFaultPort
 from faultline.hosts.abilities import CLOCK_FAULTS
 from faultline.hosts.agent_faults import AgentClocks, AgentLimits
 from faultline.hosts.cluster import HostCluster
+from faultline.hosts.disk_port import DiskFaultPort
 
 __all__ = ["HostFaultPort", "StoreFaultPort"]
 
 
-class HostFaultPort(AgentLimits, NoLinkDown, ProcessFaultPort):
+class HostFaultPort(AgentLimits, NoLinkDown, DiskFaultPort):
     """Implements `faultline.harness.world.faults.FaultPort`; its `capabilities` are what the hosts can do."""
 
     def __init__(self, cluster: HostCluster, loop: asyncio.AbstractEventLoop) -> None:
         AgentLimits.__init__(self, cluster.agents, cluster.remote)
-        ProcessFaultPort.__init__(self, cluster, loop)
+        DiskFaultPort.__init__(self, cluster, loop)
         self.capabilities = cluster.capabilities()
         self._links = cluster.host_set.links
         self._qualities = cluster.host_set.qualities

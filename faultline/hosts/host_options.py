@@ -14,7 +14,13 @@ from faultline.harness.system import OptionDescription
 
 __all__ = ["HOST_OPTIONS", "checked_host_options", "host_option"]
 
-HOST_OPTIONS: dict[str, OptionDescription] = {}
+HOST_OPTIONS: dict[str, OptionDescription] = {
+    "fsync": OptionDescription(
+        default="honest",
+        choices=("honest", "lies", "fails"),
+        summary="lies: what nodes sync is acknowledged and not written down; fails: it is answered with EIO",
+    ),
+}
 """Every option of hosts by its name."""
 
 

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from faultline.harness.errors import UsageError
 from faultline.hosts.abilities import Abilities
+from faultline.hosts.disks import HostDisks, NoDisks
 from faultline.hosts.errors import HostError
 from faultline.hosts.firewall import HostFirewalls
 from faultline.hosts.fleet import Fleet
@@ -32,6 +33,7 @@ class HostSet(Protocol):
     abilities: Abilities
     qualities: LinkQualities
     connections: HostConnections
+    disks: HostDisks
     shares_clock: bool
     """Do all hosts and the harness run under one kernel, and so read one monotonic clock?"""
 
@@ -87,6 +89,7 @@ class SshHosts:
             self.fleet.close()
             raise
         self.abilities = Abilities(self.fleet, f"faultline-ssh-{secrets.token_hex(4)}")
+        self.disks: HostDisks = NoDisks("only hosts of namespaces have them")
         self.shares_clock = set(boots.values()) == {_own_boot()}
         refused = [outcome for outcome in refusals.values() if isinstance(outcome, HostError)]
         self.links: LinkFaults = NoLinkFaults(refused[0].message.rstrip(".")) if refused else HostFirewalls(self.fleet)

@@ -39,6 +39,7 @@ _KILLED_BY_KERNEL = (-1, 128 + 9)
 
 class RemoteProcess:
     """The life of one node over any number of starts. Its files are in `remote` there, and come to `folder` at the end.
+    `launcher` are the words before its command, of a program that becomes it.
 
     Implements `faultline.harness.world.real.process.HeldProcess`.
     """
@@ -52,6 +53,7 @@ class RemoteProcess:
         self.starts = 0
         self.is_frozen = False
         self.is_short_of_memory = False
+        self.launcher: tuple[str, ...] = ()
         self._connection = connection
         self._guard = threading.Lock()
         self._crashes: list[int] = []
@@ -74,7 +76,7 @@ class RemoteProcess:
         # The shell becomes the node, so that its number, written down first, is the node's.
         command = (
             f"cd {self._quoted('')} && echo $$ >node.pid && "
-            f"PYTHONPATH={shlex.quote(host.python_path)} exec {shlex.quote(host.python)} "
+            f"PYTHONPATH={shlex.quote(host.python_path)} exec {shlex.join([*self.launcher, host.python])} "
             f"-m faultline.harness.world.real.node_process config.json {ANSWERS_DESCRIPTOR}>&1 >>node.log 2>&1"
         )
         self._begin(self._connection.open(command))
@@ -121,6 +123,18 @@ class RemoteProcess:
         """SIGCONT, and wait until the host's kernel says that the process goes on."""
         self._signal("CONT", self._known_pid())
         self._wait_for(lambda: not self.is_paused())
+
+    def expect_end(self) -> None:
+        """Its host is about to lose power: that the process ends is no crash from now on."""
+        self._note_crash()
+        self._expected_to_live = False
+        self.port = None
+
+    def forget(self) -> None:
+        """Its host is gone, and the process with it: nothing of it is asked any more, and the connection is dropped."""
+        self._channel = self._control = None
+        self._pid = None
+        self._connection.drop()
 
     # -- probes -------------------------------------------------------------------------------------------------
 

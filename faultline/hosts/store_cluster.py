@@ -39,7 +39,6 @@ class StoreCluster(HostCluster):
         self._store = store
         self.serving_timeout_s = store.serving_timeout_s
         self._members: dict[NodeId, StoreProcess] = {}
-        self._provisioned = False
         super().__init__(plan, "", host_set, folder, asked)
 
     async def open_links(self) -> None:
@@ -61,13 +60,10 @@ class StoreCluster(HostCluster):
             await self._first_start(list(self._members))
         await self._ask_store(self._store.form, "become a cluster")
 
-    async def wait_until_serving(self, timeout_s: float) -> str:
-        """Wait until a member leads; the first time, then make what the workload needs."""
-        serving = await super().wait_until_serving(timeout_s)
-        if not self._provisioned:
-            await self._ask_store(self._store.provision, "be given what the workload needs")
-            self._provisioned = True
-        return serving
+    async def found(self) -> None:
+        """Make what the workload needs, and let it be flushed with the rest."""
+        await self._ask_store(self._store.provision, "be given what the workload needs")
+        await super().found()
 
     def open_clients(self, errors: list[str]) -> StoreClients:
         """Clients of the store itself."""
@@ -81,7 +77,7 @@ class StoreCluster(HostCluster):
 
     def detail(self) -> dict[str, object]:
         """Which host carried which member."""
-        return {"hosts": {str(node): host.name for node, host in self._hosts.items()}}
+        return {name: told for name, told in super().detail().items() if name != "not_observed"}
 
     async def _first_start(self, nodes: list[NodeId]) -> None:
         await asyncio.gather(*(asyncio.to_thread(self._members[node].install) for node in nodes))

@@ -70,7 +70,7 @@ class StoreProcess(RemoteProcess):
 
     def spawn(self, config: NodeConfig) -> None:
         """Start the store; its command line is all the configuration it has."""
-        command = " ".join(map(shlex.quote, self.store.command(self.place)))
+        command = shlex.join([*self.launcher, *self.store.command(self.place)])
         script = f"cd {self._quoted('')} && echo $$ >node.pid && exec python3 minder.py {command} >>node.log 2>&1"
         self._begin(self._connection.open(f"/bin/sh -c {shlex.quote(script)}"))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from faultline.harness.nemesis import Nemesis
 from faultline.nemesis.clock import ClockDrift, ClockStep, ClockStrobe
 from faultline.nemesis.connection import ConnectionKill, ConnectionReset, LinkDown
+from faultline.nemesis.disk import DiskFull, DiskReadOnly, DiskStall, PowerOff
 from faultline.nemesis.limits import CpuSqueeze, Freeze, MemorySqueeze
 from faultline.nemesis.packages import Package, Recipe, combined
 from faultline.nemesis.packet import PacketCorrupt, PacketDelay, PacketDuplicate, PacketLoss, PacketRate, PacketReorder
@@ -34,6 +35,10 @@ NEMESES: dict[str, Nemesis] = {
         Freeze(),
         CpuSqueeze(),
         MemorySqueeze(),
+        PowerOff(),
+        DiskFull(),
+        DiskReadOnly(),
+        DiskStall(),
     )
 }
 """Every nemesis by its kind."""
@@ -258,9 +263,38 @@ _STEPS = Package(
     ),
 )
 
+_POWER = Package(
+    "power",
+    "takes power from hosts, so that what was not synced is lost (on hosts; in the simulated world it is a kill)",
+    (
+        Recipe("power-off", ("leader",)),
+        Recipe("power-off", ("one", "follower")),
+        Recipe("power-off", ("minority",)),
+        Recipe("power-off", ("majority",)),
+        Recipe("power-off", ("all",), long_share=0.1),
+    ),
+)
+
+_BLACKOUT = Package(
+    "blackout",
+    "takes power from all or most hosts at once, again and again",
+    (Recipe("power-off", ("all",), long_share=0.0), Recipe("power-off", ("majority",), long_share=0.1)),
+)
+
+_DISK = Package(
+    "disk",
+    "fills disks up, turns them read-only and lets them stall (on hosts of namespaces)",
+    (
+        Recipe("disk-full", ("one", "leader", "minority")),
+        Recipe("disk-read-only", ("one", "leader", "minority")),
+        Recipe("disk-stall", ("leader",), long_share=0.7),
+        Recipe("disk-stall", ("one", "minority", "majority")),
+    ),
+)
+
 _FAMILIES = (_PARTITION, _KILL, _PAUSE, _CLOCK, _PACKET)
 _COMPOUNDS = (_LEADERSHIP, _DURABILITY, _CLOCKS, _SKEW, _RETRIES, _RESTARTS)
-_NOT_EVERYWHERE = (_WIRE, _CONNECTIONS, _LINK_DOWN, _FREEZE, _SQUEEZE, _STEPS)
+_NOT_EVERYWHERE = (_WIRE, _CONNECTIONS, _LINK_DOWN, _FREEZE, _SQUEEZE, _STEPS, _POWER, _BLACKOUT, _DISK)
 
 _ALL = Package("all", "every fault that every world can inject", combined(_FAMILIES).recipes)
 

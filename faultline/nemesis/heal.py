@@ -1,6 +1,6 @@
 """Undoing everything, whatever was done: the end of every run's faults.
 
-It does not ask what the nemeses injected: it puts every link, process and clock right and looks whether they are.
+It does not ask what the nemeses injected: it puts every link, disk, process and clock right and looks whether they are.
 """
 
 from __future__ import annotations
@@ -13,20 +13,21 @@ __all__ = ["heal_everything"]
 
 _QUALITIES = frozenset({"loss", "delay", "duplicate", "reorder", "corrupt", "rate"})
 _SQUEEZES = frozenset({"cpu-squeeze", "memory-squeeze"})
+_DISKS = frozenset({"disk-full", "disk-read-only", "disk-stall"})
 _CLOCKS = frozenset({"clock-step", "clock-drift"})
 _DRIFT_OF_THE_WEATHER_US = 50_000
 """Clocks may be this far off after a reset: ordinary drift, and the time a probe takes in the real world."""
 
 
 def heal_everything(port: FaultPort) -> list[str]:
-    """Restore links and their quality, resume and restart nodes, reset clocks. Returns what would not heal.
+    """Restore links, their quality, power, disks, processes and clocks. Returns what would not heal.
 
     Idempotent, and complete on its own: a fault that is still active may be forgotten after it. What the world is not
     capable of breaking is left alone.
     """
     links = [(one, other) for one in port.nodes for other in port.nodes if one != other]
-    links_down = _heal_link_down(port)
-    broken = [*links_down, *_heal_links(port, links), *_heal_connections(port, links)]
+    unreachable = [*_heal_power(port), *_heal_link_down(port)]
+    broken = [*unreachable, *_heal_links(port, links), *_heal_connections(port, links)]
     return [*broken, *(problem for node in port.nodes for problem in _heal_node(port, node))]
 
 
@@ -79,8 +80,7 @@ def _heal_limits(port: FaultPort, node: NodeId) -> list[str]:
 
 
 def _heal_node(port: FaultPort, node: NodeId) -> list[str]:
-    problems = []
-    problems += _heal_limits(port, node)
+    problems = [*_heal_disk(port, node), *_heal_limits(port, node)]
     if "pause" in port.capabilities and port.is_alive(node):
         port.resume(node)
         if port.is_paused(node):
@@ -95,3 +95,22 @@ def _heal_node(port: FaultPort, node: NodeId) -> list[str]:
         if abs(offset_us) > _DRIFT_OF_THE_WEATHER_US:
             problems.append(f"the wall clock of {node} is {offset_us} us off")
     return problems
+
+
+def _heal_power(port: FaultPort) -> list[str]:
+    """Before everything else: nothing can be looked at on a host that is off."""
+    if "power-off" not in port.capabilities:
+        return []
+    for node in port.nodes:
+        if not port.has_power(node):
+            port.power_on(node)
+    return [f"the host of {node} has no power" for node in port.nodes if not port.has_power(node)]
+
+
+def _heal_disk(port: FaultPort, node: NodeId) -> list[str]:
+    """Before the processes: none that hangs in a write can be helped, and none starts from a disk that takes none."""
+    if not port.capabilities & _DISKS:
+        return []
+    port.mend_disk(node)
+    state = port.disk_state(node)
+    return [] if state == "well" else [f"the disk of {node} is still {state}"]

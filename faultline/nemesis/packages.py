@@ -59,6 +59,10 @@ _OCCUPIES = {
     "freeze": ("processes",),
     "cpu-squeeze": ("processes",),
     "memory-squeeze": ("processes",),
+    "power-off": ("processes", "links", "quality", "connections"),
+    "disk-full": ("processes",),
+    "disk-read-only": ("processes",),
+    "disk-stall": ("processes",),
 }
 """What a kind of fault acts on, so that nothing else may meanwhile."""
 

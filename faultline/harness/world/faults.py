@@ -13,18 +13,41 @@ from typing import Protocol
 import msgspec
 
 from faultline.harness.world.connection_faults import ConnectionFaults
+from faultline.harness.world.disk_faults import DiskFaults
 from faultline.harness.world.ports import Link, NodeId
 from faultline.harness.world.process_limits import ProcessLimits
 
-__all__ = ["ALL_CAPABILITIES", "CAPABILITIES", "HOST_CAPABILITIES", "LOCAL_CAPABILITIES", "FaultPort", "LinkQuality"]
+__all__ = [
+    "ALL_CAPABILITIES",
+    "CAPABILITIES",
+    "HOST_CAPABILITIES",
+    "LOCAL_CAPABILITIES",
+    "SIMULATED_CAPABILITIES",
+    "FaultPort",
+    "LinkQuality",
+]
 
 CAPABILITIES = ("cut", "loss", "delay", "duplicate", "kill", "pause", "clock-step", "clock-drift")
 """What the simulated and the local world offer."""
 
+SIMULATED_CAPABILITIES = (*CAPABILITIES, "power-off")
+"""What the simulated world offers: its disks forget what was not synced, and do so at every kill."""
+
 LOCAL_CAPABILITIES = (*CAPABILITIES, "rate", "connection-kill", "connection-reset")
 """What the local world offers, since it has bytes and connections."""
 
-HOST_CAPABILITIES = ("reorder", "corrupt", "link-down", "freeze", "cpu-squeeze", "memory-squeeze")
+HOST_CAPABILITIES = (
+    "reorder",
+    "corrupt",
+    "link-down",
+    "freeze",
+    "cpu-squeeze",
+    "memory-squeeze",
+    "power-off",
+    "disk-full",
+    "disk-read-only",
+    "disk-stall",
+)
 """What only hosts offer, and each host only as far as it can."""
 
 ALL_CAPABILITIES = (*LOCAL_CAPABILITIES, *HOST_CAPABILITIES)
@@ -49,7 +72,7 @@ class LinkQuality(msgspec.Struct, frozen=True, kw_only=True):
     rate_kbit_per_s: int = 0
 
 
-class FaultPort(ConnectionFaults, ProcessLimits, Protocol):
+class FaultPort(ConnectionFaults, DiskFaults, ProcessLimits, Protocol):
     """Actions and probes on one running cluster. Actions are idempotent and take effect before they return."""
 
     nodes: tuple[NodeId, ...]

@@ -3,7 +3,7 @@
     claim = "etcd's serializable reads are stale behind a partition."
     twin = "etcd-linearizable-reads"        # the same runs with one thing changed, and the other verdict
     expected = "violation"                  # or "pass"
-    anomaly = "linearizability/stale-read"  # which violation is meant; without it any is
+    anomaly = "linearizability/stale-read"  # which violation is meant: a pattern; without it any is
     system = "etcd"
     workload = "register"
     faults = ["partition", "pause"]
@@ -24,6 +24,7 @@ A violation is expected of at least one of the seeds, since a real run is one dr
 
 from __future__ import annotations
 
+import fnmatch
 import tomllib
 from collections.abc import Iterable
 from importlib import resources
@@ -83,8 +84,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """Is this the violation that the claim means?"""
         if judgement.verdict is not Verdict.VIOLATION:
             return False
-        found = {f"{finding.checker}/{finding.anomaly}" for finding in judgement.findings}
-        return not self.anomaly or self.anomaly in found
+        found = [f"{finding.checker}/{finding.anomaly}" for finding in judgement.findings]
+        return bool(fnmatch.filter(found, self.anomaly or "*"))
 
     def is_borne_out(self, judgements: Iterable[Judgement]) -> bool:
         """Do these runs, one for each seed that was tried, bear the claim out?"""

@@ -24,6 +24,7 @@ import paramiko
 
 from faultline.harness.errors import HarnessError
 from faultline.hosts.abilities import Abilities
+from faultline.hosts.disks import HostDisks
 from faultline.hosts.errors import HostUnreachable
 from faultline.hosts.fleet import Fleet
 from faultline.hosts.host import HOSTS_MAX, Host
@@ -31,6 +32,7 @@ from faultline.hosts.host_connections import HostConnections
 from faultline.hosts.links import LinkFaults, LinkQualities, NoLinkFaults, NoLinkQualities
 from faultline.hosts.namespaces.datagrams import DatagramProbe
 from faultline.hosts.namespaces.degraded_links import QueuedLinks
+from faultline.hosts.namespaces.disks import NamespaceDisks
 from faultline.hosts.namespaces.files import Site, write_host
 from faultline.hosts.namespaces.keeper import Keeper
 from faultline.hosts.namespaces.packet_queue import PacketQueue, reason_against_queues
@@ -71,6 +73,7 @@ class NamespaceHosts:
             self.abilities = Abilities(self.fleet, folder.name)
             self.qualities = self._make_qualities()
             self.connections = HostConnections(self.fleet)
+            self.disks: HostDisks = self._make_disks()
         except BaseException:
             self.keeper.close()
             raise
@@ -79,8 +82,19 @@ class NamespaceHosts:
         """The network namespace of the host `name`, as a file to enter it by."""
         return self.keeper.network_of(self._outer[name])
 
+    def process_of(self, name: str) -> Path:
+        """The entry in /proc of the outermost process of the host `name`."""
+        return self.keeper.process_of(self._outer[name])
+
+    def is_running(self, name: str) -> bool:
+        """Does the host's outermost process exist?"""
+        return self.process_of(name).exists()
+
     def power_off(self, name: str) -> None:
-        """End all processes of the host at once; its files stay, also those of its own /etc and /var."""
+        """End all processes of the host at once; its files stay, also those of its own /etc and /var.
+
+        What its disk, if it has one, was not told to flush is not lost by this: see `disks`.
+        """
         self.keeper.stop(name)
 
     def power_on(self, name: str) -> None:
@@ -104,6 +118,16 @@ class NamespaceHosts:
         addresses = {host.name: host.address for host in self.hosts}
         links = {host.name: _link_address(self._number, index) for index, host in enumerate(self.hosts, 1)}
         return QueuedLinks(PacketQueue(self.keeper, links), QualityProbe(addresses, self.network_of))
+
+    def _make_disks(self) -> NamespaceDisks:
+        return NamespaceDisks(
+            self.keeper.folder,
+            Path(f"/proc/{self.keeper.pid}"),
+            self.process_of,
+            stop=self.power_off,
+            start=self.power_on,
+            is_running=self.is_running,
+        )
 
     def _make_links(self) -> LinkFaults:
         nft = find_program("nft")

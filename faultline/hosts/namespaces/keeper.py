@@ -49,8 +49,12 @@ class Keeper:
 
     def network_of(self, outer_pid: int) -> Path:
         """The network namespace of the host that `start` answered with `outer_pid`."""
+        return self.process_of(outer_pid) / "ns" / "net"
+
+    def process_of(self, outer_pid: int) -> Path:
+        """The entry in /proc of the host's outermost process, as seen from here."""
         # The number counts in the keeper's pid namespace, so it is looked up in the keeper's own /proc.
-        return Path(f"/proc/{self.pid}/root/proc/{outer_pid}/ns/net")
+        return Path(f"/proc/{self.pid}/root/proc/{outer_pid}")
 
     def start(self, host: str) -> int:
         """Start the host; returns the number of its outermost process among the keeper's."""

@@ -68,6 +68,15 @@ while read -r verb name; do
   esac
 done
 
+# A frozen file system holds its writers, and no signal ends them: thaw those that the harness could not thaw any more.
+for note in "$folder"/*/frozen; do
+  [ -e "$note" ] || continue
+  host=${note%/frozen}
+  read -r outer <"$host/outer.pid"
+  read -r place <"$note"
+  nsenter --mount="/proc/$outer/ns/mnt" fsfreeze --unfreeze "$place"
+done
+
 # Files are removed when nobody writes them any more.
 kill -KILL -1
 thaw ""

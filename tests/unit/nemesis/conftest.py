@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
+from faultline.harness.world.disk_faults import DiskState
 from faultline.harness.world.faults import ALL_CAPABILITIES, LinkQuality
 from faultline.harness.world.ports import Link, NodeId
 
@@ -25,6 +26,8 @@ class FakePort:
         self.down: set[NodeId] = set()
         self.dead: set[NodeId] = set()
         self.paused: set[NodeId] = set()
+        self.without_power: set[NodeId] = set()
+        self.disks: dict[NodeId, DiskState] = {}
         self.offsets_us: dict[NodeId, int] = {}
         self.rates_ppm: dict[NodeId, int] = {}
         self.frozen: set[NodeId] = set()
@@ -40,6 +43,8 @@ class FakePort:
             self.down,
             self.dead,
             self.paused,
+            self.without_power,
+            self.disks,
             self.offsets_us,
             self.rates_ppm,
             self.frozen,
@@ -105,12 +110,37 @@ class FakePort:
     def is_link_down(self, node: NodeId) -> bool:
         return node in self.down
 
+    def power_off(self, nodes: Iterable[NodeId]) -> None:
+        if "power_off" not in self.deaf:
+            self.without_power |= set(nodes)
+            self.dead |= set(nodes)
+
+    def power_on(self, node: NodeId) -> None:
+        if "power_on" not in self.deaf:
+            self.without_power.discard(node)
+            self.restart(node)
+
+    def has_power(self, node: NodeId) -> bool:
+        return node not in self.without_power
+
+    def strike_disk(self, node: NodeId, state: DiskState) -> None:
+        if "strike_disk" not in self.deaf:
+            self.disks[node] = state
+
+    def mend_disk(self, node: NodeId) -> None:
+        if "mend_disk" not in self.deaf:
+            self.disks.pop(node, None)
+
+    def disk_state(self, node: NodeId) -> DiskState:
+        assert node not in self.without_power, "a host without power cannot be asked"
+        return self.disks.get(node, "well")
+
     def kill(self, node: NodeId) -> None:
         if "kill" not in self.deaf:
             self.dead.add(node)
 
     def restart(self, node: NodeId) -> None:
-        if "restart" not in self.deaf:
+        if "restart" not in self.deaf and node not in self.without_power:
             self.dead.discard(node)
 
     def is_alive(self, node: NodeId) -> bool:

@@ -29,6 +29,10 @@ ACTIONS = {
     "freeze": "freeze",
     "cpu-squeeze": "squeeze_cpu",
     "memory-squeeze": "squeeze_memory",
+    "power-off": "power_off",
+    "disk-full": "strike_disk",
+    "disk-read-only": "strike_disk",
+    "disk-stall": "strike_disk",
 }
 ONCE = ("connection-kill",)
 """What happens once and lasts in nothing."""
@@ -274,3 +278,32 @@ def test_the_final_heal_leaves_alone_what_the_world_cannot_break(port: Any) -> N
     assert heal_everything(port) == []
     assert port.cuts
     assert not port.dead
+
+
+def test_all_hosts_lose_power_in_one_stroke(port: Any) -> None:
+    strokes: list[list[str]] = []
+    port.power_off = strokes.append
+    start(port, "power-off", "all")
+    assert strokes == [list(port.nodes)]
+
+
+def test_a_host_that_booted_meanwhile_is_not_booted_again(port: Any) -> None:
+    injection = start(port, "power-off", "athens")
+    port.power_on("athens")
+    port.dead = {"athens"}
+    NEMESES["power-off"].stop(port, injection)
+    assert port.dead == {"athens"}
+
+
+def test_the_heal_gives_power_back_before_it_looks_at_anything_on_the_hosts(port: Any) -> None:
+    start(port, "disk-full", "athens")
+    start(port, "power-off", "all")
+    assert heal_everything(port) == [] and port.is_healthy()
+
+
+@pytest.mark.parametrize(("action", "complaint"), [("power_on", "has no power"), ("mend_disk", "is still stalled")])
+def test_a_host_that_does_not_heal_is_told(port: Any, action: str, complaint: str) -> None:
+    start(port, "power-off" if action == "power_on" else "disk-stall", "cyrene")
+    port.deaf = {action}
+    port.disk_state = lambda node: port.disks.get(node, "well")
+    assert any("cyrene" in problem and complaint in problem for problem in heal_everything(port))

@@ -62,6 +62,7 @@ class NodeCluster(ABC):
         self.processes = processes
         self.clocks = {node: ClockSetting() for node in self.nodes}
         self._last_status: dict[NodeId, NodeStatus] = {}
+        self.has_served = False
 
     # -- what each real world says for itself ---------------------------------------------------------------------
 
@@ -107,13 +108,18 @@ class NodeCluster(ABC):
         self.processes[node].spawn(self.config(node))
 
     async def wait_until_serving(self, timeout_s: float) -> str:
-        """Wait until a node leads or, without leaders, all are ready; says which. Raises HarnessError."""
+        """Wait until a node leads or, without leaders, all are ready; says which. Raises HarnessError.
+
+        A node that ends meanwhile is an error only before the cluster has served: later it is a finding.
+        """
         deadline_s = time.monotonic() + timeout_s
         while time.monotonic() < deadline_s:
             serving = await asyncio.to_thread(self.serving)
             if serving is not None:
+                self.has_served = True
                 return serving
-            self._refuse_early_end()
+            if not self.has_served:
+                self._refuse_early_end()
             await asyncio.sleep(_POLL_S)
         logs = ", ".join(str(process.log) for process in self.processes.values())
         raise HarnessError(

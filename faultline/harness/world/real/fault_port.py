@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from faultline.harness.errors import HarnessError
 from faultline.harness.world.connection_faults import NoLinkDown
+from faultline.harness.world.disk_faults import NoPowerFaults
 from faultline.harness.world.faults import LOCAL_CAPABILITIES, LinkQuality
 from faultline.harness.world.ports import Link, NodeId
 from faultline.harness.world.process_limits import NoProcessLimits
@@ -152,7 +153,7 @@ class ProcessFaultPort:
             raise HarnessError("The harness's own event loop did not answer.", "Is the machine overloaded?") from error
 
 
-class LocalFaultPort(NoLinkDown, NoProcessLimits, ProcessFaultPort):
+class LocalFaultPort(NoLinkDown, NoPowerFaults, NoProcessLimits, ProcessFaultPort):
     """Implements `faultline.harness.world.faults.FaultPort` on the local world."""
 
     capabilities = frozenset(LOCAL_CAPABILITIES)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from faultline.harness.world.connection_faults import NoConnectionFaults
-from faultline.harness.world.faults import CAPABILITIES, LinkQuality
+from faultline.harness.world.disk_faults import NoDiskFaults
+from faultline.harness.world.faults import SIMULATED_CAPABILITIES, LinkQuality
 from faultline.harness.world.ports import Link, NodeId
 from faultline.harness.world.process_limits import NoProcessLimits
 from faultline.harness.world.simulated.host import BuildNode, SimulatedHost
@@ -14,20 +15,21 @@ from faultline.harness.world.simulated.network import SimulatedNetwork
 __all__ = ["SimulatedFaultPort"]
 
 
-class SimulatedFaultPort(NoConnectionFaults, NoProcessLimits):
+class SimulatedFaultPort(NoConnectionFaults, NoDiskFaults, NoProcessLimits):
     """Implements `faultline.harness.world.faults.FaultPort` on the hosts and links of one simulated world.
 
     Messages there have no size, no checksum and one ordered channel per link: rates, corruption, reordering and faults
     of connections are refused by name.
     """
 
-    capabilities = frozenset(CAPABILITIES)
+    capabilities = frozenset(SIMULATED_CAPABILITIES)
 
     def __init__(self, hosts: Mapping[NodeId, SimulatedHost], network: SimulatedNetwork, build: BuildNode) -> None:
         self.nodes = tuple(hosts)
         self._hosts = hosts
         self._network = network
         self._build = build
+        self._without_power: set[NodeId] = set()
 
     def leader(self) -> NodeId | None:
         leaders = [
@@ -64,11 +66,24 @@ class SimulatedFaultPort(NoConnectionFaults, NoProcessLimits):
         self._hosts[node].kill()
 
     def restart(self, node: NodeId) -> None:
-        if self._hosts[node].node is None:
+        if self._hosts[node].node is None and node not in self._without_power:
             self._hosts[node].start(self._build)
 
     def is_alive(self, node: NodeId) -> bool:
         return self._hosts[node].node is not None
+
+    def power_off(self, nodes: Iterable[NodeId]) -> None:
+        """A kill of all of them in the same moment: a kill loses here what was not synced."""
+        for node in nodes:
+            self._without_power.add(node)
+            self.kill(node)
+
+    def power_on(self, node: NodeId) -> None:
+        self._without_power.discard(node)
+        self.restart(node)
+
+    def has_power(self, node: NodeId) -> bool:
+        return node not in self._without_power
 
     def pause(self, node: NodeId) -> None:
         self._hosts[node].pause()
