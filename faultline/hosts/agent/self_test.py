@@ -16,7 +16,9 @@ from faultline.hosts.agent.squeezing import CpuSqueeze, MemorySqueeze
 
 __all__ = ["clock_refusal", "cpu_refusal", "freeze_refusal", "memory_refusal"]
 
-_PROGRAM = "import sys, time\nfor _ in sys.stdin: print(time.time_ns(), flush=True)"
+_PROGRAM = "import os, sys, time\nprint(os.getpid(), flush=True)\nfor _ in sys.stdin: print(time.time_ns(), flush=True)"
+# No child of ours: many kernels let a program look into its own descendants only, and a store is none of them.
+_AS_AN_ORPHAN = ("/bin/sh", "-c", 'exec 3<&0; "$@" <&3 3<&- &', "sh")
 _STEP_NS = 3_600_000_000_000
 _SHARE = 0.1
 _HEADROOM_BYTES = 1024 * 1024
@@ -28,12 +30,11 @@ def clock_refusal(machine: str = "") -> str:
     machine = machine or platform.machine()
     if machine not in _MACHINES:
         return f"the clock code is for x86-64, this is {machine}"
-    witness = subprocess.Popen(
-        [sys.executable, "-S", "-E", "-c", _PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
+    command = [*_AS_AN_ORPHAN, sys.executable, "-S", "-E", "-c", _PROGRAM]
+    witness = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
-        _ask(witness)
-        patch = patched(witness.pid, Setting(Skew(-_STEP_NS)))
+        pid = _told(witness)
+        patch = patched(pid, Setting(Skew(-_STEP_NS)))
         said_ns, seen_ns = _ask(witness) - time.time_ns(), patch.view().wall_off_ns
         if max(abs(said_ns + _STEP_NS), abs(seen_ns + _STEP_NS)) > _STEP_NS // 2:
             return f"a process whose clock was put back an hour is {said_ns // 1_000_000_000} s off"
@@ -41,7 +42,7 @@ def clock_refusal(machine: str = "") -> str:
     except (PatchError, OSError, ValueError) as error:
         return str(error) or type(error).__name__
     finally:
-        witness.kill()
+        # It ends when nobody can ask it any more.
         witness.communicate()
 
 
@@ -81,7 +82,12 @@ def memory_refusal(make: Callable[[], MemorySqueeze]) -> str:
 
 
 def _ask(witness: subprocess.Popen[bytes]) -> int:
-    assert witness.stdin is not None and witness.stdout is not None
+    assert witness.stdin is not None
     witness.stdin.write(b"\n")
     witness.stdin.flush()
+    return _told(witness)
+
+
+def _told(witness: subprocess.Popen[bytes]) -> int:
+    assert witness.stdout is not None
     return int(witness.stdout.readline())

@@ -1,0 +1,70 @@
+"""What the words of agents mean for a set of hosts, and for a node that the kernel killed for want of memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from faultline.hosts import abilities
+from faultline.hosts.abilities import AGENT_FAULTS, CLOCK_FAULTS, Abilities
+from faultline.hosts.errors import HostError
+from faultline.hosts.remote_process import RemoteProcess
+
+FINE = {"clock": "", "kind": "process", "freeze": "", "means": "SIGSTOP", "cpu-squeeze": "", "memory-squeeze": ""}
+
+
+def abilities_of(monkeypatch: pytest.MonkeyPatch, **answers: Any) -> tuple[Abilities, list[str]]:
+    """A set of hosts whose agents give these answers, and a list of the hosts that were asked."""
+    asked: list[str] = []
+
+    def answer(name: str, _set_name: str) -> Any:
+        asked.append(name)
+        return answers[name]
+
+    monkeypatch.setattr(abilities, "examined", answer)
+    fleet: Any = SimpleNamespace(attempt=lambda action: {name: action(name) for name in answers})
+    return Abilities(fleet, "faultline-test"), asked
+
+
+def test_hosts_are_asked_once_and_only_when_somebody_wants_to_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    fine, asked = abilities_of(monkeypatch, n1=FINE, n2=FINE)
+    assert asked == []
+    assert fine.refusals() == {} == fine.refusals()
+    assert asked == ["n1", "n2"]
+
+
+def test_the_first_host_that_cannot_is_named_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    old, no_root = FINE | {"clock": "this is aarch64"}, FINE | {"cpu-squeeze": "no control groups"}
+    mixed, _ = abilities_of(monkeypatch, n1=FINE, n2=old, n3=old | no_root)
+    assert mixed.refusals() == {
+        **dict.fromkeys(CLOCK_FAULTS, "on n2, this is aarch64"),
+        "cpu-squeeze": "on n3, no control groups",
+    }
+
+
+def test_a_real_clock_is_stepped_and_does_not_drift(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, _ = abilities_of(monkeypatch, n1=FINE | {"kind": "real"})
+    assert list(real.refusals()) == ["clock-drift"]
+
+
+def test_a_host_whose_agent_does_not_answer_can_do_none_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    mute, _ = abilities_of(monkeypatch, n1=HostError("n1", "The agent on n1 did not answer."))
+    assert mute.refusals() == dict.fromkeys(AGENT_FAULTS, "on n1, The agent on n1 did not answer")
+
+
+@pytest.mark.parametrize(
+    ("code", "is_short_of_memory", "crashes"),
+    [(137, True, []), (-1, True, []), (137, False, [137]), (1, True, [1]), (0, True, [0])],
+)
+def test_an_end_by_the_kernel_is_no_crash_while_memory_is_short(
+    tmp_path: Path, code: int, is_short_of_memory: bool, crashes: list[int]
+) -> None:
+    connection: Any = SimpleNamespace(host=SimpleNamespace(name="n1"))
+    process = RemoteProcess("athens", connection, "/nowhere", tmp_path)
+    process._begin(SimpleNamespace(exit_status_ready=lambda: True, recv_exit_status=lambda: code))
+    process.is_short_of_memory = is_short_of_memory
+    assert process.take_crashes() == crashes
+    assert process.take_crashes() == []
