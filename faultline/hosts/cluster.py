@@ -30,14 +30,14 @@ def capabilities_of(host_set: HostSet) -> frozenset[str]:
 
     Clocks need one monotonic clock that the harness and all nodes read, as on hosts of namespaces.
     """
-    links = {"cut", *QUALITIES} - set(_refusals(host_set))
+    links = {"cut", "link-down", *QUALITIES} - set(_refusals(host_set))
     return _ALWAYS | links | (CLOCK_FAULTS if host_set.shares_clock else frozenset())
 
 
 def _refusals(host_set: HostSet) -> dict[str, str]:
     """Why these hosts lack capabilities of links, by capability."""
-    cuts = {"cut": host_set.links.refusal} if host_set.links.refusal else {}
-    return cuts | dict(host_set.qualities.refusals)
+    found = {"cut": host_set.links.refusal, "link-down": host_set.cables.refusal, **host_set.qualities.refusals}
+    return {capability: why for capability, why in found.items() if why}
 
 
 class HostCluster(NodeCluster):

@@ -217,7 +217,7 @@ class Connection:
         client, host = self._new_client(), self.host
         try:
             client.connect(
-                host.address,
+                host.way_in,
                 port=host.port,
                 username=host.user,
                 pkey=self._key(),
@@ -264,13 +264,13 @@ class Connection:
     def _way_there(self) -> Any:
         if self._jump is None:
             return None
-        there = (self.host.address, self.host.port)
+        there = (self.host.way_in, self.host.port)
         return self._jump._transport().open_channel("direct-tcpip", there, ("", 0), timeout=self.patience.connect_s)
 
     # -- the errors ---------------------------------------------------------------------------------------------
 
     def _where(self) -> str:
-        return f"{self.host.name} ({self.host.user}@{self.host.address}:{self.host.port})"
+        return f"{self.host.name} ({self.host.user}@{self.host.way_in}:{self.host.port})"
 
     def _unreachable(self, error: BaseException) -> HostUnreachable:
         attempts = self.patience.attempts
@@ -278,14 +278,14 @@ class Connection:
         return HostUnreachable(
             self.host.name,
             f"The host {self._where()} cannot be reached in {attempts} attempts: {reason.rstrip('.')}.",
-            f"Does its sshd run? Try: ssh -p {self.host.port} {self.host.user}@{self.host.address}",
+            f"Does its sshd run? Try: ssh -p {self.host.port} {self.host.user}@{self.host.way_in}",
         )
 
     def _key_refused(self, what: str) -> HostError:
         return HostKeyRefused(
             self.host.name,
             f"The host {self._where()} {what}.",
-            f"Compare the key, then run: ssh-keyscan -p {self.host.port} {self.host.address} >> ~/.ssh/known_hosts",
+            f"Compare the key, then run: ssh-keyscan -p {self.host.port} {self.host.way_in} >> ~/.ssh/known_hosts",
         )
 
     def _login_refused(self, why: str) -> LoginRefused:

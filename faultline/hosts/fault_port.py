@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
-from faultline.harness.world.connection_faults import NoLinkDown
 from faultline.harness.world.faults import LinkQuality
 from faultline.harness.world.ports import Link, NodeId
 from faultline.hosts.abilities import CLOCK_FAULTS
@@ -16,7 +15,7 @@ from faultline.hosts.disk_port import DiskFaultPort
 __all__ = ["HostFaultPort", "StoreFaultPort"]
 
 
-class HostFaultPort(AgentLimits, NoLinkDown, DiskFaultPort):
+class HostFaultPort(AgentLimits, DiskFaultPort):
     """Implements `faultline.harness.world.faults.FaultPort`; its `capabilities` are what the hosts can do."""
 
     def __init__(self, cluster: HostCluster, loop: asyncio.AbstractEventLoop) -> None:
@@ -26,6 +25,7 @@ class HostFaultPort(AgentLimits, NoLinkDown, DiskFaultPort):
         self._links = cluster.host_set.links
         self._qualities = cluster.host_set.qualities
         self._connections = cluster.host_set.connections
+        self._cables = cluster.host_set.cables
         self._host_of = cluster.host_of
 
     def cut(self, links: Iterable[Link]) -> None:
@@ -71,6 +71,20 @@ class HostFaultPort(AgentLimits, NoLinkDown, DiskFaultPort):
         """Those of `links` over which an attempt to connect is refused."""
         chosen = {self._host_link(link): link for link in links}
         return frozenset(chosen[link] for link in self._connections.resets(chosen))
+
+    # -- cables -------------------------------------------------------------------------------------------------
+
+    def take_link_down(self, node: NodeId) -> None:
+        """Pull the cable of the node's host."""
+        self._cables.take_down(self._host_of(node))
+
+    def bring_link_up(self, node: NodeId) -> None:
+        """Plug the cable in again."""
+        self._cables.bring_up(self._host_of(node))
+
+    def is_link_down(self, node: NodeId) -> bool:
+        """Has the host's link no carrier?"""
+        return self._cables.is_down(self._host_of(node))
 
     # -- processes ----------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ HOSTS_MAX = 9
 class Host(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How a host is reached, and what may be used on it.
 
+    `address` is where nodes and clients find it; SSH does too, unless it has an `ssh_address` of its own.
     `key` is a file with the private key; without one the agent's and the user's usual keys are tried. Its own key must
     stand in one of the `known_hosts` files or in the user's, unless `check_host_key` is switched off by hand. `jump` is
     a host through which it is reached. With `sudo`, commands that need root run under `sudo -n`. Clock faults strike
@@ -25,6 +26,7 @@ class Host(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     name: str
     address: str
+    ssh_address: str = ""
     port: int = 22
     user: str = "root"
     key: str | None = None
@@ -37,3 +39,8 @@ class Host(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     node_port: int = 7077
     python: str = "python3"
     python_path: str = ""
+
+    @property
+    def way_in(self) -> str:
+        """Where SSH finds the host."""
+        return self.ssh_address or self.address

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from faultline.harness.errors import UsageError
 from faultline.hosts.abilities import Abilities
+from faultline.hosts.cables import Cables, NoCables
 from faultline.hosts.disks import HostDisks, NoDisks
 from faultline.hosts.errors import HostError
 from faultline.hosts.firewall import HostFirewalls
@@ -34,6 +35,7 @@ class HostSet(Protocol):
     qualities: LinkQualities
     connections: HostConnections
     disks: HostDisks
+    cables: Cables
     shares_clock: bool
     """Do all hosts and the harness run under one kernel, and so read one monotonic clock?"""
 
@@ -94,6 +96,7 @@ class SshHosts:
         refused = [outcome for outcome in refusals.values() if isinstance(outcome, HostError)]
         self.links: LinkFaults = NoLinkFaults(refused[0].message.rstrip(".")) if refused else HostFirewalls(self.fleet)
         self.connections = HostConnections(self.fleet)
+        self.cables: Cables = NoCables("a machine that loses its link loses its routes, and often SSH")
         self.qualities: LinkQualities = NoLinkQualities("nothing is known of how to degrade links there")
 
     def close(self) -> None:

@@ -24,12 +24,17 @@ _OWN_FOLDERS_AS_USER = ("etc", "var", "home")
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
-    """One host's place: its name, its address, all hosts' names and addresses, and the hardware address of its link."""
+    """One host's place: its name, its address, all hosts' names and addresses, and the hardware address of its link.
+
+    The management address is where SSH finds it, over a link of its own.
+    """
 
     name: str
     address: str
     everyone: tuple[tuple[str, str], ...]
     link_address: str
+    management_address: str
+    management_link_address: str
 
 
 class HostFiles(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,11 +51,11 @@ def write_host(folder: Path, layers: Path, site: Site, user_key: str, sshd: str)
     host_key = paramiko.ECDSAKey.generate()
     host_key.write_private_key_file(str(folder / "hostkey"))
     (folder / "authorized_keys").write_text(f"{user_key}\n")
-    (folder / "sshd_config").write_text("\n".join(_sshd_config(folder, site.address)) + "\n")
+    (folder / "sshd_config").write_text("\n".join(_sshd_config(folder, site)) + "\n")
     (folder / "hosts").write_text("".join(f"{address} {name}\n" for name, address in _named(site.everyone)))
     (folder / "wire.sh").write_text(_wire_script(folder, site))
     (folder / "init.sh").write_text(_init_script(folder, layers, site.name, sshd))
-    line = f"{site.address} {host_key.get_name()} {host_key.get_base64()}"
+    line = f"{site.address},{site.management_address} {host_key.get_name()} {host_key.get_base64()}"
     return HostFiles(work=work, known_hosts_line=line)
 
 
@@ -58,9 +63,10 @@ def _named(everyone: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     return [("localhost", "127.0.0.1"), *everyone]
 
 
-def _sshd_config(folder: Path, address: str) -> list[str]:
+def _sshd_config(folder: Path, site: Site) -> list[str]:
     return [
-        f"ListenAddress {address}",
+        f"ListenAddress {site.address}",
+        f"ListenAddress {site.management_address}",
         f"HostKey {folder}/hostkey",
         f"PidFile {folder}/sshd.pid",
         f"AuthorizedKeysFile {folder}/authorized_keys",
@@ -77,14 +83,22 @@ def _sshd_config(folder: Path, address: str) -> list[str]:
 
 
 def _wire_script(folder: Path, site: Site) -> str:
-    # Process 1 is the keeper: the far end of the cable is made in its namespace, under the host's name.
+    # Process 1 is the keeper: the far ends of the cables are made in its namespace, under the host's name.
     return f"""\
 set -e
-ip link add eth0 address {site.link_address} type veth peer name {site.name} netns 1
-nsenter --net=/proc/1/ns/net ip link set {site.name} master br0 up
-ip link set lo up
-ip addr add {site.address}/24 dev eth0
-ip link set eth0 up
+ip -batch - <<END
+link add eth0 address {site.link_address} type veth peer name {site.name} netns 1
+link add eth1 address {site.management_link_address} type veth peer name {site.name}m netns 1
+link set lo up
+addr add {site.address}/24 dev eth0
+addr add {site.management_address}/24 dev eth1
+link set eth0 up
+link set eth1 up
+END
+nsenter --net=/proc/1/ns/net ip -batch - <<END
+link set {site.name} master br0 up
+link set {site.name}m master br1 up
+END
 exec unshare --mount --pid --uts --ipc --fork --kill-child=SIGKILL --mount-proc /bin/sh {folder}/init.sh
 """
 

@@ -6,6 +6,9 @@
 
 Each host has network, mount, pid, uts and ipc namespaces of its own and its own sshd. The bridge is in a namespace of
 its own too, where link faults are put: no rule of ours ever stands in the machine's own firewall. No route leads out.
+
+SSH comes over a second network, 198.19.K.0/24 over a bridge of its own, as a machine's management port does: whatever
+is done to the network of nodes and clients, the harness can still look at the hosts.
 """
 
 from __future__ import annotations
@@ -13,7 +16,6 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-import subprocess
 import sys
 import tempfile
 import time
@@ -24,12 +26,14 @@ import paramiko
 
 from faultline.harness.errors import HarnessError
 from faultline.hosts.abilities import Abilities
+from faultline.hosts.cables import Cables
 from faultline.hosts.disks import HostDisks
 from faultline.hosts.errors import HostUnreachable
 from faultline.hosts.fleet import Fleet
-from faultline.hosts.host import HOSTS_MAX, Host
+from faultline.hosts.host import Host
 from faultline.hosts.host_connections import HostConnections
 from faultline.hosts.links import LinkFaults, LinkQualities, NoLinkFaults, NoLinkQualities
+from faultline.hosts.namespaces.bridge_cables import BridgeCables
 from faultline.hosts.namespaces.datagrams import DatagramProbe
 from faultline.hosts.namespaces.degraded_links import QueuedLinks
 from faultline.hosts.namespaces.disks import NamespaceDisks
@@ -39,10 +43,10 @@ from faultline.hosts.namespaces.packet_queue import PacketQueue, reason_against_
 from faultline.hosts.namespaces.quality_probe import QualityProbe
 from faultline.hosts.namespaces.requirements import find_program, lacks
 from faultline.hosts.namespaces.switch import Switch
+from faultline.hosts.namespaces.wiring import link_address, plug_in, sites
 
 __all__ = ["SETS", "NamespaceHosts"]
 
-_SETS_MAX = 200
 _UP_TIMEOUT_S = 10.0
 _POLL_S = 0.005
 SETS = "faultline-hosts-"
@@ -64,7 +68,7 @@ class NamespaceHosts:
             shutil.rmtree(folder, ignore_errors=True)
             raise
         try:
-            self._number = _plug_in(self.keeper)
+            self._number = plug_in(self.keeper)
             self.hosts = self._write(folder, count)
             self._outer = {host.name: self.keeper.start(host.name) for host in self.hosts}
             self.fleet = Fleet(self.hosts)
@@ -74,6 +78,7 @@ class NamespaceHosts:
             self.qualities = self._make_qualities()
             self.connections = HostConnections(self.fleet)
             self.disks: HostDisks = self._make_disks()
+            self.cables: Cables = BridgeCables(self.keeper, self.fleet)
         except BaseException:
             self.keeper.close()
             raise
@@ -116,7 +121,7 @@ class NamespaceHosts:
         if reason:
             return NoLinkQualities(reason)
         addresses = {host.name: host.address for host in self.hosts}
-        links = {host.name: _link_address(self._number, index) for index, host in enumerate(self.hosts, 1)}
+        links = {host.name: link_address(self._number, index) for index, host in enumerate(self.hosts, 1)}
         return QueuedLinks(PacketQueue(self.keeper, links), QualityProbe(addresses, self.network_of))
 
     def _make_disks(self) -> NamespaceDisks:
@@ -145,9 +150,9 @@ class NamespaceHosts:
         key = paramiko.ECDSAKey.generate()
         key.write_private_key_file(str(folder / "id"))
         sshd = find_program("sshd") or "/usr/sbin/sshd"
-        sites = _sites(self._number, count)
+        every_site = sites(self._number, count)
         hosts, known = [], []
-        for site in sites:
+        for site in every_site:
             user_key = f"{key.get_name()} {key.get_base64()}"
             files = write_host(folder / site.name, folder / "layers", site, user_key, sshd)
             known.append(files.known_hosts_line)
@@ -181,39 +186,11 @@ def _refuse_where_impossible() -> None:
         raise HarnessError(f"Hosts of namespaces cannot be made here: {reasons}.", next_step)
 
 
-def _wiring(number: int, link: str) -> str:
-    """Commands for our end of the link: its address, and where each host is.
-
-    Told beforehand, since a machine that asks for a host which is not up yet waits a second before it asks again.
-    """
-    known = [
-        f"neigh replace {_address(number, index)} lladdr {_link_address(number, index)} dev {link} nud permanent"
-        for index in range(1, HOSTS_MAX + 1)
-    ]
-    return "\n".join([f"addr add 198.18.{number}.1/24 dev {link}", f"link set {link} up", *known, ""])
-
-
-def _address(number: int, index: int) -> str:
-    return f"198.18.{number}.{10 + index}"
-
-
-def _link_address(number: int, index: int) -> str:
-    """The same after a reboot, so that the others' address tables stay right."""
-    return f"02:00:c6:12:{number:02x}:{index:02x}"
-
-
-def _sites(number: int, count: int) -> list[Site]:
-    everyone = tuple((f"n{index}", _address(number, index)) for index in range(1, count + 1))
-    return [
-        Site(name=name, address=address, everyone=everyone, link_address=_link_address(number, index))
-        for index, (name, address) in enumerate(everyone, 1)
-    ]
-
-
 def _host(folder: Path, site: Site, work: Path) -> Host:
     return Host(
         name=site.name,
         address=site.address,
+        ssh_address=site.management_address,
         key=str(folder / "id"),
         known_hosts=(str(folder / "known_hosts"),),
         folder=str(work),
@@ -222,41 +199,8 @@ def _host(folder: Path, site: Site, work: Path) -> Host:
     )
 
 
-def _plug_in(keeper: Keeper) -> int:
-    """Connect this machine with the bridge, under the first number no other set has; the link's name is the lock."""
-    for number in range(_SETS_MAX):
-        if not _is_free(number):
-            continue
-        link, far = f"faultline{number}", f"control{number}"
-        made = _ip("link", "add", link, "type", "veth", "peer", "name", far, "netns", str(keeper.pid))
-        if made.returncode == 0:
-            keeper.plug(far)
-            _require(_ip("-batch", "-", stdin=_wiring(number, link)))
-            return number
-        if "exists" not in made.stderr:
-            _require(made)
-    raise HarnessError(f"There are {_SETS_MAX} sets of hosts on this machine already.", "End one of them.")
-
-
-def _is_free(number: int) -> bool:
-    routes = _ip("-4", "route", "show", "root", f"198.18.{number}.0/24")
-    return not routes.stdout.strip() and not Path(f"/sys/class/net/faultline{number}").exists()
-
-
-def _ip(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["ip", *arguments], input=stdin, capture_output=True, text=True, check=False)
-
-
-def _require(done: subprocess.CompletedProcess[str]) -> None:
-    if done.returncode:
-        raise HarnessError(
-            f"The link to the hosts cannot be made: `{' '.join(done.args)}` said {done.stderr.strip()}.",
-            "Does this machine allow links of its own (in a container: --privileged)?",
-        )
-
-
 def _answers(host: Host) -> bool:
-    with suppress(OSError), socket.create_connection((host.address, host.port), 0.05) as connection:
+    with suppress(OSError), socket.create_connection((host.way_in, host.port), 0.05) as connection:
         connection.settimeout(1.0)
         return connection.recv(4) == b"SSH-"
     return False

@@ -64,9 +64,9 @@ class Keeper:
         """Power the host off."""
         self._ask(f"stop {host}", "stopped")
 
-    def plug(self, link: str) -> None:
+    def plug(self, link: str, bridge: str) -> None:
         """Join `link`, which must be in the bridge's namespace, to the bridge."""
-        self._ask(f"plug {link}", "plugged")
+        self._ask(f"plug {link} {bridge}", "plugged")
 
     def serve(self, name: str, script: str) -> None:
         """Run the shell script in the bridge's namespace until everything is taken down; what it says goes to a log."""

@@ -5,10 +5,11 @@
 # takes namespaces, links and mounts along. Nothing of the set stands in a place that would outlive it, but its folder
 # and the control groups named after that, which the keeper removes.
 #
-# Standard input, one command per line:  start HOST   runs the host's wire script (again: reboot, with the same disk)
-#                                        stop HOST    kills all its processes at once: power-off
-#                                        plug LINK    joins a link to the bridge
-#                                        serve NAME   runs the script NAME.sh beside the bridge; it ends with the keeper
+# Standard input, one command per line:
+#   start HOST         runs the host's wire script (again: reboot, with the same disk)
+#   stop HOST          kills all its processes at once: power-off
+#   plug LINK BRIDGE   joins a link to a bridge
+#   serve NAME         runs the script NAME.sh beside the bridge; it ends with the keeper
 # Standard output, one answer per line:  ready · started PID · stopped · plugged · serving
 set -u
 folder=$1
@@ -36,12 +37,15 @@ remove_groups() {
 ip link set lo up
 ip link add br0 type bridge stp_state 0 forward_delay 0 || exit 1
 ip link set br0 up
+# The second one carries SSH and nothing else.
+ip link add br1 type bridge stp_state 0 forward_delay 0 || exit 1
+ip link set br1 up
 # Copy-on-write layers of the hosts' system folders: in memory, since a layer cannot lie on every file system.
 mkdir -p "$folder/layers"
 mount -t tmpfs -o mode=755 faultline "$folder/layers" || exit 1
 echo ready
 
-while read -r verb name; do
+while read -r verb name bridge; do
   case $verb in
     start)
       unshare --net /bin/sh "$folder/$name/wire.sh" >>"$folder/$name/init.log" 2>&1 </dev/null &
@@ -55,10 +59,11 @@ while read -r verb name; do
       wait "$outer" 2>/dev/null
       # At once: the kernel takes its time to clear away a network namespace, and a reboot needs the name.
       ip link del "$name" 2>/dev/null
+      ip link del "${name}m" 2>/dev/null
       echo stopped
       ;;
     plug)
-      ip link set "$name" master br0 up
+      ip link set "$name" master "$bridge" up
       echo plugged
       ;;
     serve)

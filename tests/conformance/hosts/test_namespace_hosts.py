@@ -148,7 +148,7 @@ def test_a_host_that_is_off_is_named(hosts: NamespaceHosts) -> None:
     hosts.power_off("n2")
     try:
         hasty = Connection(hosts.hosts[1], Patience(connect_s=0.1, attempts=2, pause_s=0.01))
-        with pytest.raises(HostUnreachable, match="n2 .root@198.18.* in 2 attempts"):
+        with pytest.raises(HostUnreachable, match="n2 .root@198.19.* in 2 attempts"):
             hasty.run("true")
     finally:
         hosts.power_on("n2")

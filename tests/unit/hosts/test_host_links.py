@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from faultline.harness.errors import HarnessError, UsageError
+from faultline.hosts.cables import NoCables
 from faultline.hosts.cluster import capabilities_of
 from faultline.hosts.firewall import host_ruleset
 from faultline.hosts.host_sets import parse_hosts
@@ -17,7 +18,8 @@ from faultline.hosts.namespaces.switch import ruleset
 
 def host_set(refusal: str, *, shares_clock: bool) -> Any:
     bad_links = NoLinkQualities("no netem")
-    return SimpleNamespace(links=SimpleNamespace(refusal=refusal), qualities=bad_links, shares_clock=shares_clock)
+    links, cables = SimpleNamespace(refusal=refusal), NoCables("it would lose its routes")
+    return SimpleNamespace(links=links, qualities=bad_links, cables=cables, shares_clock=shares_clock)
 
 
 def test_rules_name_each_cut_link_in_its_direction_and_in_one_order() -> None:
@@ -46,6 +48,14 @@ def test_links_that_cannot_be_cut_say_why() -> None:
         links.cut([("n1", "n2")])
     links.restore([("n1", "n2")])
     assert not links.is_cut(("n1", "n2"))
+
+
+def test_a_link_that_should_stay_up_says_why() -> None:
+    cables = NoCables("a machine that loses its link loses its routes")
+    with pytest.raises(HarnessError, match="The link of n1 cannot be taken down: .* loses its routes"):
+        cables.take_down("n1")
+    cables.bring_up("n1")
+    assert not cables.is_down("n1")
 
 
 @pytest.mark.parametrize("text", ["", "namespaces", "namespaces:0", "namespaces:10", "namespaces:x", "ssh:"])
