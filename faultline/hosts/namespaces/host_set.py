@@ -117,7 +117,7 @@ class NamespaceHosts:
             self.keeper.close()
 
     def _make_qualities(self) -> LinkQualities:
-        reason = reason_against_queues(self.keeper.network)
+        reason = reason_against_queues(self.keeper)
         if reason:
             return NoLinkQualities(reason)
         addresses = {host.name: host.address for host in self.hosts}

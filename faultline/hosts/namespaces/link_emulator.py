@@ -45,14 +45,13 @@ from faultline.hosts.namespaces.netfilter_queue import (
     length_request,
     verdict,
 )
-from faultline.hosts.namespaces.own_network import enlarge_buffers
+from faultline.hosts.namespaces.own_network import BUFFER_BYTES, enlarge_buffers
 
 __all__ = ["LinkEmulator", "main"]
 
 _HEADERS_BYTES = 128
 _WHOLE_BYTES = 0xFFFF
 _WAITING_MAX = 200_000
-_BUFFER_BYTES = 64 << 20
 _READ_BYTES = 1 << 17
 _READS_MAX = 256
 _IDLE_S = 60.0
@@ -79,7 +78,7 @@ class LinkEmulator:
         self._probes: dict[int, int] = {}
         self._taken = 0
         self._queues = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETFILTER)
-        enlarge_buffers(self._queues, _BUFFER_BYTES)
+        enlarge_buffers(self._queues, BUFFER_BYTES)
         self._frames = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
 
     def serve(self, listener: socket.socket) -> None:

@@ -16,9 +16,11 @@ from typing import TypeVar
 
 from faultline.harness.errors import HarnessError
 
-__all__ = ["enlarge_buffers", "made_in"]
+__all__ = ["BUFFER_BYTES", "enlarge_buffers", "made_in"]
 
 Made = TypeVar("Made")
+BUFFER_BYTES = 64 << 20
+"""Room for a burst of some ten thousand packets."""
 _NETWORK = 0x40000000
 _SEND_BUFFER_FORCED, _RECEIVE_BUFFER_FORCED = 32, 33
 

@@ -11,13 +11,13 @@ bridges in kernels without `NFT_QUEUE`.
 
 from __future__ import annotations
 
+import os
 import shlex
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 import msgspec
 
@@ -27,7 +27,7 @@ from faultline.hosts.links import HostLink
 from faultline.hosts.namespaces.emulation_orders import Answer, LinkReport, LinkSetting, Order
 from faultline.hosts.namespaces.keeper import Keeper
 from faultline.hosts.namespaces.netfilter_queue import NETFILTER, bind_request, decoded
-from faultline.hosts.namespaces.own_network import made_in
+from faultline.hosts.namespaces.own_network import BUFFER_BYTES, enlarge_buffers, made_in
 from faultline.hosts.namespaces.requirements import find_program
 
 __all__ = ["PacketQueue", "queue_rules", "reason_against_queues"]
@@ -50,20 +50,23 @@ def queue_rules(queues: Mapping[HostLink, int]) -> str:
     return "\n".join(["*mangle", *rules, "COMMIT", ""])
 
 
-def reason_against_queues(network: Path) -> str:
-    """Try it in the bridge's namespace `network`: why packets cannot be handed over there; empty when they can."""
+def reason_against_queues(keeper: Keeper) -> str:
+    """Try it in the bridge's namespace: why packets cannot be handed over there; empty when they can."""
     program = _restore_program()
     if program is None:
         return "the program iptables-legacy-restore is missing (apt-get install iptables)"
-    tried = _restore(network, program, queue_rules({("faultline-a", "faultline-b"): _TRIED_QUEUE}))
-    untried = _restore(network, program, queue_rules({}))
+    tried = _restore(keeper, program, queue_rules({("faultline-a", "faultline-b"): _TRIED_QUEUE}))
+    untried = _restore(keeper, program, queue_rules({}))
     if tried.returncode or untried.returncode:
         said = (tried.stderr + untried.stderr).strip().splitlines()
         return f"iptables takes no NFQUEUE rule ({said[0] if said else 'it said nothing'})"
     try:
-        with made_in(network, lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETFILTER)) as queues:
+        with made_in(keeper.network, lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETFILTER)) as queues:
+            enlarge_buffers(queues, BUFFER_BYTES)
             queues.send(bind_request(_TRIED_QUEUE))
             errors = [message.error for message in decoded(queues.recv(4096)) if message.error]
+    except PermissionError:
+        return "only the machine's root may give a socket the room that bursts of packets need"
     except OSError as error:
         return f"the kernel has no packet queues (CONFIG_NETFILTER_NETLINK_QUEUE: {error.strerror})"
     return f"the kernel refuses packet queues (error {errors[0]})" if errors else ""
@@ -117,9 +120,7 @@ class PacketQueue:
         return LinkSetting(self._queues[link], source, target, head, quality)
 
     def _install(self, degraded: Iterable[HostLink]) -> None:
-        done = _restore(
-            self._keeper.network, self._program, queue_rules({link: self._queues[link] for link in degraded})
-        )
+        done = _restore(self._keeper, self._program, queue_rules({link: self._queues[link] for link in degraded}))
         if done.returncode:
             raise HarnessError(f"The bridge does not take the rules for degraded links: {done.stderr.strip()}.")
 
@@ -168,7 +169,9 @@ def _restore_program() -> str | None:
     return find_program("iptables-legacy-restore") or find_program("iptables-restore")
 
 
-def _restore(network: Path, program: str, rules: str) -> subprocess.CompletedProcess[str]:
-    """Replace the mangle table of `network` as a whole."""
-    command = ["nsenter", f"--net={network}", program, "--wait"]
-    return subprocess.run(command, input=rules, capture_output=True, text=True, check=False)
+def _restore(keeper: Keeper, program: str, rules: str) -> subprocess.CompletedProcess[str]:
+    """Replace the mangle table beside the bridge as a whole."""
+    command = ["nsenter", f"--net={keeper.network}", program, "--wait"]
+    # The machine's own lock is for its own rules, and only root may take it.
+    environment = os.environ | {"XTABLES_LOCKFILE": str(keeper.folder / "xtables.lock")}
+    return subprocess.run(command, input=rules, capture_output=True, text=True, check=False, env=environment)

@@ -21,7 +21,7 @@ from faultline.hosts.link_quality import PROBE_BYTES, ProbeResult, probes_needed
 from faultline.hosts.links import HostLink
 from faultline.hosts.namespaces.datagrams import HostSockets, socket_in
 from faultline.hosts.namespaces.emulation_orders import PROBE_TOS
-from faultline.hosts.namespaces.own_network import enlarge_buffers
+from faultline.hosts.namespaces.own_network import BUFFER_BYTES, enlarge_buffers
 
 __all__ = ["QualityProbe"]
 
@@ -30,7 +30,6 @@ _CHECK = struct.Struct("!I")
 _SMALL = b"\0" * 32
 _LARGE = b"\0" * (PROBE_BYTES - _HEADER.size - _CHECK.size)
 _NO_CHECKSUM, _TIMESTAMPS = 11, 35
-_BUFFER_BYTES = 32 << 20
 _TIMESTAMP = struct.Struct("@qq")
 _PATIENCE_S = 1.0
 _POLL_S = 0.005
@@ -42,7 +41,7 @@ def _probe_socket(network: Path, address: str) -> socket.socket:
     made = socket_in(network, address, PROBE_TOS)
     made.setsockopt(socket.SOL_SOCKET, _NO_CHECKSUM, 1)
     made.setsockopt(socket.SOL_SOCKET, _TIMESTAMPS, 1)
-    enlarge_buffers(made, _BUFFER_BYTES)
+    enlarge_buffers(made, BUFFER_BYTES)
     made.setblocking(False)
     return made
 
