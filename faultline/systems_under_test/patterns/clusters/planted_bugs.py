@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 from faultline.harness.errors import UsageError
 from faultline.harness.system import Mutant
 from faultline.harness.world.ports import Ports
-from faultline.systems_under_test.patterns.data_replication.write_ahead_log import WriteAheadLog
 
 __all__ = ["LazyFlush", "forced_options", "layered", "with_bugs"]
 
@@ -53,7 +52,7 @@ class LazyFlush:
     """Mixed into what stores something: acknowledges at once and flushes up to 200 ms later."""
 
     _ports: Ports
-    _log: WriteAheadLog
+    _log: Any
     _flush_is_due = False
 
     def _flush(self) -> None:

@@ -15,8 +15,10 @@ Each step and each write is one record in a write-ahead log, flushed before anyt
 number of the request that wrote it, and the answer: a repeated request is answered again and not executed, also by the
 next owner, because the answers move with the partition.
 
-*Limits.* The log is not compacted, and the last answer to each client is kept for ever. An arrived copy of a move that
-was cancelled stays on disk, unserved, until the partition comes again.
+Every so many records a snapshot of everything takes their place (Low-Water Mark), so that log and start stay short.
+
+*Limits.* The last answer to each client is kept for ever. An arrived copy of a move that was cancelled stays on disk,
+unserved, until the partition comes again.
 
 Sources: Patterns of Distributed Systems ch. 19, "Moving partitions when new nodes are added", and ch. 15 for the
 answers that are kept.
@@ -24,13 +26,14 @@ answers that are kept.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from faultline.harness.world.ports import Ports
 from faultline.systems_under_test.patterns.data_partitioning.cluster_directory import Migration
-from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry, WriteAheadLog
+from faultline.systems_under_test.patterns.data_replication.compacted_log import CompactedLog
 
 __all__ = [
     "ARRIVING",
@@ -129,23 +132,28 @@ class _Left(msgspec.Struct, frozen=True, tag="left", array_like=True):
 Record = Written | _Arrived | _Served | _Migrating | _Left
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER: msgspec.msgpack.Decoder[Record] = msgspec.msgpack.Decoder(Record)
+_STATE_DECODER: msgspec.msgpack.Decoder[list[Record]] = msgspec.msgpack.Decoder(list[Record])
 _NOTHING = PartitionContent({}, {})
+_SNAPSHOT_EVERY_ENTRIES = 10_000
 
 
 class PartitionHost:
     """The partitions of one node, in memory and in its log."""
 
-    def __init__(self, ports: Ports) -> None:
+    def __init__(self, ports: Ports, snapshot_every_entries: int = _SNAPSHOT_EVERY_ENTRIES) -> None:
         self._ports = ports
-        self._log = WriteAheadLog(ports.storage, name="partitions")
+        self._log = CompactedLog(ports.storage, snapshot_every_entries, self._note_due, name="partitions")
+        self._snapshot_is_due = False
         self.partitions: dict[int, HostedPartition] = {}
         self.left: dict[int, int] = {}
 
     def recover(self) -> None:
-        """Read the log. Raises `CorruptLog`."""
-        self._log.recover()
-        for entry in self._log.entries(1, self._log.last_index):
-            self._take(_DECODER.decode(entry.data))
+        """Read the newest snapshot, and the log after it. Raises `UnusableSnapshot` and `CorruptLog`."""
+        state, entries = self._log.recover()
+        for record in _STATE_DECODER.decode(state) if state is not None else ():
+            self._take(record)
+        for entry in entries:
+            self._take(_DECODER.decode(entry))
 
     def known_generation(self, partition: int) -> int:
         """The highest generation this node has known of `partition`, 0 when it never had it."""
@@ -238,9 +246,26 @@ class PartitionHost:
     # -- records ------------------------------------------------------------------------------------------------------
 
     def _write(self, record: Record) -> None:
-        self._log.append(LogEntry(self._log.last_index + 1, 0, DATA, _ENCODER.encode(record)))
+        self._log.append(_ENCODER.encode(record))
         self._flush()
         self._take(record)
+        if self._snapshot_is_due:
+            self._snapshot_is_due = False
+            self._ports.trace.sometimes("log-compacted")
+            self._log.compact(_ENCODER.encode(list(self._records())))
+
+    def _note_due(self) -> None:
+        self._snapshot_is_due = True
+
+    def _records(self) -> Iterator[Record]:
+        """The fewest records from which the same state comes: a snapshot is a shorter log."""
+        for number, generation in self.left.items():
+            yield _Arrived(number, generation, SERVING, _NOTHING)
+            yield _Left(number, generation)
+        for number, hosted in self.partitions.items():
+            yield _Arrived(number, hosted.generation, hosted.state, hosted.content())
+            if hosted.migration is not None:
+                yield _Migrating(hosted.migration)
 
     def _flush(self) -> None:
         self._log.flush()

@@ -25,6 +25,7 @@ __all__ = [
     "RangeTable",
     "SplitPartition",
     "TableCommand",
+    "TableState",
     "Task",
 ]
 
@@ -112,6 +113,14 @@ Task = HostPartition | SplitPartition | MovePartition
 TableCommand = CreateTable | SplitPartition | MovePartition | ConfirmPartition
 
 
+class TableState(msgspec.Struct, frozen=True, array_like=True):
+    """A snapshot of the table."""
+
+    partitions: list[Partition]
+    tasks: list[tuple[int, Task]]
+    next_id: int
+
+
 class RangeTable(PartitionMap):
     """The table, the open tasks by the id of the partition that is awaited, and the next free id."""
 
@@ -119,6 +128,16 @@ class RangeTable(PartitionMap):
         super().__init__()
         self.tasks: dict[int, Task] = {}
         self.next_id = 1
+
+    def state(self) -> TableState:
+        """All that is in it, for a snapshot."""
+        return TableState(list(self.partitions.values()), list(self.tasks.items()), self.next_id)
+
+    def restore(self, state: TableState) -> None:
+        """Everything as it was then, in an empty table."""
+        self.partitions = {partition.id: partition for partition in state.partitions}
+        self.tasks = dict(state.tasks)
+        self.next_id = state.next_id
 
     def is_busy(self, partition_id: int) -> bool:
         """Whether a change of the partition is under way."""

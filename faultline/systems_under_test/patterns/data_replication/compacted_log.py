@@ -52,6 +52,11 @@ class CompactedLog:
         self._due_index = _NEVER
         self.flush = self._log.flush
 
+    @property
+    def last_index(self) -> int:
+        """The index of the last entry."""
+        return self._log.last_index
+
     def recover(self) -> tuple[bytes | None, list[bytes]]:
         """The state of the newest usable snapshot, if any, and the entries after it.
 

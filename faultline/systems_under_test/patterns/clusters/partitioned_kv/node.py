@@ -77,7 +77,7 @@ class PartitionedNode:
         self.ports = ports
         self._settings = settings
         core = members[: settings.core_size]
-        self.host = parts.host(ports)
+        self.host = parts.host(ports, settings.snapshot_every_entries)
         joins_late = ports.node_id in members[len(members) - settings.late_nodes :]
         self.member = MemberOfCluster(ports, core, settings, self._send, settings.join_after_us if joins_late else 0)
         self.coordinator: Coordinator | None = None

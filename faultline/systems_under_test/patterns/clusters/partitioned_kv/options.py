@@ -42,6 +42,9 @@ OPTIONS: dict[str, OptionDescription] = {
     "table_refresh_ms": OptionDescription(
         default="500", summary="after how long a client asks for the table again, unless a refusal comes first"
     ),
+    "snapshot_every_entries": OptionDescription(
+        default="10000", summary="entries of a node's log between two snapshots, below which it is cut short"
+    ),
     "request_timeout_ms": OptionDescription(default="300", summary="after how long a client asks again"),
     "client_timeout_ms": OptionDescription(default="1000", summary="after how long a client gives up: outcome unknown"),
 }
@@ -62,6 +65,7 @@ class PartitionSettings(msgspec.Struct, frozen=True, kw_only=True):
     node_heartbeat_us: int
     membership_check_us: int
     table_refresh_us: int
+    snapshot_every_entries: int
     request_timeout_us: int
     client_timeout_us: int
 
@@ -81,6 +85,7 @@ class PartitionSettings(msgspec.Struct, frozen=True, kw_only=True):
             node_heartbeat_us=values.microseconds("node_heartbeat_ms"),
             membership_check_us=values.microseconds("membership_check_ms"),
             table_refresh_us=values.microseconds("table_refresh_ms"),
+            snapshot_every_entries=values.number("snapshot_every_entries"),
             request_timeout_us=values.microseconds("request_timeout_ms"),
             client_timeout_us=values.microseconds("client_timeout_ms"),
         )

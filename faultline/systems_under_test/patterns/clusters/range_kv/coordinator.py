@@ -1,7 +1,7 @@
 """The coordinator's half of a node of `range-kv`: makes the table, splits and moves partitions, and answers clients.
 
 Every change is an entry of its log, durable before anybody hears of it; a restart reads the table and the open tasks
-back, and goes on repeating these.
+back, from the newest snapshot and the entries after it, and goes on repeating these.
 
 Limit: the coordinator is one node. Its log outlives a crash and not the loss of its disk; the pattern wants a
 replicated log in its place, which `consistent-core` has.
@@ -35,15 +35,16 @@ from faultline.systems_under_test.patterns.data_partitioning.range_table import 
     RangeTable,
     SplitPartition,
     TableCommand,
+    TableState,
     Task,
 )
-from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry, WriteAheadLog
+from faultline.systems_under_test.patterns.data_replication.compacted_log import CompactedLog
 
 __all__ = ["RangeCoordinator"]
 
-_NO_GENERATION = 0
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER: msgspec.msgpack.Decoder[TableCommand] = msgspec.msgpack.Decoder(TableCommand)
+_STATE_DECODER = msgspec.msgpack.Decoder(TableState)
 
 
 class RangeCoordinator:
@@ -52,7 +53,8 @@ class RangeCoordinator:
     def __init__(self, ports: Ports, members: tuple[NodeId, ...], settings: RangeSettings) -> None:
         self.ports = ports
         self.table = RangeTable()
-        self._log = WriteAheadLog(ports.storage, name="table")
+        self._log = CompactedLog(ports.storage, settings.snapshot_every_entries, self._note_due, name="table")
+        self._snapshot_is_due = False
         self._members = members
         self._settings = settings
         self._heard_us: dict[NodeId, int] = {}
@@ -64,25 +66,34 @@ class RangeCoordinator:
 
     def start(self) -> None:
         """Recover the table, and begin to repeat what is not confirmed."""
-        self._log.recover()
-        for entry in self._log.entries(1, self._log.last_index):
-            self.table.apply(_DECODER.decode(entry.data))
+        state, entries = self._log.recover()
+        if state is not None:
+            self.table.restore(_STATE_DECODER.decode(state))
+        for entry in entries:
+            self.table.apply(_DECODER.decode(entry))
         if self.table.tasks:
             self.ports.trace.sometimes("tasks-resumed")
         self.ports.timers.every(self._settings.task_retry_us, self._repeat_tasks)
 
     def record(self, command: TableCommand) -> None:
         """Log and execute `command`, and begin with what it leaves to do."""
-        self._log.append(LogEntry(self._log.last_index + 1, _NO_GENERATION, DATA, _ENCODER.encode(command)))
+        self._log.append(_ENCODER.encode(command))
         self._log.flush()
         before = dict(self.table.tasks)
-        if not self.table.apply(command):
+        fits = self.table.apply(command)
+        if self._snapshot_is_due:
+            self._snapshot_is_due = False
+            self._log.compact(_ENCODER.encode(self.table.state()))
+        if not fits:
             return
         partitions = tuple(self.table.partitions.values())
         self.ports.trace.emit(TableChanged(self._log.last_index, partitions))
         for number, task in self.table.tasks.items():
             if before.get(number) != task:
                 self._send(task)
+
+    def _note_due(self) -> None:
+        self._snapshot_is_due = True
 
     def _repeat_tasks(self) -> None:
         for task in self.table.tasks.values():

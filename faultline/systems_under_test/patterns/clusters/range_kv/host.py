@@ -68,7 +68,7 @@ class RangeHost:
         new_partition: Callable[..., RangePartition] = RangePartition,
     ) -> None:
         self.ports = ports
-        self.store = PartitionStore(ports, new_partition)
+        self.store = PartitionStore(ports, new_partition, settings.snapshot_every_entries)
         self._coordinator = coordinator
         self._settings = settings
         self._last_number: dict[NodeId, int] = {}

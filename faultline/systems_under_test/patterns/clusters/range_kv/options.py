@@ -51,6 +51,9 @@ OPTIONS: dict[str, OptionDescription] = {
     ),
     "task_retry_ms": OptionDescription(default="50", summary="how often the coordinator repeats what is not confirmed"),
     "member_timeout_ms": OptionDescription(default="500", summary="after which silence a node is given no partition"),
+    "snapshot_every_entries": OptionDescription(
+        default="10000", summary="entries of a node's log between two snapshots, below which it is cut short"
+    ),
     "request_timeout_ms": OptionDescription(default="300", summary="after how long a client reads again"),
     "client_timeout_ms": OptionDescription(default="1000", summary="after how long a client gives up"),
 }
@@ -72,6 +75,7 @@ class RangeSettings(msgspec.Struct, frozen=True, kw_only=True):
     spread: str
     task_retry_us: int
     member_timeout_us: int
+    snapshot_every_entries: int
     request_timeout_us: int
     client_timeout_us: int
 
@@ -93,6 +97,7 @@ class RangeSettings(msgspec.Struct, frozen=True, kw_only=True):
             spread=values.choice("spread"),
             task_retry_us=values.microseconds("task_retry_ms"),
             member_timeout_us=values.microseconds("member_timeout_ms"),
+            snapshot_every_entries=values.number("snapshot_every_entries"),
             request_timeout_us=values.microseconds("request_timeout_ms"),
             client_timeout_us=values.microseconds("client_timeout_ms"),
         )

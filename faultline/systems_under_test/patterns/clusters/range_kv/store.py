@@ -4,8 +4,10 @@ Everything that changes them is one entry: a write, and a split just as well. So
 whatever crashes when, and no key is ever in both halves or in neither (KRP-R17). A partition that moves away is kept
 until the other host has it, but is served no more.
 
-Limits: the log is never compacted, and a start reads it from the beginning. A partition that moves travels in one
-message, and is served by nobody meanwhile.
+Every so many entries a snapshot of all partitions takes their place, so that log and start stay short.
+
+Limits: a snapshot is written in one piece, so all partitions of a host must fit into memory twice. A partition that
+moves travels in one message, and is served by nobody meanwhile.
 """
 
 from __future__ import annotations
@@ -18,17 +20,18 @@ import msgspec
 from faultline.harness.world.ports import Ports
 from faultline.systems_under_test.patterns.clusters.range_kv.messages import InstallPartition, KeysStored
 from faultline.systems_under_test.patterns.data_partitioning.key_range_partitions import Partition
-from faultline.systems_under_test.patterns.data_partitioning.range_partition import RangePartition
+from faultline.systems_under_test.patterns.data_partitioning.range_partition import Entries, RangePartition
 from faultline.systems_under_test.patterns.data_partitioning.range_table import (
     HostPartition,
     MovePartition,
     SplitPartition,
 )
-from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry, WriteAheadLog
+from faultline.systems_under_test.patterns.data_replication.compacted_log import CompactedLog
 
-__all__ = ["DropPartition", "ErasedKey", "PartitionStore", "StoredKey"]
+__all__ = ["SNAPSHOT_EVERY_ENTRIES", "DropPartition", "ErasedKey", "PartitionStore", "StoredKey"]
 
-_NO_GENERATION = 0
+SNAPSHOT_EVERY_ENTRIES = 10_000
+"""How many entries a host adds between two snapshots, unless told otherwise."""
 
 
 class StoredKey(msgspec.Struct, frozen=True, tag="stored-key"):
@@ -52,17 +55,40 @@ class DropPartition(msgspec.Struct, frozen=True, tag="drop-partition"):
     partition_id: int
 
 
+class _Left(msgspec.Struct, frozen=True, array_like=True):
+    """In a snapshot: a partition on its way, as it will be there, as it was here, and its data."""
+
+    partition: Partition
+    before: Partition
+    entries: Entries
+
+
+class _State(msgspec.Struct, frozen=True, array_like=True):
+    """A snapshot: all that the entries so far lead to."""
+
+    held: list[tuple[Partition, Entries]]
+    leaving: list[_Left]
+    last_generation: dict[int, int]
+
+
 _Entry = HostPartition | SplitPartition | MovePartition | InstallPartition | DropPartition | StoredKey | ErasedKey
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER: msgspec.msgpack.Decoder[_Entry] = msgspec.msgpack.Decoder(_Entry)
+_STATE_DECODER = msgspec.msgpack.Decoder(_State)
 
 
 class PartitionStore:
     """The partitions held here, those on their way to another host, and the last generation of each seen here."""
 
-    def __init__(self, ports: Ports, new_partition: Callable[..., RangePartition] = RangePartition) -> None:
+    def __init__(
+        self,
+        ports: Ports,
+        new_partition: Callable[..., RangePartition] = RangePartition,
+        snapshot_every_entries: int = SNAPSHOT_EVERY_ENTRIES,
+    ) -> None:
         self._trace = ports.trace
-        self._log = WriteAheadLog(ports.storage, name="partitions")
+        self._log = CompactedLog(ports.storage, snapshot_every_entries, self._note_due, name="partitions")
+        self._snapshot_is_due = False
         self._new_partition = new_partition
         self.held: dict[int, RangePartition] = {}
         self.leaving: dict[int, tuple[Partition, RangePartition]] = {}
@@ -78,21 +104,44 @@ class PartitionStore:
         }
 
     def recover(self) -> None:
-        """Read the log. Raises `CorruptLog`."""
-        self._log.recover()
-        for entry in self._log.entries(1, self._log.last_index):
-            command = _DECODER.decode(entry.data)
+        """Read the newest snapshot, and the log after it. Raises `UnusableSnapshot` and `CorruptLog`."""
+        state, entries = self._log.recover()
+        if state is not None:
+            self._restore(_STATE_DECODER.decode(state))
+        for entry in entries:
+            command = _DECODER.decode(entry)
             self._appliers[type(command)](command)
 
     def record(self, command: _Entry) -> None:
         """Log and execute `command`; durable before anything sent from now on."""
-        self._log.append(LogEntry(self._log.last_index + 1, _NO_GENERATION, DATA, _ENCODER.encode(command)))
+        self._log.append(_ENCODER.encode(command))
         self._log.flush()
         self._appliers[type(command)](command)
+        if self._snapshot_is_due:
+            self._snapshot_is_due = False
+            self._trace.sometimes("log-compacted")
+            self._log.compact(_ENCODER.encode(self._state()))
 
     def has_seen(self, partition: Partition) -> bool:
         """Whether this generation of the partition, or a later one, is or was here."""
         return self.last_generation.get(partition.id, 0) >= partition.generation
+
+    # -- snapshots ----------------------------------------------------------------------------------------------------
+
+    def _note_due(self) -> None:
+        self._snapshot_is_due = True
+
+    def _state(self) -> _State:
+        held = [(partition.info, partition.entries()) for partition in self.held.values()]
+        leaving = [_Left(partition, data.info, data.entries()) for partition, data in self.leaving.values()]
+        return _State(held, leaving, self.last_generation)
+
+    def _restore(self, state: _State) -> None:
+        for info, entries in state.held:
+            self._hold(self._new_partition(info, entries))
+        for left in state.leaving:
+            self.leaving[left.partition.id] = (left.partition, self._new_partition(left.before, left.entries))
+        self.last_generation = state.last_generation
 
     # -- entries ------------------------------------------------------------------------------------------------------
 
