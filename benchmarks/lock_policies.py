@@ -2,9 +2,11 @@
 
     python benchmarks/lock_policies.py
     python benchmarks/lock_policies.py --clients 5,20 --seeds 5
+    python benchmarks/lock_policies.py --replication-factors 1,3 --clients 1,5,20
 
 Simulated runs of the workload `bank` without faults: so many clients, each beginning its next transfer or scan as soon
-as the last has ended, on the same few accounts. Seconds are simulated ones; links take 0.3 to 2.5 ms one way.
+as the last has ended, on the same few accounts. Seconds are simulated ones; links take 0.3 to 2.5 ms one way. With
+several replication factors the last column is the ratio to the first of them, for the same operations.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ POLICIES = ("error", "wound-wait", "wait-die")
 _PLENTY = 400
 
 
-def measured(policy: str, clients: int, seeds: int) -> tuple[float, float, float]:
+def measured(policy: str, clients: int, seeds: int, replication_factor: str = "1") -> tuple[float, float, float]:
     """Committed operations a second, the share that was given up or refused, and the median latency in milliseconds."""
     committed = given_up = 0
     latencies: list[int] = []
@@ -38,7 +40,7 @@ def measured(policy: str, clients: int, seeds: int) -> tuple[float, float, float
             seed=seed,
             workers=clients,
             operations=_PLENTY,
-            options={"policy": policy},
+            options={"policy": policy, "replication_factor": replication_factor},
         )
         parts = resolve(request)
         plan = make_plan(request, parts)
@@ -58,12 +60,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clients", default="1,5,10,20")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--replication-factors", default="1")
     asked = parser.parse_args(arguments)
-    print("policy      clients  committed/s  given up  median ms")
+    factors = asked.replication_factors.split(",")
+    print("policy      clients  copies  committed/s  given up  median ms  ratio")
     for policy in POLICIES:
         for clients in map(int, asked.clients.split(",")):
-            rate, given_up, latency_ms = measured(policy, clients, asked.seeds)
-            print(f"{policy:<11} {clients:>7}  {rate:>11.0f}  {given_up:>8.1%}  {latency_ms:>9.1f}")
+            first: float | None = None
+            for factor in factors:
+                rate, given_up, latency_ms = measured(policy, clients, asked.seeds, factor)
+                first = first or rate
+                told = f"{policy:<11} {clients:>7}  {factor:>6}  {rate:>11.0f}  {given_up:>8.1%}  {latency_ms:>9.1f}"
+                print(f"{told}  {rate / first:>5.2f}")
     return 0
 
 
