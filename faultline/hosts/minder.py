@@ -30,14 +30,19 @@ POLL_MS = 500
 def descendants(pid: int) -> list[int]:
     """All processes under `pid` as the kernel knows them, parents first."""
     found = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        try:
-            children = [int(child) for child in task.read_text().split()]
-        except OSError:
-            continue
-        for child in children:
-            found += [child, *descendants(child)]
+    for child in _children(pid):
+        found += [child, *descendants(child)]
     return found
+
+
+def _children(pid: int) -> list[int]:
+    """The processes that any thread of `pid` has begotten; threads and processes end while they are looked at."""
+    children: list[int] = []
+    with suppress(OSError):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with suppress(OSError):
+                children += map(int, Path(f"/proc/{pid}/task/{task}/children").read_text().split())
+    return children
 
 
 def kill_all(pid: int) -> None:

@@ -11,6 +11,7 @@ memory of ours and called. A function of the vDSO that does not lead there is an
 from __future__ import annotations
 
 import ctypes
+import errno
 import mmap
 import os
 import struct
@@ -30,7 +31,7 @@ from faultline.hosts.agent.clock_code import (
 from faultline.hosts.agent.stillness import Stillness, StillnessError
 from faultline.hosts.agent.vdso import ImageError, find_mapping, read_image
 
-__all__ = ["ClockPatch", "ClockView", "PatchError", "patched"]
+__all__ = ["ClockPatch", "ClockView", "PatchError", "patch_of", "patched"]
 
 _ALIGNMENT = 64
 _JUMP = b"\xe9"
@@ -55,13 +56,29 @@ class ClockView(NamedTuple):
 
 
 class ClockPatch:
-    """The clock code in the process `pid`, whose memory it is written into at `blob_at`."""
+    """The clock code in the process `pid`: where in its vDSO, which is mapped at `image`, it is or will be.
 
-    def __init__(self, pid: int, blob_at: int, functions: dict[str, int]) -> None:
+    `blob_at` is its own address, `functions` are those of the functions that it replaces. Raises PatchError.
+    """
+
+    def __init__(self, pid: int, image: range, blob_at: int, functions: dict[str, int]) -> None:
         self.pid = pid
+        self._image = image
         self._blob_at = blob_at
         self._functions = functions
-        """The addresses of the functions that are replaced, by name."""
+
+    def follow(self, setting: Setting) -> bool:
+        """Let the process follow `setting`, putting the code there if need be; did anything have to be changed?"""
+        try:
+            if not self.is_in_force():
+                self._put(setting)
+                return True
+            if self.setting() == setting:
+                return False
+            self.set(setting)
+            return True
+        except (OSError, StillnessError) as error:
+            raise PatchError(str(error)) from error
 
     def is_in_force(self) -> bool:
         """Is the code in the memory of the process, and do all functions lead to it? Not after an exec."""
@@ -73,21 +90,6 @@ class ClockPatch:
             return False
         is_ours = blob[: len(MAGIC)] == MAGIC and blob[CODE_OFFSET:] == BLOB[CODE_OFFSET:]
         return is_ours and all(jump == self._jump(name) for name, jump in jumps.items())
-
-    def put(self, image_at: int, image_bytes: int, setting: Setting) -> None:
-        """Put code and setting into the process, which is held still for that."""
-        for _ in range(_TRIES):
-            with Stillness(self.pid) as stillness:
-                if not any(image_at <= place < image_at + image_bytes for place in stillness.places()):
-                    with _Memory(self.pid) as memory:
-                        _write(memory, self._blob_at, BLOB)
-                        self._choose(memory, setting)
-                        for name, start in self._functions.items():
-                            _write(memory, start, self._jump(name))
-                    return
-            # A thread was asking for the time at this very moment.
-            time.sleep(_PAUSE_S)
-        raise PatchError(f"process {self.pid} asks for the time without end")
 
     def set(self, setting: Setting) -> None:
         """Change the setting; every reading from now on follows it."""
@@ -108,6 +110,26 @@ class ClockPatch:
             wall, monotonic = _seen(page, _REAL_TIME), _seen(page, _MONOTONIC)
         return ClockView(wall, monotonic, active_setting(blob))
 
+    def _put(self, setting: Setting) -> None:
+        """Put code and setting into the process, which is held still for that."""
+        for _ in range(_TRIES):
+            with Stillness(self.pid) as stillness:
+                if not any(place in self._image for place in stillness.places()):
+                    self._write_code(setting)
+                    return
+            # A thread was asking for the time at this very moment.
+            time.sleep(_PAUSE_S)
+        raise PatchError(f"process {self.pid} asks for the time without end")
+
+    def _write_code(self, setting: Setting) -> None:
+        with _Memory(self.pid) as memory:
+            if any(_read(memory, self._blob_at, self._image.stop - self._blob_at)):
+                raise PatchError("the room behind the vDSO is in use")
+            _write(memory, self._blob_at, BLOB)
+            self._choose(memory, setting)
+            for name, start in self._functions.items():
+                _write(memory, start, self._jump(name))
+
     def _choose(self, memory: _Memory, setting: Setting) -> None:
         place = next_place(_read(memory, self._blob_at, CODE_OFFSET))
         _write(memory, self._blob_at + place, setting.packed())
@@ -122,29 +144,30 @@ class ClockPatch:
         return _JUMP + struct.pack("<i", self._blob_at + ENTRIES[name] - start - _JUMP_BYTES)
 
 
-def patched(pid: int, setting: Setting) -> ClockPatch:
-    """The clock code in process `pid`, put there unless it is there already. Raises PatchError."""
+def patch_of(pid: int) -> ClockPatch:
+    """Where the clock code is in process `pid`, as in a child of one that has it, or where there is room for it."""
     try:
         with open(f"/proc/{pid}/maps") as maps:
-            image_at, image_bytes = find_mapping(maps.read())
+            start, size = find_mapping(maps.read())
         with _Memory(pid) as memory:
-            image = _read(memory, image_at, image_bytes)
-        found = read_image(image)
-        missing = sorted(set(ENTRIES) - set(found.functions))
-        room_at = -(-found.end // _ALIGNMENT) * _ALIGNMENT
-        if missing or room_at + len(BLOB) > image_bytes:
-            raise PatchError(f"the vDSO has no {missing[0]}" if missing else "behind the vDSO there is no room")
-        functions = {name: image_at + found.functions[name] for name in ENTRIES}
-        patch = ClockPatch(pid, image_at + room_at, functions)
-        if patch.is_in_force():
-            patch.set(setting)
-            return patch
-        if any(image[room_at:]):
-            raise PatchError("the room behind the vDSO is in use")
-        patch.put(image_at, image_bytes, setting)
-        return patch
-    except (OSError, ImageError, StillnessError) as error:
+            found = read_image(_read(memory, start, size))
+    except (OSError, ImageError) as error:
         raise PatchError(str(error)) from error
+    missing = sorted(set(ENTRIES) - set(found.functions))
+    if missing:
+        raise PatchError(f"the vDSO has no {missing[0]}")
+    room_at = -(-found.end // _ALIGNMENT) * _ALIGNMENT
+    if room_at + len(BLOB) > size:
+        raise PatchError("behind the vDSO there is no room")
+    functions = {name: start + found.functions[name] for name in ENTRIES}
+    return ClockPatch(pid, range(start, start + size), start + room_at, functions)
+
+
+def patched(pid: int, setting: Setting) -> ClockPatch:
+    """The clock code in process `pid`, which follows `setting` when this returns. Raises PatchError."""
+    patch = patch_of(pid)
+    patch.follow(setting)
+    return patch
 
 
 class _Memory:
@@ -161,7 +184,11 @@ class _Memory:
 
 
 def _read(memory: _Memory, address: int, count: int) -> bytes:
-    return os.pread(memory.descriptor, count, address)
+    found = os.pread(memory.descriptor, count, address)
+    if len(found) != count:
+        # The memory of a process that has ended can be opened, but there is nothing in it.
+        raise ProcessLookupError(errno.ESRCH, os.strerror(errno.ESRCH))
+    return found
 
 
 def _write(memory: _Memory, address: int, content: bytes) -> None:

@@ -16,7 +16,7 @@ import os
 import time
 
 from faultline.hosts.agent.clock_code import Setting, Skew
-from faultline.hosts.agent.clock_patch import ClockPatch, ClockView, PatchError, patched
+from faultline.hosts.agent.clock_patch import ClockPatch, ClockView, PatchError, patch_of
 from faultline.hosts.agent.member import Member
 
 __all__ = ["MemberClock"]
@@ -24,6 +24,8 @@ __all__ = ["MemberClock"]
 RATE_PPM_MAX = 500_000
 _WALL_NS_MIN = 86_400 * 1_000_000_000
 _ROUNDS = 50
+_PATIENCE_S = 2.0
+_PAUSE_S = 0.001
 _HALF_SPEED_PPM = -500_000
 
 
@@ -36,6 +38,7 @@ class MemberClock:
         self._patches: dict[tuple[int, float], ClockPatch] = {}
         self._is_catching_up = False
         """Is the monotonic clock ahead, and slowed down until it is right?"""
+        self._changed = False
         self.in_use = False
 
     def step(self, wall_ns: int, monotonic_ns: int = 0) -> None:
@@ -78,19 +81,32 @@ class MemberClock:
         if self._is_catching_up and self._expected().monotonic_off_ns <= 0:
             self._is_catching_up = False
             self._setting = self._setting._replace(monotonic=Skew())
+        deadline_s = time.monotonic() + _PATIENCE_S
         for _ in range(_ROUNDS):
-            if not self._adopt_once():
+            while unreached := self._adopt_once():
+                # One that is about to end, or to become another program, is neither here nor there for a moment.
+                if time.monotonic() > deadline_s:
+                    raise unreached[0]
+                time.sleep(_PAUSE_S)
+            if not self._changed:
                 return
-        raise PatchError("new processes appear without end")
 
     def view(self) -> ClockView:
         """What the process sees that is farthest from the setting; the setting itself while the member does not run."""
-        self.adopt()
+        seen = self._views()
         expected = self._expected()
-        seen = [patch.view() for patch in self._patches.values()]
         if not seen:
             return expected
         return max(seen, key=lambda view: abs(view.wall_off_ns - expected.wall_off_ns))
+
+    def _views(self) -> list[ClockView]:
+        """What each process sees; once more for one that became another program in between."""
+        for _ in range(_ROUNDS):
+            self.adopt()
+            seen = [_view(patch) for patch in self._patches.values()]
+            if None not in seen or not self._running():
+                return [view for view in seen if view is not None]
+        raise PatchError("the processes become other programs without end")
 
     def _expected(self) -> ClockView:
         wall_ns = self._setting.wall.at(time.clock_gettime_ns(time.CLOCK_REALTIME))
@@ -102,28 +118,26 @@ class MemberClock:
         self._setting = setting
         self.adopt()
 
-    def _adopt_once(self) -> bool:
-        """One look at all processes; did any have to be changed?"""
-        changed, running = False, self._running()
+    def _adopt_once(self) -> list[PatchError]:
+        """One look at all processes; why some could not be reached. `_changed` tells whether any was changed."""
+        errors, running = {}, self._running()
+        self._changed = False
         self._patches = {key: patch for key, patch in self._patches.items() if key in running}
         for key in running:
             try:
-                changed |= self._reach(key)
-            except (PatchError, OSError):
-                # One that ends meanwhile needs no clock.
-                if key in self._running():
-                    raise
-        return changed
+                self._changed |= self._reach(key)
+            except PatchError as error:
+                errors[key] = error
+        # One that has ended meanwhile needs no clock.
+        still_running = self._running() if errors else []
+        return [error for key, error in errors.items() if key in still_running]
 
     def _reach(self, key: tuple[int, float]) -> bool:
         patch = self._patches.get(key)
         if patch is None or not patch.is_in_force():
-            self._patches[key] = patched(key[0], self._setting)
-            return True
-        if patch.setting() != self._setting:
-            patch.set(self._setting)
-            return True
-        return False
+            # New, or another program since: its vDSO is elsewhere.
+            patch = self._patches[key] = patch_of(key[0])
+        return patch.follow(self._setting)
 
     def _running(self) -> list[tuple[int, float]]:
         """The processes now, each with the time of its start: another one may have its number later."""
@@ -133,6 +147,14 @@ class MemberClock:
             if started is not None:
                 found.append((pid, started))
         return found
+
+
+def _view(patch: ClockPatch) -> ClockView | None:
+    """None for a process that has ended or become another program."""
+    try:
+        return patch.view()
+    except (PatchError, OSError):
+        return None
 
 
 def _started(pid: int) -> float | None:

@@ -207,6 +207,23 @@ def test_a_member_that_starts_anew_goes_on_with_the_setting(tmp_path: Path) -> N
 
 
 @where_clocks_can_be_changed
+def test_a_member_that_begets_processes_without_end_is_followed(tmp_path: Path) -> None:
+    # Forks, programs by exec and processes that end, all the time, as in a store with a process for each connection.
+    restless = "while :; do /bin/true; (:); done"
+    with subprocess.Popen(["sh", "-c", restless]) as parent:
+        (tmp_path / "node.pid").write_text(str(parent.pid))
+        clock = MemberClock(Member(str(tmp_path / "node.pid"), minder=False))
+        try:
+            for count in range(1, 40):
+                clock.step(HOUR_NS)
+                assert near(clock.view().wall_off_ns, count * HOUR_NS)
+            clock.reset()
+            assert near(clock.view().wall_off_ns, 0) and parent.poll() is None
+        finally:
+            parent.kill()
+
+
+@where_clocks_can_be_changed
 def test_a_stopped_process_is_reached_and_stays_stopped(tmp_path: Path) -> None:
     with running(tmp_path) as (witness, clock):
         witness.process.send_signal(signal.SIGSTOP)
