@@ -34,6 +34,8 @@ class MemberClient(ABC, Generic[Connection]):
     failures: ClassVar[tuple[type[Exception], ...]] = (OSError,)
     reads: ClassVar[frozenset[str]] = frozenset({"read"})
     """The functions that change nothing."""
+    looks_further: ClassVar[bool] = False
+    """Are the other members tried at once when one cannot be connected to? For stores of which only one will do."""
 
     def __init__(self, address_of: Callable[[str], str], members: Sequence[str], node: str) -> None:
         self._address_of = address_of
@@ -59,11 +61,11 @@ class MemberClient(ABC, Generic[Connection]):
 
     def invoke(self, operation: Operation) -> Outcome:
         """Perform `operation` and say what came of it; never raises for what the store or the network do."""
-        node = self._members[self._node]
         try:
-            connection = self._connected(node)
+            connection = self._connected()
         except self.failures:
-            return self._failed(operation, NOT_CONNECTED, node)
+            return self._failed(operation, NOT_CONNECTED, self._members[self._node])
+        node = self._members[self._node]
         try:
             return self.perform(connection, operation, node)
         except self.failures as error:
@@ -83,12 +85,24 @@ class MemberClient(ABC, Generic[Connection]):
         """Is `connection` still worth asking over? What is known to be broken is replaced before anything is said."""
         return True
 
-    def _connected(self, node: str) -> Connection:
+    def _connected(self) -> Connection:
         if self._connection is not None and not self.is_open(self._connection):
             self.close()
         if self._connection is None:
-            self._connection = self.connect(self._address_of(node))
+            self._connection = self._connect_to_any() if self.looks_further else self._connect()
         return self._connection
+
+    def _connect(self) -> Connection:
+        return self.connect(self._address_of(self._members[self._node]))
+
+    def _connect_to_any(self) -> Connection:
+        """Raises what the last member did when all have been tried."""
+        for _ in self._members[1:]:
+            try:
+                return self._connect()
+            except self.failures:
+                self._node = (self._node + 1) % len(self._members)
+        return self._connect()
 
     def _failed(self, operation: Operation, error: str, node: str) -> Outcome:
         self.close()

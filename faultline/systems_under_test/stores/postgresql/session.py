@@ -1,0 +1,112 @@
+"""A connection to one PostgreSQL server that ends when its time is over, and that does not take doubt for certainty.
+
+psycopg waits for an answer as long as it takes, and a server that is stopped never gives one. So a *deadline* shuts the
+connection's socket down, and psycopg then meets its end.
+
+PostgreSQL says COMMIT also when it gave up waiting for its synchronous standby: what was committed is then on one
+server only, and the client is told by a mere warning ("canceling wait for synchronous replication"). A session hears
+such warnings, since their transactions are not what a synchronous cluster promises.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import msgspec
+import psycopg
+from psycopg.types.json import set_json_dumps
+
+__all__ = ["PORT", "Session", "ask", "open_session"]
+
+PORT = 5432
+_CONNECT_TIMEOUT_S = 2
+"""libpq takes no less."""
+_UNREPLICATED = "canceling wait for synchronous replication"
+
+set_json_dumps(msgspec.json.encode)
+
+
+class Session:
+    """One connection. `expired` tells whether a deadline ended it, `unreplicated` whether a commit was in doubt."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self.connection = connection
+        self.expired = False
+        self.unreplicated = False
+        connection.add_notice_handler(self._hear)
+
+    def rows(self, statement: str, *values: Any) -> list[Any]:
+        """The rows that `statement` answers."""
+        return self.connection.execute(statement, values).fetchall()
+
+    def changes(self, statement: str, *values: Any) -> int:
+        """How many rows `statement` changed."""
+        return self.connection.execute(statement, values).rowcount
+
+    def tag(self, command: str) -> str:
+        """What PostgreSQL says that it has done for `command`: to COMMIT it may answer ROLLBACK."""
+        return self.connection.execute(command).statusmessage or ""
+
+    @contextmanager
+    def deadline(self, timeout_s: float) -> Iterator[None]:
+        """Everything inside must be done in `timeout_s`; then the connection is ended under it."""
+        timer = threading.Timer(timeout_s, self._expire)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def close(self) -> None:
+        """Hang up."""
+        with suppress(psycopg.Error, OSError):
+            self.connection.close()
+
+    def _expire(self) -> None:
+        self.expired = True
+        with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(self.connection.fileno())) as shared:
+            shared.shutdown(socket.SHUT_RDWR)
+
+    def _hear(self, notice: psycopg.errors.Diagnostic) -> None:
+        self.unreplicated |= _UNREPLICATED in (notice.message_primary or "")
+
+
+def open_session(address: str, timeout_s: float, isolation: str = "read committed") -> Session:
+    """A session with the server at `address`. Raises OSError or psycopg.Error."""
+    # libpq would wait two seconds for a host that does not answer.
+    socket.create_connection((address, PORT), timeout_s).close()
+    level = isolation.replace(" ", "\\ ")
+    return Session(
+        psycopg.connect(
+            host=address,
+            port=PORT,
+            user="postgres",
+            dbname="postgres",
+            connect_timeout=_CONNECT_TIMEOUT_S,
+            autocommit=True,
+            options=f"-c default_transaction_isolation={level}",
+        )
+    )
+
+
+def ask(address: str, timeout_s: float, statements: Sequence[str]) -> list[Any]:
+    """The first row of the last of `statements` to the server at `address`. Raises OSError."""
+    try:
+        session = open_session(address, timeout_s)
+        try:
+            with session.deadline(timeout_s):
+                *before, last = statements
+                for statement in before:
+                    session.tag(statement)
+                found = session.rows(last)
+        finally:
+            session.close()
+    except psycopg.Error as error:
+        raise OSError(" / ".join(str(error).split("\n"))) from error
+    return list(found[0])

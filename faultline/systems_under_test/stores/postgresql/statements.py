@@ -1,0 +1,121 @@
+"""What the workloads' operations are in SQL: single statements where one does, else transactions of several.
+
+An object is a row of `objects`, its value JSON; the elements of a set are rows of `elements`; identifiers come from a
+sequence. Operations on one object are single statements, which PostgreSQL makes atomic at any isolation level.
+Transactions run the same programs of reads and writes as `transactional-kv` does, statement by statement, so that it
+is the isolation level alone that keeps them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import CAS_MISMATCH
+from faultline.systems_under_test.patterns.clusters.transactional_kv.programs import INSUFFICIENT_BALANCE
+from faultline.systems_under_test.patterns.data_partitioning.transaction_client import Program, Refused, Write
+from faultline.systems_under_test.stores.postgresql.session import Session
+
+__all__ = ["STATEMENTS", "TABLES", "run_program"]
+
+TABLES = (
+    "CREATE TABLE IF NOT EXISTS objects (key text PRIMARY KEY, value jsonb)",
+    "CREATE TABLE IF NOT EXISTS elements (key text, element bigint, PRIMARY KEY (key, element))",
+    "CREATE SEQUENCE IF NOT EXISTS ids",
+)
+"""What `provision` makes."""
+
+_READ = """
+    SELECT coalesce((SELECT value FROM objects WHERE key = %s),
+                    (SELECT jsonb_agg(element ORDER BY element) FROM elements WHERE key = %s))"""
+_READ_OBJECT = "SELECT value FROM objects WHERE key = %s"
+_WRITE = "INSERT INTO objects VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+_INSERT = "INSERT INTO objects VALUES (%s, %s) ON CONFLICT (key) DO NOTHING"
+_REPLACE = "UPDATE objects SET value = %s WHERE key = %s AND value = %s"
+_APPEND = "INSERT INTO objects VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = objects.value || excluded.value"
+_INCREMENT = """
+    INSERT INTO objects VALUES (%s, %s)
+    ON CONFLICT (key) DO UPDATE SET value = to_jsonb(objects.value::bigint + excluded.value::bigint) RETURNING value"""
+_MOVE = """
+    UPDATE objects SET value = value || jsonb_build_object(
+        %s::text, (value->>%s)::bigint - %s, %s::text, (value->>%s)::bigint + %s)
+    WHERE key = %s AND (value->>%s)::bigint >= %s"""
+
+
+def _read(session: Session, operation: Operation) -> Any:
+    return session.rows(_READ, operation.key, operation.key)[0][0]
+
+
+def _write(session: Session, operation: Operation) -> Any:
+    session.changes(_WRITE, operation.key, Jsonb(operation.value))
+    return operation.value
+
+
+def _compare_and_set(session: Session, operation: Operation) -> Any:
+    expected, new = operation.value
+    if expected is None:
+        changed = session.changes(_INSERT, operation.key, Jsonb(new))
+    else:
+        changed = session.changes(_REPLACE, Jsonb(new), operation.key, Jsonb(expected))
+    if not changed:
+        raise Refused(CAS_MISMATCH)
+    return operation.value
+
+
+def _add(session: Session, operation: Operation) -> Any:
+    session.changes("INSERT INTO elements VALUES (%s, %s)", operation.key, operation.value)
+    return operation.value
+
+
+def _append(session: Session, operation: Operation) -> Any:
+    session.changes(_APPEND, operation.key, Jsonb([operation.value]))
+    return operation.value
+
+
+def _increment(session: Session, operation: Operation) -> Any:
+    amount = 1 if operation.value is None else operation.value
+    return session.rows(_INCREMENT, operation.key, Jsonb(amount))[0][0]
+
+
+def _generate(session: Session, _operation: Operation) -> int:
+    return int(session.rows("SELECT nextval('ids')")[0][0])
+
+
+def _transfer(session: Session, operation: Operation) -> None:
+    """Between the accounts of one object; refused also when there is no such object yet."""
+    source, target, amount = (operation.value[name] for name in ("from", "to", "amount"))
+    values = (source, source, amount, target, target, amount, operation.key, source, amount)
+    if not session.changes(_MOVE, *values):
+        raise Refused(INSUFFICIENT_BALANCE)
+
+
+STATEMENTS: Mapping[str, Callable[[Session, Operation], Any]] = {
+    "read": _read,
+    "write": _write,
+    "cas": _compare_and_set,
+    "add": _add,
+    "append": _append,
+    "increment": _increment,
+    "generate": _generate,
+    "transfer": _transfer,
+}
+"""The operations on one object."""
+
+
+def run_program(session: Session, program: Program) -> Any:
+    """The answer of a transaction's program, whose reads and writes are carried out within the open transaction."""
+    answer = None
+    while True:
+        try:
+            step = program.send(answer)
+        except StopIteration as end:
+            return end.value
+        if isinstance(step, Write):
+            session.changes(_WRITE, step.key, Jsonb(step.value))
+            answer = None
+        else:
+            found = session.rows(_READ_OBJECT, step.key)
+            answer = found[0][0] if found else None
