@@ -49,6 +49,7 @@ _SYSTEMS = {
 }
 _STORES = {
     "etcd": "faultline.systems_under_test.stores.etcd.system:Etcd",
+    "patroni": "faultline.systems_under_test.stores.postgresql.patroni:Patroni",
     "postgresql": "faultline.systems_under_test.stores.postgresql.system:PostgreSQL",
     "redis-sentinel": "faultline.systems_under_test.stores.redis.sentinel:RedisSentinel",
     "zookeeper": "faultline.systems_under_test.stores.zookeeper.system:ZooKeeper",

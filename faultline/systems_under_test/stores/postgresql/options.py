@@ -81,20 +81,32 @@ def make_folder(path: str) -> str:
     return f"mkdir -p {path} && chmod 700 {path} && {{ [ $(id -u) != 0 ] || chown postgres: {path}; }}"
 
 
+def make_tables(address: str, timeout_s: float) -> None:
+    """Make what the workloads use, at the primary. Raises OSError."""
+    from faultline.systems_under_test.stores.postgresql.session import ask
+    from faultline.systems_under_test.stores.postgresql.statements import TABLES
+
+    ask(address, timeout_s, [*TABLES, "SELECT 1"])
+
+
 def make_client(
     address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]
 ) -> StoreClient:
     """A client that talks to `node` first, as `options` want it."""
     from faultline.systems_under_test.stores.postgresql.client import PostgresClient, ReadsAnywhere
 
-    def one(primary_only: bool) -> PostgresClient:
+    def one(primary_only: bool, isolation: str) -> PostgresClient:
         return PostgresClient(
             address_of,
             members,
             node,
-            isolation=options["isolation"].replace("-", " "),
+            isolation=isolation.replace("-", " "),
             primary_only=primary_only,
             timeout_s=int(options["client_timeout_ms"]) / 1000,
         )
 
-    return one(True) if options["read_from"] == "primary" else ReadsAnywhere(one(True), one(False))
+    changing = one(True, options["isolation"])
+    if options["read_from"] == "primary":
+        return changing
+    # A standby knows of no serializable transactions, and refuses them.
+    return ReadsAnywhere(changing, one(False, "repeatable-read"))

@@ -27,6 +27,7 @@ from faultline.systems_under_test.stores.postgresql.options import (
     PROGRAMS,
     make_client,
     make_folder,
+    make_tables,
     settings,
 )
 from faultline.systems_under_test.stores.store import RealStore
@@ -78,10 +79,7 @@ class PostgreSQL(RealStore):
 
     def provision(self, addresses: Mapping[str, str], options: Mapping[str, str]) -> None:
         """The tables, at the primary. Raises OSError."""
-        from faultline.systems_under_test.stores.postgresql.session import ask
-        from faultline.systems_under_test.stores.postgresql.statements import TABLES
-
-        ask(next(iter(addresses.values())), self.serving_timeout_s, [*TABLES, "SELECT 1"])
+        make_tables(next(iter(addresses.values())), self.serving_timeout_s)
 
     def status(self, address: str, timeout_s: float) -> NodeStatus:
         """Primary or standby, on which timeline, and how many standbys stream from it. Raises OSError."""
