@@ -161,6 +161,8 @@ set_up_hosts() {
   command -v etcd >/dev/null || missing+=(etcd-server)
   command -v redis-server >/dev/null || missing+=(redis-server)
   [ -x /usr/share/zookeeper/bin/zkServer.sh ] || missing+=(zookeeper)
+  [ -x /usr/lib/postgresql/15/bin/postgres ] || missing+=(postgresql-15)
+  command -v patroni >/dev/null || missing+=(patroni)
   [ "${#missing[@]}" -gt 0 ] || return 0
   if [ -z "${CI:-}" ] || ! command -v apt-get >/dev/null || ! can_be_root; then
     say "hosts of namespaces are refused here; for them, as root: apt-get install ${missing[*]}"
@@ -168,8 +170,20 @@ set_up_hosts() {
   fi
   say "installing the Debian packages ${missing[*]} (apt-get install)"
   as_root apt-get update -qq || say "not every package list could be refreshed; going on with those there are"
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null ||
+  without_daemons env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null ||
     say "apt-get could not install ${missing[*]}; tests on hosts show that they are refused, and no more"
+}
+
+# Runs its arguments as root, while packages may start no daemons (Debian's policy-rc.d) and make no databases.
+without_daemons() {
+  local policy=/usr/sbin/policy-rc.d databases=/etc/postgresql-common/createcluster.conf status=0 ours=
+  [ -e "$policy" ] || ours=$policy
+  [ -z "$ours" ] || as_root sh -c "printf '#!/bin/sh\nexit 101\n' >$policy && chmod 755 $policy"
+  [ -e "$databases" ] || as_root sh -c "mkdir -p ${databases%/*} && echo 'create_main_cluster = false' >$databases"
+  as_root "$@" || status=$?
+  [ -z "$ours" ] || as_root rm -f "$ours"
+  return "$status"
 }
 
 case "${1:-}" in
