@@ -22,7 +22,7 @@ def test_patroni_makes_one_cluster_that_outlives_the_pause_of_its_primary(
     hosts: NamespaceHosts, tmp_path: Path
 ) -> None:
     faults = [PlannedFault("pause", 500 * MS, 500 * MS, "leader")]
-    result = run_store(hosts, tmp_path, "patroni", faults, workload="set", duration_s=2.0)
+    result = run_store(hosts, tmp_path, "patroni", faults, workload="set")
     if result is None:
         return
     record, judgement = result
