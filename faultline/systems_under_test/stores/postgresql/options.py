@@ -20,6 +20,7 @@ __all__ = [
     "PROGRAMS",
     "make_client",
     "make_folder",
+    "make_tables",
     "settings",
 ]
 
