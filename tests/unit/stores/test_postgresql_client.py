@@ -20,7 +20,7 @@ from faultline.harness.world.ports import NodeStatus
 from faultline.systems_under_test.stores.postgresql import client as client_module
 from faultline.systems_under_test.stores.postgresql import options as options_module
 from faultline.systems_under_test.stores.postgresql import session as session_module
-from faultline.systems_under_test.stores.postgresql.client import PostgresClient, ReadsAnywhere
+from faultline.systems_under_test.stores.postgresql.client import NotCommitted, PostgresClient, ReadsAnywhere
 from faultline.systems_under_test.stores.postgresql.session import Session
 from faultline.systems_under_test.stores.postgresql.statements import STATEMENTS
 from faultline.systems_under_test.stores.postgresql.system import PostgreSQL
@@ -176,6 +176,8 @@ def test_a_commit_that_is_answered_with_rollback_did_not_happen(
     client: PostgresClient, servers: dict[str, Server]
 ) -> None:
     servers["athens"].commit_tag = "ROLLBACK"
+    with pytest.raises(NotCommitted, match="answered with ROLLBACK"):
+        client.perform(ScriptedSession(servers["athens"]), Operation(0, "txn", None, TRANSACTION), "athens")
     assert do(client, "txn", TRANSACTION, key=None) == ("fail", None, "not-committed")
 
 

@@ -35,7 +35,7 @@ from faultline.systems_under_test.stores.client import NOT_CONNECTED, MemberClie
 from faultline.systems_under_test.stores.postgresql.session import Session, open_session
 from faultline.systems_under_test.stores.postgresql.statements import STATEMENTS, run_program
 
-__all__ = ["PostgresClient", "ReadsAnywhere", "outcomes"]
+__all__ = ["NotCommitted", "PostgresClient", "ReadsAnywhere", "outcomes"]
 
 _NOT_COMMITTED = "not-committed"
 _UNREPLICATED = "not-replicated"
@@ -56,7 +56,7 @@ _ATTEMPTS = 6
 """How often a transaction is tried that PostgreSQL rolls back because of others."""
 
 
-class _NotCommitted(psycopg.Error):
+class NotCommitted(psycopg.Error):
     """A transaction went wrong before it was asked to commit."""
 
 
@@ -120,7 +120,7 @@ class PostgresClient(MemberClient[Session]):
 
     def word_for(self, error: Exception) -> str:
         """`not-committed`, `timeout`, PostgreSQL's own name of the condition, or `connection-lost`."""
-        if isinstance(error, _NotCommitted):
+        if isinstance(error, NotCommitted):
             return _NOT_COMMITTED
         if self._expired:
             return "timeout"
@@ -172,7 +172,7 @@ def _transact(session: Session, operation: Operation) -> object:
     assert program is not None, f"{operation.f} is one of the system's functions, but has no program"
     answer = _until_commit(session, program())
     if session.tag("COMMIT") != "COMMIT":
-        raise _NotCommitted("COMMIT was answered with ROLLBACK")
+        raise NotCommitted("COMMIT was answered with ROLLBACK")
     return answer
 
 
@@ -184,4 +184,4 @@ def _until_commit(session: Session, program: Program) -> object:
         session.tag("ROLLBACK")
         raise
     except psycopg.Error as error:
-        raise _NotCommitted(str(error)) from error
+        raise NotCommitted(str(error)) from error
