@@ -47,10 +47,22 @@ def _system(name: str, system: Any, path: str) -> Entry:
         "promise": system.promise,
         "functions": list(system.functions),
         "patterns": list(system.patterns),
+        "functions": list(system.functions),
+        "only_with": _functions_by_option(system),
         "options": options,
         "mutants": list(system.mutants),
         "provider": path,
     }
+
+
+def _functions_by_option(system: Any) -> list[str]:
+    """The functions that are served only under certain options, `services=on: acquire, ...`."""
+    from faultline.harness.system import ServesByOption
+
+    found: dict[str, list[str]] = {}
+    for function, needed in system.function_options.items() if isinstance(system, ServesByOption) else ():
+        found.setdefault(" ".join(f"{name}={value}" for name, value in needed.items()), []).append(function)
+    return [f"{needed}: {', '.join(functions)}" for needed, functions in found.items()]
 
 
 def _workloads() -> list[Entry]:

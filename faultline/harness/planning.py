@@ -17,7 +17,7 @@ from faultline.harness.generator.simulate import planned_operations
 from faultline.harness.parts import Parts
 from faultline.harness.plan import NODE_NAMES, Plan, PlannedOperation, node_names
 from faultline.harness.run_record import WorldName
-from faultline.harness.system import NodeSystem
+from faultline.harness.system import NodeSystem, options_missing
 
 __all__ = ["RunRequest", "effective_options", "make_plan"]
 
@@ -60,7 +60,8 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
 def make_plan(request: RunRequest, parts: Parts) -> Plan:
     """The plan of `request`: a pure function of it. Raises UsageError for names and numbers that cannot be used."""
     _refuse_bad_numbers(request)
-    _refuse_what_is_not_served(parts)
+    options = effective_options(parts.system, request.options, request.mutants)
+    _refuse_what_is_not_served(parts, options)
     start_us, heal_us = _active_phase(request)
     settle_us, final_us = _final_phase(request)
     nodes = node_names(request.nodes)
@@ -77,7 +78,7 @@ def make_plan(request: RunRequest, parts: Parts) -> Plan:
         operations=operations,
         faults=parts.package.plan(seed=request.seed, nodes=nodes, start_us=start_us, end_us=heal_us),
         fault_set=request.faults,
-        options=effective_options(parts.system, request.options, request.mutants),
+        options=options,
         host_options=request.host_options,
         mutants=request.mutants,
         heal_us=heal_us,
@@ -136,13 +137,22 @@ def _refuse_bad_numbers(request: RunRequest) -> None:
         raise UsageError(f"Seeds are whole numbers from 0, not {request.seed}.", "")
 
 
-def _refuse_what_is_not_served(parts: Parts) -> None:
+def _refuse_what_is_not_served(parts: Parts, options: Mapping[str, str]) -> None:
     system, workload = parts.system, parts.workload
     missing = [f for f in workload.functions if f not in system.functions]
     if missing:
         raise UsageError(
             f"{system.name} cannot serve the workload {workload.name}: it has no {' and no '.join(missing)}.",
             f"It has {', '.join(system.functions)}. `faultline list workloads` tells what each workload needs.",
+        )
+    switched_off = {f: needed for f in workload.functions if (needed := options_missing(system, f, options))}
+    if switched_off:
+        asked = dict(setting for needed in switched_off.values() for setting in needed.items())
+        raise UsageError(
+            f"{system.name} serves the workload {workload.name} only with "
+            f"{' and '.join(f'{name}={value}' for name, value in asked.items())}: without, it has no "
+            f"{' and no '.join(switched_off)}.",
+            f"Add {' '.join(f'--option {name}={value}' for name, value in asked.items())}, or to a plan's [options].",
         )
 
 

@@ -71,7 +71,7 @@ class NodeSystem(Protocol):
     summary: str
     patterns: tuple[str, ...]
     functions: tuple[str, ...]
-    """What its clients can be asked to do: `read`, `write`, `cas`, ..."""
+    """What its clients can be asked to do: `read`, `write`, `cas`, ... (see `ServesByOption` for "only when")."""
     options: Mapping[str, OptionDescription]
     mutants: Mapping[str, Mutant]
     messages: tuple[type[msgspec.Struct], ...]
@@ -94,6 +94,20 @@ class NodeSystem(Protocol):
 
     def invariants(self) -> list[Invariant]:
         """Fresh instances of the system's invariants, for one run."""
+
+
+@runtime_checkable
+class ServesByOption(Protocol):
+    """A system that serves some of its functions only under certain options."""
+
+    function_options: Mapping[str, Mapping[str, str]]
+    """The options that a function needs, `{"acquire": {"services": "on"}}`; what is not here is always served."""
+
+
+def options_missing(system: NodeSystem, function: str, options: Mapping[str, str]) -> dict[str, str]:
+    """The options that `function` of `system` needs and `options` does not give; empty when it is served."""
+    needed = system.function_options.get(function, {}) if isinstance(system, ServesByOption) else {}
+    return {name: value for name, value in needed.items() if options.get(name) != value}
 
 
 class StoreClient(Protocol):

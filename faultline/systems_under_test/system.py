@@ -1,5 +1,5 @@
 """The protocols by which a system plugs in. They live in `faultline.harness.system`, as the worlds build on them."""
 
-from faultline.harness.system import Mutant, NodeSystem, OptionDescription, PortClient
+from faultline.harness.system import Mutant, NodeSystem, OptionDescription, PortClient, ServesByOption
 
-__all__ = ["Mutant", "NodeSystem", "OptionDescription", "PortClient"]
+__all__ = ["Mutant", "NodeSystem", "OptionDescription", "PortClient", "ServesByOption"]

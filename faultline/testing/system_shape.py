@@ -13,7 +13,7 @@ from faultline.campaign.planfile import load_plan
 from faultline.harness.errors import HarnessError, UsageError
 from faultline.harness.plan import Plan
 from faultline.harness.planning import effective_options
-from faultline.harness.system import Mutant, NodeSystem, OptionDescription
+from faultline.harness.system import Mutant, NodeSystem, OptionDescription, ServesByOption
 from faultline.harness.world.real.wire import MessageCodec
 from faultline.harness.world.simulated.world import SimulatedWorld
 from faultline.testing.problem import Check
@@ -52,6 +52,24 @@ def _describes_itself(subject: SystemSubject) -> Found:
                 subject.place(),
                 "See the protocol faultline.harness.system.NodeSystem.",
             )
+
+
+def _functions_need_options_that_exist(subject: SystemSubject) -> Found:
+    system = subject.make()
+    if not isinstance(system, ServesByOption):
+        return
+    for function, needed in system.function_options.items():
+        where = f"function_options of {subject.place()}"
+        if function not in system.functions:
+            yield (
+                f"it names {function!r}, which is not in `functions`",
+                where,
+                "Add it to `functions`, or drop it.",
+            )
+        try:
+            effective_options(system, needed, ())
+        except UsageError as error:
+            yield f"what {function!r} needs is refused: {error.message}", where, "Name options and values of `options`."
 
 
 def _can_be_imported(subject: SystemSubject) -> Found:
@@ -202,6 +220,7 @@ def _somebody_is_ready(subject: SystemSubject) -> Found:
 
 SYSTEM_SHAPE: tuple[Check[SystemSubject], ...] = (
     Check("a system says what it is called, promises and can do", _describes_itself),
+    Check("functions that need options name options and values there are", _functions_need_options_that_exist),
     Check("a system can be imported by another process", _can_be_imported),
     Check("every option has a default that can be used and a summary", _options_are_described),
     Check("every value of an option works or is refused", _options_work_or_are_refused),

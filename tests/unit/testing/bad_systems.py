@@ -59,6 +59,14 @@ class NoSummary(Slate):
     options = Slate.options | {"speed": OptionDescription(default="fast", choices=("fast", "slow"))}
 
 
+class NeedsAnOptionThatIsNot(Slate):
+    function_options: ClassVar[dict[str, dict[str, str]]] = {"cas": {"compare": "on"}}
+
+
+class NamesAFunctionThatIsNot(Slate):
+    function_options: ClassVar[dict[str, dict[str, str]]] = {"swap": {}}
+
+
 class DividesByAnOption(Slate):
     options = Slate.options | {"shards": OptionDescription(default="4", summary="parts of the log")}
 

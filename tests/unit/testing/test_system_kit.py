@@ -30,6 +30,12 @@ def about(name: str) -> dict[str, Any]:
 
 MISTAKES = {
     "no promise": (bad.NoPromise, "says what it is called", "one sentence on what clients may rely on"),
+    "needs an unknown option": (bad.NeedsAnOptionThatIsNot, "need options", "no option called 'compare'"),
+    "need of an unknown function": (
+        bad.NamesAFunctionThatIsNot,
+        "need options",
+        "which is not in `functions`",
+    ),
     "out of reach": (bad.hidden_class(), "imported by another process", "top level of an importable module"),
     "default that is no choice": (bad.BadDefault, "a default that can be used", "its default is refused"),
     "no summary": (bad.NoSummary, "a default that can be used", "it has no summary"),

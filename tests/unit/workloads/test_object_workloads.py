@@ -14,6 +14,7 @@ from faultline.harness.judgement import Judgement
 from faultline.harness.plan import PlannedOperation
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run import run_simulated
+from faultline.harness.system import options_missing
 from faultline.harness.verdict import Verdict
 from faultline.registry import load_system, load_workload, resolve
 from faultline.workloads.transfer import OPENING
@@ -148,6 +149,23 @@ def test_a_system_that_lacks_an_operation_refuses_the_workload_by_name() -> None
     request = RunRequest(system="quorum-register", workload="transfer")
     with pytest.raises(UsageError, match="quorum-register cannot serve the workload transfer: it has no cas and no tr"):
         make_plan(request, resolve(request))
+
+
+@pytest.mark.parametrize(("workload", "first"), [("locks", "acquire"), ("watches", "put")])
+def test_a_workload_that_the_options_switch_off_is_refused_with_the_option_it_needs(workload: str, first: str) -> None:
+    request = RunRequest(system="consistent-core", workload=workload)
+    with pytest.raises(UsageError, match=f"{workload} only with services=on: without, it has no .*{first}") as refused:
+        make_plan(request, resolve(request))
+    assert "--option services=on" in refused.value.next_step
+    served = RunRequest(system="consistent-core", workload=workload, options={"services": "on"})
+    assert make_plan(served, resolve(served)).options["services"] == "on"
+
+
+def test_a_function_without_a_word_about_options_is_always_served() -> None:
+    core, paxos = load_system("consistent-core"), load_system("paxos-kv")
+    assert options_missing(core, "read", {}) == options_missing(paxos, "read", {}) == {}
+    assert options_missing(core, "acquire", {"services": "off"}) == {"services": "on"}
+    assert options_missing(core, "acquire", {"services": "on"}) == {}
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)

@@ -116,6 +116,7 @@ class ConsistentCore:
         "state-watch",
     )
     functions = (*FUNCTIONS, *SERVICE_FUNCTIONS)
+    function_options: Mapping[str, Mapping[str, str]] = {f: {"services": "on"} for f in SERVICE_FUNCTIONS}
     options: Mapping[str, OptionDescription] = OPTIONS
     mutants: Mapping[str, Mutant] = MUTANTS
     messages: tuple[type[msgspec.Struct], ...] = (
