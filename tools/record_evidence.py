@@ -135,6 +135,12 @@ def measured(wanted: Wanted, executor: Executor) -> Record:
 
 def all_wanted(options: argparse.Namespace) -> Iterator[Wanted]:
     """Everything that the command line asks for, planted bugs first."""
+    for wanted in _of_systems(options):
+        if not options.campaign or wanted.place.campaign in options.campaign:
+            yield wanted
+
+
+def _of_systems(options: argparse.Namespace) -> Iterator[Wanted]:
     for system in reference_systems():
         if options.system and system.name not in options.system:
             continue
@@ -152,6 +158,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--system", action="append", help="only this system; may be repeated")
     parser.add_argument("--bug", action="append", help="only this planted bug, no correct system; may be repeated")
+    parser.add_argument("--campaign", action="append", help="only what this campaign measures; may be repeated")
     parser.add_argument("--correct", type=int, default=5_000, help="seeds of each cell of the correct systems")
     parser.add_argument("--bugs", type=int, default=500, help="seeds of each cell of each planted bug")
     parser.add_argument("--again", action="store_true", help="measure also what is recorded")

@@ -28,7 +28,8 @@ _ACTIONS = (("acquire", 26), ("guarded-write", 35), ("check", 27), ("late-write"
 _ACTION_SALT = 0x51AB_07C3_99E4_1D2F
 _LOCK_SALT = 0x1F83_D9AB_FB41_BD6B
 _FINAL_PAUSE_US = 250_000
-_FINAL_ROUNDS = 4
+_FINAL_ROUNDS = 5
+"""The last round is more than a second after the first, so that it sees the end of whatever was held by then."""
 
 
 class LockActions(Generator, frozen=True, gc=False):
