@@ -47,7 +47,6 @@ def _system(name: str, system: Any, path: str) -> Entry:
         "promise": system.promise,
         "functions": list(system.functions),
         "patterns": list(system.patterns),
-        "functions": list(system.functions),
         "only_with": _functions_by_option(system),
         "options": options,
         "mutants": list(system.mutants),

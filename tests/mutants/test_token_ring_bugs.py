@@ -1,4 +1,4 @@
-"""A bug of the token ring: no system keeps its data in one, so it breaks the claim of the ring and has no campaign."""
+"""A bug of the token ring by itself; `partitioned-kv` has it too (campaign `single-token-ring`)."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ VARIANTS: dict[str, dict[str, tuple[str, ...]]] = {
     "follower-reads": {"consistent-core": ("read_from", "follower_reads", "regions")},
     "versioned-value": {"consistent-core": ("store", "versions_kept"), "transactional-kv": ("isolation",)},
     "version-vector": {"quorum-kv": ("versions", "coordinator", "read_repair", "conflicts")},
-    "fixed-partitions": {"partitioned-kv": ("assignment", "late_nodes", "reassign_every_ms")},
+    "fixed-partitions": {"partitioned-kv": ("assignment", "tokens_per_node", "late_nodes", "reassign_every_ms")},
     "key-range-partitions": {"range-kv": ("splits", "split_by", "sizes", "split_into", "spread")},
     "two-phase-commit": {"transactional-kv": ("policy", "isolation", "read_only", "clock")},
     "lamport-clock": {"timestamped-kv": ("clock",), "transactional-kv": ("clock",)},

@@ -19,7 +19,7 @@ round trip and never an answer from the wrong place. Control messages carry the 
 
 so at no time do two nodes serve it. What the nodes do is in `partition_host`, what the coordinator remembers in
 `cluster_directory`, how it insists in `retried_messages`; `token_ring` is the variant whose partitions grow with the
-nodes.
+nodes, and `ring_assignment` gives partitions to nodes by such a ring.
 
 *Invariants.* FXP-I1 a key's partition is the same at all times and places. FXP-I2 the table has one owner per
 partition, and one node at a time serves it. FXP-I3 what was acknowledged survives moves. FXP-I4 when all is quiet, what
@@ -38,7 +38,8 @@ the heat. Range queries: neighbours by key are strangers by hash (see key-range 
 
 *Planted bugs.* `salted-hash`, `mod-live-nodes`, `host-again-empties`, `writes-while-migrating`,
 `late-move-overwrites`, `table-before-data`, `moves-of-the-leader-only`, `surplus-dropped`, `absent-instead-of-refused`,
-`partitions-from-one`, `move-before-flush`; of the token ring `no-wrap-around`.
+`partitions-from-one`, `move-before-flush`; of the token ring `no-wrap-around`, `tokens-by-cluster-size`,
+`several-join-at-once`.
 
 Sources: Patterns of Distributed Systems ch. 19; the partitions of Kafka, Akka (ten per node), Hazelcast (271) and
 Ignite (1024, by rendezvous hashing: Thaler and Ravishankar 1998).

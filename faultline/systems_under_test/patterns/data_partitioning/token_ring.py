@@ -11,8 +11,8 @@ With one token a new node relieves a single other. With many (Cassandra has 256 
 A joining node first gets the data and only then stands in the ring: until then the old owners answer, and when the join
 is broken off they still have everything. One node joins at a time: two could take the same range from its owner.
 
-*Limit.* It is the reckoning alone. No system of this package keeps its data in a ring: what moves, when it moves and
-who answers meanwhile is the same as for fixed partitions, and shown there.
+*Limit.* It is the reckoning alone. `partitioned-kv` with `assignment=token-ring` assigns partitions by it (see
+`ring_assignment`); what moves, when it moves and who answers meanwhile is the same as for fixed partitions.
 
 Sources: Patterns of Distributed Systems ch. 19, "Partitions proportional to number of nodes"; Karger and others, 1997;
 DeCandia and others, "Dynamo" (2007) 6.2; Lakshman and Malik, "Cassandra" (2010). The printed second example gives

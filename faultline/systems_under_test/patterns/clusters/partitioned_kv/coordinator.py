@@ -42,6 +42,8 @@ from faultline.systems_under_test.patterns.clusters.partitioned_kv.messages impo
     RegisterClusterNodeRequest,
     RegisterClusterNodeResponse,
     RequestPartitionMigration,
+    RingMoves,
+    RingSettled,
     TableApplied,
     TablePublished,
 )
@@ -68,6 +70,7 @@ from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions im
     plan_rebalancing,
 )
 from faultline.systems_under_test.patterns.data_partitioning.retried_messages import Addressed, RetriedMessages
+from faultline.systems_under_test.patterns.data_partitioning.ring_assignment import RingAssignment
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import (
     NO_CLIENT,
     ClientSessions,
@@ -88,6 +91,7 @@ class CoordinatorParts:
 
     directory: Callable[[], ClusterDirectory] = ClusterDirectory
     plan: Callable[[list[str], list[str]], list[PartitionMove]] = plan_rebalancing
+    ring: type[RingAssignment] = RingAssignment
     core: CoreParts = field(default_factory=CoreParts)
 
 
@@ -143,6 +147,8 @@ class Coordinator(ConsistentCoreNode):
         super().__init__(ports, core, settings.core(), parts.core)
         self._partition_settings = settings
         self._coordinator_parts = parts
+        has_ring = settings.assignment == "token-ring"
+        self._ring = parts.ring(settings.partitions, settings.tokens_per_node) if has_ring else None
         self._send = send
         self._heard_us: dict[str, int] = {}
         self._asked_us: dict[str, int] = {}
@@ -222,21 +228,26 @@ class Coordinator(ConsistentCoreNode):
 
     def assign_partitions(self) -> None:
         """Propose the first assignment. Raises `NotEnoughClusterNodes`."""
-        settings = self._partition_settings
-        assign = _ASSIGNMENTS[settings.assignment]
-        owners = assign(settings.partitions, self.directory.live(), settings.minimum_cluster_size)
+        settings, live = self._partition_settings, self.directory.live()
+        if self._ring is not None:
+            owners = self._ring.assign(live, settings.minimum_cluster_size)
+        else:
+            assign = _ASSIGNMENTS[settings.assignment]
+            owners = assign(settings.partitions, live, settings.minimum_cluster_size)
         if settings.assignment == "round-robin":
             self.ports.trace.emit(PartitionsAssigned(tuple(owners.count(member) for member in sorted(set(owners)))))
         self._commit(AssignPartitions(tuple(owners)))
 
     def reassign_partitions(self) -> bool:
-        """Propose to even the loads out; False while partitions are being assigned or moved, or nothing is to do."""
+        """Propose to even the loads out, or with a ring to let the next member join it.
+
+        False while partitions are being assigned or moved, or nothing is to do.
+        """
         directory = self.directory
         if not directory.entries or directory.pending or not all(entry.online for entry in directory.entries):
             return False
         owners, live = directory.table().owners(), directory.live()
-        moves = self._coordinator_parts.plan(owners, live)
-        self._report_loads(owners, live, moves)
+        moves = self._plan(owners, live)
         migrations = [self._migration(move) for move in moves or self._handed_on(owners, live)]
         if migrations:
             self._commit(MigratePartitions(tuple(migrations)))
@@ -245,6 +256,16 @@ class Coordinator(ConsistentCoreNode):
     def _migration(self, move: PartitionMove) -> Migration:
         generation = self.directory.entries[move.partition].generation + 1
         return Migration(move.partition, move.source, move.target, generation)
+
+    def _plan(self, owners: list[str], live: list[str]) -> list[PartitionMove]:
+        if self._ring is not None:
+            moves = self._ring.plan(owners, live)
+            if not moves and set(owners) <= set(live):
+                self.ports.trace.emit(RingSettled(tuple(owners), self._partition_settings.tokens_per_node))
+            return moves
+        moves = self._coordinator_parts.plan(owners, live)
+        self._report_loads(owners, live, moves)
+        return moves
 
     def _report_loads(self, owners: list[str], live: list[str], moves: list[PartitionMove]) -> None:
         after = list(owners)
@@ -280,6 +301,9 @@ class Coordinator(ConsistentCoreNode):
         super().apply(entry)
         self.ports.trace.emit(TableApplied(self.directory.table(), self._partition_settings.partitions))
         self.ports.trace.emit(PartitionsMoving(len(self.directory.pending)))
+        if self._ring is not None:
+            targets = tuple(sorted({pending.migration.target for pending in self.directory.pending.values()}))
+            self.ports.trace.emit(RingMoves(targets))
         if self.leads:
             self._enter(self._act)
 

@@ -15,19 +15,25 @@ from faultline.systems_under_test.patterns.clusters.partitioned_kv.messages impo
     PartitionsHosted,
     PartitionsMoving,
     PartitionTaken,
+    RingMoves,
+    RingSettled,
     TableApplied,
     WriteAccepted,
 )
 from faultline.systems_under_test.patterns.data_partitioning.cluster_directory import PartitionTable
 from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import partition_of
 from faultline.systems_under_test.patterns.data_partitioning.partition_host import SERVING
+from faultline.systems_under_test.patterns.data_partitioning.ring_assignment import first_point
+from faultline.systems_under_test.patterns.data_partitioning.token_ring import tokens_of
 
 __all__ = [
     "DataIsTakenInOnce",
     "HostingFollowsTheTable",
     "KeysKeepTheirPartition",
     "LoadsAreEven",
+    "OneJoinsAtATime",
     "OneOwnerAtATime",
+    "OwnersFollowTheRing",
     "PartitionsHoldTheirOwnKeys",
     "TablesCoverAllPartitions",
     "partition_invariants",
@@ -194,6 +200,37 @@ class LoadsAreEven(ReportingInvariant):
             self._breach(report, time_us, node, f"{node} planned for members with {loads} partitions.")
 
 
+class OwnersFollowTheRing(ReportingInvariant):
+    """FXP-R32."""
+
+    id = "FXP-R32"
+    statement = "When all have joined, a partition is owned by the node with the first token around the circle."
+    events: Events = (RingSettled,)
+
+    def observe(self, time_us: int, node: str, event: RingSettled, report: Report) -> None:
+        """Look for every partition's owner on the circle, without the ring that is judged."""
+        members, count = set(event.owners), len(event.owners)
+        tokens = sorted((token, owner) for owner in members for token in tokens_of(owner, 0, event.tokens_per_node))
+        for partition, owner in enumerate(event.owners):
+            right = next((each for token, each in tokens if token >= first_point(partition, count)), tokens[0][1])
+            if owner != right:
+                sentence = f"{owner} owns partition {partition}; the next token around the circle is {right}'s."
+                self._breach(report, time_us, node, sentence)
+
+
+class OneJoinsAtATime(ReportingInvariant):
+    """FXP-R35."""
+
+    id = "FXP-R35"
+    statement = "Of the members of a ring, one gets partitions at a time."
+    events: Events = (RingMoves,)
+
+    def observe(self, time_us: int, node: str, event: RingMoves, report: Report) -> None:
+        """Count who gets partitions."""
+        if len(event.targets) > 1:
+            self._breach(report, time_us, node, f"{' and '.join(event.targets)} get partitions at the same time.")
+
+
 class PartitionsHoldTheirOwnKeys(ReportingInvariant):
     """FXP-I6."""
 
@@ -219,5 +256,7 @@ def partition_invariants() -> list[Invariant]:
         HostingFollowsTheTable(),
         LoadsAreEven(),
         PartitionsHoldTheirOwnKeys(),
+        OwnersFollowTheRing(),
+        OneJoinsAtATime(),
         *consistent_core_invariants(),
     ]

@@ -241,6 +241,19 @@ class PartitionsAssigned(msgspec.Struct, frozen=True):
     loads: tuple[int, ...]
 
 
+class RingMoves(msgspec.Struct, frozen=True):
+    """Trace: a replica of the directory of a ring holds moves to these members."""
+
+    targets: tuple[str, ...]
+
+
+class RingSettled(msgspec.Struct, frozen=True):
+    """Trace: all owners live and the coordinator finds that each has what its tokens give it."""
+
+    owners: tuple[str, ...]
+    tokens_per_node: int
+
+
 class PartitionsMoving(msgspec.Struct, frozen=True):
     """Trace: a replica of the directory holds so many moves that are not over."""
 

@@ -5,7 +5,8 @@ They break it for good: never use them outside the harness.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from zlib import crc32
 
@@ -24,7 +25,7 @@ from faultline.systems_under_test.patterns.data_partitioning.cluster_directory i
     PartitionTable,
     PendingMigration,
 )
-from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import partition_hash
+from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import PartitionMove, partition_hash
 from faultline.systems_under_test.patterns.data_partitioning.partition_host import (
     MIGRATING,
     SERVING,
@@ -32,6 +33,8 @@ from faultline.systems_under_test.patterns.data_partitioning.partition_host impo
     PartitionContent,
     PartitionHost,
 )
+from faultline.systems_under_test.patterns.data_partitioning.ring_assignment import RingAssignment
+from faultline.systems_under_test.patterns.data_partitioning.token_ring import TokenRing, tokens_of
 
 __all__ = ["MUTANTS", "client_class", "mutated_parts", "node_class"]
 
@@ -137,6 +140,33 @@ _RECORDS = (
         campaign="partition-durability",
         caught_by=("linearizability", "FXP-I2", "FXP-I4"),
     ),
+    Mutant(
+        name="no-wrap-around",
+        pattern=_PATTERN,
+        id="FXP-M11",
+        summary="after the last token the circle does not begin again: what lies above it goes to the last node",
+        shows_as="partitions at the end of the circle are at another node than the ring says",
+        campaign="single-token-ring",
+        caught_by=("FXP-R32",),
+    ),
+    Mutant(
+        name="tokens-by-cluster-size",
+        pattern=_PATTERN,
+        id="FXP-R34",
+        summary="the tokens of a node are drawn anew when the number of nodes changes",
+        shows_as="when a node joins, partitions move between those who were there before",
+        campaign="token-ring",
+        caught_by=("FXP-R32",),
+    ),
+    Mutant(
+        name="several-join-at-once",
+        pattern=_PATTERN,
+        id="FXP-R35",
+        summary="all nodes that want to join the ring get their partitions at the same time",
+        shows_as="partitions are on their way to two nodes",
+        campaign="token-ring",
+        caught_by=("FXP-R35",),
+    ),
 )
 
 MUTANTS: dict[str, Mutant] = {record.name: record for record in _RECORDS}
@@ -229,6 +259,27 @@ class _MoveBeforeFlush(LazyFlush, PartitionHost):
     pass
 
 
+class _EndsAtTheLastToken(TokenRing):
+    def _place(self, hashed: int) -> int:
+        return min(bisect_left(self._sorted, hashed), len(self._sorted) - 1)
+
+
+class _NoWrapAround(RingAssignment):
+    ring_type = _EndsAtTheLastToken
+
+
+class _TokensByClusterSize(RingAssignment):
+    def tokens(self, member: str, members: int) -> list[int]:
+        return tokens_of(member, members, self._tokens_per_node)
+
+
+class _SeveralJoinAtOnce(RingAssignment):
+    def plan(self, owners: Sequence[str], live: Sequence[str]) -> list[PartitionMove]:
+        right = self.owners({*owners, *live})
+        moves = (PartitionMove(number, owner, right[number]) for number, owner in enumerate(owners))
+        return [move for move in moves if move.source != move.target and {move.source, move.target} <= set(live)]
+
+
 def _coordinator_part(part: str, change: type) -> Callable[[NodeParts], NodeParts]:
     def changed(parts: NodeParts) -> NodeParts:
         return replace(parts, coordinator_parts=layered(part, change)(parts.coordinator_parts))
@@ -252,6 +303,9 @@ _CHANGES: dict[str, Callable[[NodeParts], NodeParts]] = {
     "surplus-dropped": _coordinator_part("directory", _SurplusDropped),
     "absent-instead-of-refused": lambda parts: parts,
     "partitions-from-one": _coordinator_part("directory", _PartitionsFromOne),
+    "no-wrap-around": _coordinator_part("ring", _NoWrapAround),
+    "tokens-by-cluster-size": _coordinator_part("ring", _TokensByClusterSize),
+    "several-join-at-once": _coordinator_part("ring", _SeveralJoinAtOnce),
     "move-before-flush": layered("host", _MoveBeforeFlush),
 }
 

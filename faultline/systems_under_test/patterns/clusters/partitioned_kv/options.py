@@ -10,6 +10,7 @@ from faultline.harness.errors import UsageError
 from faultline.harness.system import OptionDescription
 from faultline.systems_under_test.patterns.clusters.consistent_core_options import CoreSettings
 from faultline.systems_under_test.patterns.clusters.option_values import OptionValues
+from faultline.systems_under_test.patterns.data_partitioning.token_ring import TOKENS_PER_NODE
 
 __all__ = ["OPTIONS", "PartitionSettings"]
 
@@ -23,8 +24,12 @@ OPTIONS: dict[str, OptionDescription] = {
     ),
     "assignment": OptionDescription(
         default="round-robin",
-        choices=("round-robin", "rendezvous"),
-        summary="who gets which partition at first: in turn, or by the hash of member and partition together",
+        choices=("round-robin", "rendezvous", "token-ring"),
+        summary="who gets which partition at first: in turn, by the hash of member and partition together, or whose"
+        " token comes next on a circle (then those who join get what their tokens take, and loads are not evened out)",
+    ),
+    "tokens_per_node": OptionDescription(
+        default=str(TOKENS_PER_NODE), summary="how many places on the circle a node has (assignment token-ring)"
     ),
     "late_nodes": OptionDescription(default="0", summary="how many nodes, from the last on, join later than the rest"),
     "join_after_ms": OptionDescription(default="1500", summary="how much later they join"),
@@ -58,6 +63,7 @@ class PartitionSettings(msgspec.Struct, frozen=True, kw_only=True):
     core_size: int
     minimum_cluster_size: int
     assignment: str
+    tokens_per_node: int
     late_nodes: int
     join_after_us: int
     reassign_every_us: int
@@ -78,6 +84,7 @@ class PartitionSettings(msgspec.Struct, frozen=True, kw_only=True):
             core_size=min(values.number("core_size"), nodes),
             minimum_cluster_size=values.number("minimum_cluster_size"),
             assignment=values.choice("assignment"),
+            tokens_per_node=values.number("tokens_per_node"),
             late_nodes=values.number("late_nodes", least=0),
             join_after_us=values.microseconds("join_after_ms"),
             reassign_every_us=1_000 * values.number("reassign_every_ms", least=0),
