@@ -162,6 +162,41 @@ _SKEW = Package(
     ),
 )
 
+# In a second of a short run a clock that is 2.5 % wrong gains 25 ms, in the four seconds of a long one 100 ms.
+_GENTLE_DRIFT = Package(
+    "gentle-drift",
+    "lets clocks run so little too fast or too slow that they stay within a tenth of a second of the true time",
+    (
+        Recipe(
+            "clock-drift",
+            ("one", "minority", "majority"),
+            (("rate_ppm", (-25_000, -10_000, 10_000, 25_000)),),
+            long_share=0.8,
+        ),
+    ),
+)
+
+_THE_FAST_ONE = ("athens",)
+
+_FAST_NODE = Package(
+    "fast-node",
+    "lets the clock of one node, always the same, run ahead of all others by up to five seconds",
+    (
+        Recipe("clock-step", _THE_FAST_ONE, (("delta_us", (300_000, 1_000_000, 5_000_000)),), long_share=1.0),
+        Recipe("clock-drift", _THE_FAST_ONE, (("rate_ppm", (100_000, 500_000, 1_000_000)),), long_share=1.0),
+    ),
+)
+
+_RUNAWAY = Package(
+    "runaway-clocks",
+    "lets the leader's clocks run at a third to twice their rate, beyond any margin, and cuts the leader off",
+    (
+        Recipe("clock-drift", ("leader",), (("rate_ppm", (-700_000, -500_000, 1_000_000)),), long_share=1.0),
+        _cut("leader-alone", ("leader",), long_share=1.0),
+    ),
+    pace=0.6,
+)
+
 _RETRIES = Package(
     "retries",
     "loses, repeats and delays messages, with short partitions between",
@@ -293,7 +328,7 @@ _DISK = Package(
 )
 
 _FAMILIES = (_PARTITION, _KILL, _PAUSE, _CLOCK, _PACKET)
-_COMPOUNDS = (_LEADERSHIP, _DURABILITY, _CLOCKS, _SKEW, _RETRIES, _RESTARTS)
+_COMPOUNDS = (_LEADERSHIP, _DURABILITY, _CLOCKS, _SKEW, _GENTLE_DRIFT, _FAST_NODE, _RUNAWAY, _RETRIES, _RESTARTS)
 _NOT_EVERYWHERE = (_WIRE, _CONNECTIONS, _LINK_DOWN, _FREEZE, _SQUEEZE, _STEPS, _POWER, _BLACKOUT, _DISK)
 
 _ALL = Package("all", "every fault that every world can inject", combined(_FAMILIES).recipes)

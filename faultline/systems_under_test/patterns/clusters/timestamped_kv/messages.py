@@ -5,6 +5,7 @@ Marks that nodes and clients report with `sometimes`:
 | mark | by | reached when |
 |---|---|---|
 | stamp-ahead-of-clock | node | a stamp was taken from a request or an earlier stamp, not from the node's own clock |
+| stamp-too-far-ahead-refused | node | the client's stamp was further ahead than the node lets itself be dragged |
 | clock-went-back | node | a waiting write found its clock showing less than before |
 | read-waited | node | a reader had to wait for the clock, or for a pending write |
 | read-restarted | client | a version lay in the uncertainty interval |

@@ -89,6 +89,7 @@ class TimestampedKvNode:
         try:
             self._waits.write(request, written)
         except ClockTooFarAhead:
+            self.ports.trace.sometimes("stamp-too-far-ahead-refused")
             self._send(source, WriteResponse(request.request_number, error=CLOCK_TOO_FAR_AHEAD))
 
     def _send(self, to: NodeId, message: TimeResponse | ReadResponse | WriteResponse) -> None:
