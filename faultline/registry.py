@@ -70,6 +70,7 @@ _WORKLOADS = {
     "txn-append": "faultline.workloads.transactions:AppendTransactions",
     "txn-register": "faultline.workloads.transactions:RegisterTransactions",
     "write-skew": "faultline.workloads.transactions:WriteSkew",
+    "long-fork": "faultline.workloads.transactions:LongFork",
     "counter": "faultline.workloads.counters:Counters",
     "sessions": "faultline.workloads.counters:Sessions",
     "unique-ids": "faultline.workloads.counters:UniqueIds",

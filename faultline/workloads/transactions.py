@@ -3,22 +3,36 @@
 `txn-append` appends unique elements to lists, where every read shows the whole past of its key; `txn-register` writes
 unique values to registers, which shows less, but is what most stores have. `write-skew` does one thing only: read two
 keys, append to one of them. Two of these that do not see each other cannot both have come first, and nothing but
-serializability forbids it: under snapshot isolation they write different keys, so both commit.
+serializability forbids it: under snapshot isolation they write different keys, so both commit. `long-fork` writes two
+keys at almost the same time while others read both: who sees one write alone and who sees the other alone cannot both
+be right, under snapshot isolation either.
 
 Keys are used by some sixty transactions and then left, so that checking grows with the run and not with its square.
 
-Sources: Kingsbury and Alvaro, "Elle" (VLDB 2020); Berenson et al., "A Critique of ANSI SQL Isolation Levels" (1995).
+Sources: Kingsbury and Alvaro, "Elle" (VLDB 2020); Jepsen's long-fork workload, after Sovran et al., "Transactional
+storage for geo-replicated systems" (SOSP 2011); Berenson et al., "A Critique of ANSI SQL Isolation Levels" (1995).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from faultline.harness.generator import Context, Draft, Generator, each_thread, emit, limit, stagger, unfold
+from faultline.harness.generator import (
+    Context,
+    Draft,
+    Generator,
+    each_thread,
+    emit,
+    limit,
+    sequence,
+    sleep,
+    stagger,
+    unfold,
+)
 from faultline.harness.workload import Checker
 from faultline.workloads.objects import INTERVAL_US
 
-__all__ = ["AppendTransactions", "RegisterTransactions", "WriteSkew"]
+__all__ = ["AppendTransactions", "LongFork", "RegisterTransactions", "WriteSkew"]
 
 _KEYS = 5
 _TRANSACTIONS_PER_KEYS = 60
@@ -26,6 +40,9 @@ _STEPS_MAX = 4
 _SIZE_SALT = 0x9FB2_1C65_1E98_DF25
 _SALTS = (0xEB44_ACCA_B455_D165, 0xC2B2_AE3D_27D4_EB4F, 0x9E37_79B9_7F4A_7C15, 0x5851_F42D_4C95_7F2D)
 _TRANSACTIONS_PER_PAIR = 5
+_TRANSACTIONS_PER_FORK = 9
+_FORK_GAP_US = 1_500
+"""How far apart the transactions of one pair begin: less than a transaction takes."""
 
 
 class AppendTransactions:
@@ -99,6 +116,45 @@ class WriteSkew:
         from faultline.checkers.transactions.checker import ListAppendChecker
 
         return (ListAppendChecker(), *_usual_checkers())
+
+
+class LongFork:
+    """Both keys of a pair are written once, by two clients, while others read the pair."""
+
+    name = "long-fork"
+    promise = "of two writes, all who read both keys see the same one first"
+    functions = ("txn",)
+
+    def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = INTERVAL_US) -> Generator:
+        """`operations` transactions, those of one pair at almost the same time, with pauses in between."""
+        pause_us = max(0, _TRANSACTIONS_PER_FORK * (interval_us - _FORK_GAP_US))
+        parts: list[Generator] = []
+        for number in range(0, operations, _TRANSACTIONS_PER_FORK):
+            close_together = stagger(_FORK_GAP_US, unfold(_forking, number))
+            parts += (limit(_TRANSACTIONS_PER_FORK, close_together), sleep(pause_us))
+        return limit(operations, sequence(*parts))
+
+    def final_generator(self, *, workers: int, seed: int, operations: int = 200) -> Generator:
+        """Every worker reads the last pairs, one after the other."""
+        last = operations // _TRANSACTIONS_PER_FORK
+        return each_thread(sequence(*(emit("txn", None, _pair_read(n)) for n in range(max(0, last - 2), last + 1))))
+
+    def checkers(self) -> tuple[Checker, ...]:
+        """The forks first; then statistics, availability after the heal, and vacuity."""
+        from faultline.checkers.classic.long_fork import LongForkChecker
+
+        return (LongForkChecker(), *_usual_checkers())
+
+
+def _forking(_context: Context, number: int) -> tuple[Draft, int]:
+    pair, place = divmod(number, _TRANSACTIONS_PER_FORK)
+    # A read before, so that a pair is known before it is written; then both writes, and reads while they commit.
+    steps = [["w", _pair(pair)[place - 1], pair + 1]] if place in (1, 2) else _pair_read(pair)
+    return Draft("txn", None, steps), number + 1
+
+
+def _pair_read(number: int) -> list[list[Any]]:
+    return [["r", key, None] for key in _pair(number)]
 
 
 def _skewed(context: Context, number: int) -> tuple[Draft, int]:

@@ -9,7 +9,7 @@ import pytest
 from faultline.harness.generator import planned_operations
 from faultline.registry import load_system, load_workload
 
-NAMES = ["bank", "booking", "txn-append", "txn-register", "write-skew"]
+NAMES = ["bank", "booking", "txn-append", "txn-register", "write-skew", "long-fork"]
 
 
 def planned(name: str, seed: int = 1, operations: int = 200) -> list[Any]:
@@ -51,6 +51,16 @@ def test_at_the_end_every_worker_reads_the_keys_that_were_used_last(name: str) -
     assert {row.f for row in rows} <= {"balances", "bookings", "txn"}
     for worker in range(5):
         assert used <= {key for row in rows if row.worker == worker for key in keys_of(row)}
+
+
+def test_a_pair_is_written_once_on_either_side_by_transactions_that_begin_while_others_read_it() -> None:
+    rows = planned("long-fork")
+    writes = [(row.value[0][1], row.at_us) for row in rows if row.value[0][0] == "w"]
+    assert len({key for key, _ in writes}) == len(writes) > 40
+    first_pair = [row.at_us for row in rows if row.value[0][1].startswith("p0-")]
+    assert len(first_pair) == 9
+    assert max(first_pair) - min(first_pair) < 40_000
+    assert {len(row.value) for row in rows} == {1, 2}
 
 
 def keys_of(row: Any) -> list[str]:
