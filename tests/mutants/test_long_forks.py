@@ -6,7 +6,6 @@ import pytest
 from campaign_runs import judged, requests, sentences_of_failures
 
 
-@pytest.mark.rows("TPC-R38")
 @pytest.mark.parametrize("isolation", ["serializable", "snapshot"])
 def test_all_snapshots_see_the_writes_of_a_pair_in_one_order(isolation: str) -> None:
     assert sentences_of_failures(requests("long-forks", 2, isolation=isolation)) == []
