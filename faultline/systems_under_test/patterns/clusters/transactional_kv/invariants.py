@@ -172,7 +172,10 @@ class LocksAreFreedInTheEnd(ReportingInvariant):
 
 
 class NothingBelowARead(ReportingInvariant):
-    """TPC-I9: a snapshot that was read never changes."""
+    """TPC-I9: a snapshot that was read never changes.
+
+    What a crash took back before it was durable is stored again, under the same time; who read it then saw it already.
+    """
 
     id = "TPC-I9"
     statement = "No value is stored at or below a time at which its key has been read."
@@ -180,17 +183,21 @@ class NothingBelowARead(ReportingInvariant):
 
     def __init__(self) -> None:
         self._read: dict[str, dict[str, HybridTimestamp]] = {}
+        self._stored: set[tuple[str, TransactionId, str, HybridTimestamp]] = set()
 
     def observe(self, time_us: int, node: str, event: msgspec.Struct, report: Report) -> None:
-        """Remember the highest read of each key; compare what is stored."""
+        """Remember the highest read of each key; compare what is stored for the first time."""
         read = self._read.setdefault(node, {})
         if isinstance(event, SnapshotServed):
             read[event.key] = max(event.time, read.get(event.key, BEFORE_ALL))
         elif isinstance(event, ParticipantStarted):
             self._read[node] = {key: min(time, event.ceiling) for key, time in read.items()}
-        elif isinstance(event, ValueStored) and event.time <= read.get(event.key, BEFORE_ALL):
-            sentence = f"{node} stored {event.key} at a time at or below one at which it had been read."
-            self._breach(report, time_us, node, sentence)
+        elif isinstance(event, ValueStored):
+            stored = (node, event.id, event.key, event.time)
+            if stored not in self._stored and event.time <= read.get(event.key, BEFORE_ALL):
+                sentence = f"{node} stored {event.key} at a time at or below one at which it had been read."
+                self._breach(report, time_us, node, sentence)
+            self._stored.add(stored)
 
 
 class OneTimePerTransaction(ReportingInvariant):
