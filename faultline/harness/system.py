@@ -16,7 +16,17 @@ from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome
 from faultline.harness.world.ports import Node, NodeId, NodeStatus, Ports
 
-__all__ = ["HostedStore", "Mutant", "NodeSystem", "OptionDescription", "PortClient", "StoreClient", "StorePlace"]
+__all__ = [
+    "HostedStore",
+    "Mutant",
+    "NodeSystem",
+    "OptionDescription",
+    "PortClient",
+    "ServesByOption",
+    "StoreClient",
+    "StorePlace",
+    "options_missing",
+]
 
 
 class Mutant(msgspec.Struct, frozen=True, kw_only=True):

@@ -36,6 +36,8 @@ __all__ = [
     "RegisterClusterNodeRequest",
     "RegisterClusterNodeResponse",
     "RequestPartitionMigration",
+    "RingMoves",
+    "RingSettled",
     "TableApplied",
     "TablePublished",
     "TableResponse",
