@@ -28,7 +28,8 @@ from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.consistent_core_messages import ClientResponse
 from faultline.systems_under_test.patterns.clusters.consistent_core_node import ConsistentCoreNode
 from faultline.systems_under_test.patterns.clusters.consistent_core_parts import Parts as CoreParts
-from faultline.systems_under_test.patterns.clusters.key_value_store import Applied, KeyValueStore
+from faultline.systems_under_test.patterns.clusters.key_value_store import KeyValueStore
+from faultline.systems_under_test.patterns.clusters.partitioned_kv.directory_store import DirectoryStore
 from faultline.systems_under_test.patterns.clusters.partitioned_kv.messages import (
     CancelPartitionMigration,
     CoordinatorRedirect,
@@ -71,11 +72,6 @@ from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions im
 )
 from faultline.systems_under_test.patterns.data_partitioning.retried_messages import Addressed, RetriedMessages
 from faultline.systems_under_test.patterns.data_partitioning.ring_assignment import RingAssignment
-from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import (
-    NO_CLIENT,
-    ClientSessions,
-    OneAtATime,
-)
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry
 
@@ -93,26 +89,6 @@ class CoordinatorParts:
     plan: Callable[[list[str], list[str]], list[PartitionMove]] = plan_rebalancing
     ring: type[RingAssignment] = RingAssignment
     core: CoreParts = field(default_factory=CoreParts)
-
-
-class _DirectoryStore(KeyValueStore):
-    """The directory in the place of the core's key-value store."""
-
-    def __init__(self, directory: ClusterDirectory) -> None:
-        super().__init__(ClientSessions(OneAtATime()))
-        self._directory = directory
-
-    def apply(self, index: int, data: bytes) -> Applied:
-        """Apply a command of the directory; the answer says whether it had an effect."""
-        return Applied(NO_CLIENT, 0, ClientResponse(0, None, self._directory.apply(index, data)), True)
-
-    def snapshot(self) -> bytes:
-        """The whole directory."""
-        return self._directory.snapshot()
-
-    def restore(self, state: bytes) -> None:
-        """Put the directory of a snapshot in the place of this one."""
-        self._directory.restore(state)
 
 
 class _Registration:
@@ -165,7 +141,7 @@ class Coordinator(ConsistentCoreNode):
         }
 
     def _new_store(self, _: CoreParts) -> KeyValueStore:
-        return _DirectoryStore(self.directory)
+        return DirectoryStore(self.directory)
 
     def start(self) -> None:
         """Recover, and look after the members at intervals from then on."""
