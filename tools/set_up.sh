@@ -159,6 +159,7 @@ set_up_hosts() {
   command -v ip >/dev/null || missing+=(iproute2)
   command -v newuidmap >/dev/null || missing+=(uidmap)
   command -v etcd >/dev/null || missing+=(etcd-server)
+  { command -v mkfs.ext4 || [ -x /usr/sbin/mkfs.ext4 ]; } >/dev/null || missing+=(e2fsprogs)
   command -v redis-server >/dev/null || missing+=(redis-server)
   [ -x /usr/share/zookeeper/bin/zkServer.sh ] || missing+=(zookeeper)
   [ -x /usr/lib/postgresql/15/bin/postgres ] || missing+=(postgresql-15)

@@ -129,15 +129,27 @@ def _hosts(text: str) -> list[Examination]:
     specification = parse_hosts(text)
     if specification.kind == "ssh":
         findings = examine(specification.hosts)
-        return [Examination(f"{f.host}: {f.name}", f.healthy, f.seen, f.next_step) for f in findings]
+        found = [Examination(f"{f.host}: {f.name}", f.healthy, f.seen, f.next_step) for f in findings]
+        # Healthy: nobody can mend it, and most tests do without.
+        return [*found, Examination("disks", True, "power-off and disk faults are refused: only namespaces:N has them")]
     try:
         with contextlib.closing(open_hosts(specification)) as host_set:
             findings = examine(host_set.hosts, host_set.abilities.set_name)
-            refusal = host_set.links.refusal
+            refusal, disks = host_set.links.refusal, host_set.disks.refusal()
     except FaultlineError as error:
         return [Examination(text, False, error.message, error.next_step)]
     links = Examination("bridge: partition", not refusal, refusal or "nftables takes rules", "See the reason.")
-    return [links, *(Examination(f"{f.host}: {f.name}", f.healthy, f.seen, f.next_step) for f in findings)]
+    return [
+        links,
+        _disks(disks),
+        *(Examination(f"{f.host}: {f.name}", f.healthy, f.seen, f.next_step) for f in findings),
+    ]
+
+
+def _disks(refusal: str) -> Examination:
+    seen = refusal or "a disk of ours lost power, and what was not synced"
+    next_step = "Leave power, blackout and disk out. They need root, loop devices and ext4: apt-get install e2fsprogs"
+    return Examination("disks: power-off, disk faults", not refusal, seen, next_step)
 
 
 def _left(_store: Path) -> Examination:

@@ -128,8 +128,9 @@ class HostCluster(NodeCluster):
         self.disks.started(node)
 
     def unexpected_exits(self) -> list[tuple[NodeId, int]]:
-        """As everywhere, without those who had a bad disk to end of."""
-        self.disks.note_ends()
+        """As everywhere, without those who had a bad disk to end of; but one that never came up is told in any case."""
+        if self.has_served:
+            self.disks.note_ends()
         return super().unexpected_exits()
 
     async def close(self) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 
+from faultline.hosts import fsync_filter
 from faultline.hosts.abilities import examined
 from faultline.hosts.connection import Connection
 from faultline.hosts.errors import HostError
@@ -131,6 +133,21 @@ def _bad_links(connection: Connection) -> Finding:
     )
 
 
+def _wrong_fsync(connection: Connection) -> Finding:
+    # The filter is handed to the host's Python as it is, and lets `true` live under it.
+    source = Path(fsync_filter.__file__).read_bytes()
+    answer = connection.run("python3 - lies true", stdin=source, check=False)
+    return Finding(
+        host=connection.host.name,
+        name="fsync=lies, fsync=fails",
+        healthy=answer.exit_code == 0,
+        seen="a process of ours synced nothing and was told it had"
+        if answer.exit_code == 0
+        else _first_line(answer.stderr),
+        next_step="Leave --host-option fsync out. It needs python3 there, and a kernel with seccomp filters.",
+    )
+
+
 def _agent(connection: Connection, set_name: str) -> list[Finding]:
     """What an agent there found out by trying it."""
     name = connection.host.name
@@ -155,4 +172,11 @@ def _first_line(stream: bytes) -> str:
     return lines[0] if lines else "it said nothing"
 
 
-_QUESTIONS: tuple[Callable[[Connection], Finding], ...] = (_nodes, _folder, _kill_and_pause, _cuts, _bad_links)
+_QUESTIONS: tuple[Callable[[Connection], Finding], ...] = (
+    _nodes,
+    _folder,
+    _kill_and_pause,
+    _cuts,
+    _bad_links,
+    _wrong_fsync,
+)

@@ -37,6 +37,34 @@ def test_hosts_and_a_world_contradict_each_other() -> None:
         perform(["run", "--hosts", "namespaces:3", "--world", "local"])
 
 
+@pytest.mark.parametrize(
+    ("arguments", "complaint", "next_step"),
+    [
+        (["--host-option", "fsync=lies"], "there are none", "--hosts namespaces:3"),
+        (["--hosts", "namespaces:3", "--host-option", "fsnyc=lies"], "no option called 'fsnyc'", "Did you mean fsync"),
+        (["--hosts", "namespaces:3", "--host-option", "fsync=never"], "cannot be 'never'", "honest, lies, fails"),
+        (["--hosts", "namespaces:3", "--host-option", "fsync"], "--host-option fsync has no value", "NAME=VALUE"),
+    ],
+)
+def test_an_option_that_hosts_do_not_have_is_a_usage_error(
+    arguments: list[str], complaint: str, next_step: str
+) -> None:
+    with pytest.raises(UsageError, match=complaint) as refused:
+        perform(["run", *arguments])
+    assert next_step in refused.value.next_step
+
+
+def test_evidence_is_listed_and_an_unknown_one_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert perform(["evidence"]) == 0
+    listed = capsys.readouterr().out
+    assert "etcd-lying-fsync: " in listed and "faultline evidence etcd-honest-fsync" in listed
+    assert perform(["evidence", "--json"]) == 0
+    cases = {case["name"]: case for case in json.loads(capsys.readouterr().out)}
+    assert cases["etcd-lying-fsync"]["host_options"] == {"fsync": "lies"}
+    with pytest.raises(UsageError, match="no evidence called 'etcd-is-perfect'"):
+        perform(["evidence", "etcd-is-perfect"])
+
+
 def test_more_nodes_than_hosts_are_refused_before_any_host_is_made() -> None:
     with pytest.raises(UsageError, match="5 nodes need as many hosts, but namespaces:3 has 3"):
         perform(["run", "--hosts", "namespaces:3", "--nodes", "5"])
@@ -76,7 +104,15 @@ def test_doctor_says_of_each_host_what_it_can_do(capsys: pytest.CaptureFixture[s
         assert code == 4 and findings == [{**findings[0], "name": "namespaces:2", "healthy": False, "seen": refusal}]
         return
     seen = {finding["name"]: finding for finding in findings}
-    assert {"n1: connection", "n1: nodes", "n1: kill, pause", "n2: partition", "n2: packet faults"} <= set(seen)
+    assert {
+        "n1: connection",
+        "n1: nodes",
+        "n1: kill, pause",
+        "n2: partition",
+        "n2: packet faults",
+        "n1: fsync=lies, fsync=fails",
+        "disks: power-off, disk faults",
+    } <= set(seen)
     assert {"n1: clocks of stores", "n2: freeze", "n1: cpu-squeeze", "n2: memory-squeeze"} <= set(seen)
     assert seen["n1: nodes"]["seen"].endswith("runs them")
     assert code == (0 if all(finding["healthy"] for finding in findings) else 4)
