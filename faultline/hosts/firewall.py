@@ -2,7 +2,7 @@
 
 A cut takes effect at the receiver, so it needs root there. All of it stands in one table of ours, which is replaced as
 a whole and deleted at the end; no other rule of the host is touched. What the probe proves is that the host's kernel
-holds the rule, not that no packet arrives: there is no way into the sender's network from here.
+holds the rule, not that no packet arrives. Datagrams that prove how bad a link is pass.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from contextlib import suppress
 from faultline.hosts.errors import HostError
 from faultline.hosts.fleet import Fleet
 from faultline.hosts.links import HostLink
+from faultline.hosts.probe_marks import PROBE_TOS
 
 __all__ = ["HostFirewalls", "host_ruleset"]
 
@@ -34,6 +35,7 @@ table ip faultline {{
   }}
   chain hearing {{
     type filter hook input priority -10; policy accept;
+    ip dscp {PROBE_TOS >> 2} accept
     ip saddr @cut counter drop
   }}
 }}

@@ -18,7 +18,8 @@ from faultline.hosts.fleet import Fleet
 from faultline.hosts.host import HOSTS_MAX, Host
 from faultline.hosts.host_connections import HostConnections
 from faultline.hosts.host_file import read_host_file
-from faultline.hosts.links import LinkFaults, LinkQualities, NoLinkFaults, NoLinkQualities
+from faultline.hosts.links import LinkFaults, LinkQualities, NoLinkFaults
+from faultline.hosts.remote_qualities import RemoteQualities
 
 __all__ = ["HostSet", "HostSpecification", "SshHosts", "open_hosts", "parse_hosts"]
 
@@ -97,7 +98,7 @@ class SshHosts:
         self.links: LinkFaults = NoLinkFaults(refused[0].message.rstrip(".")) if refused else HostFirewalls(self.fleet)
         self.connections = HostConnections(self.fleet)
         self.cables: Cables = NoCables("a machine that loses its link loses its routes, and often SSH")
-        self.qualities: LinkQualities = NoLinkQualities("nothing is known of how to degrade links there")
+        self.qualities: LinkQualities = RemoteQualities(self.fleet, shares_clock=self.shares_clock)
 
     def close(self) -> None:
         """Hang up."""

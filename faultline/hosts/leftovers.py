@@ -28,7 +28,7 @@ __all__ = ["Leftover", "leftovers_here", "leftovers_on"]
 
 _SETS_FOLDER = Path("/tmp")
 _LINK = re.compile(r"faultline(\d+)m?")
-_TABLES = ("faultline", "faultline_resets")
+_TABLES = ("faultline", "faultline_loss", "faultline_resets")
 _GROUPS = Path("/sys/fs/cgroup")
 # The agent of a group that is in use has its name in its command line.
 _GROUPS_OF_NOBODY = (

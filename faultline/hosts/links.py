@@ -64,10 +64,13 @@ class NoLinkFaults:
 class LinkQualities(Protocol):
     """How bad the links between the hosts of one set are made."""
 
-    refusals: Mapping[str, str]
-    """Those of `QUALITIES` that cannot be had here, each with the reason."""
-    means: str
-    """By what links are degraded, in a few words; empty when they cannot be."""
+    @property
+    def refusals(self) -> Mapping[str, str]:
+        """Those of `QUALITIES` that cannot be had here, each with the reason."""
+
+    @property
+    def means(self) -> str:
+        """By what links are degraded, in a few words; empty when they cannot be."""
 
     def prepare(self) -> None:
         """Have everything ready before the first fault."""

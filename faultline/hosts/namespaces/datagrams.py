@@ -11,8 +11,8 @@ from pathlib import Path
 
 from faultline.harness.errors import HarnessError
 from faultline.hosts.links import HostLink
-from faultline.hosts.namespaces.emulation_orders import UNDEGRADED_TOS
 from faultline.hosts.namespaces.own_network import made_in
+from faultline.hosts.probe_marks import UNDEGRADED_TOS
 
 __all__ = ["DatagramProbe", "HostSockets", "socket_in"]
 

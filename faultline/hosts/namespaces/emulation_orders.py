@@ -7,13 +7,7 @@ import msgspec
 from faultline.harness.world.faults import LinkQuality
 from faultline.hosts.namespaces.emulated_link import PacketCounters
 
-__all__ = ["PROBE_TOS", "UNDEGRADED_TOS", "Answer", "LinkReport", "LinkSetting", "Order"]
-
-UNDEGRADED_TOS = 0xF8
-"""Packets of this type of service pass as on a healthy link: with them cuts are probed."""
-PROBE_TOS = 0xF4
-"""Packets of this type of service pass cut links, and are treated like all others but not counted: with them the
-quality of links is probed."""
+__all__ = ["Answer", "LinkReport", "LinkSetting", "Order"]
 
 
 class LinkSetting(msgspec.Struct, frozen=True):

@@ -26,14 +26,7 @@ import msgspec
 
 from faultline.harness.world.faults import LinkQuality
 from faultline.hosts.namespaces.emulated_link import EmulatedLink, Treatment, with_flipped_bit
-from faultline.hosts.namespaces.emulation_orders import (
-    PROBE_TOS,
-    UNDEGRADED_TOS,
-    Answer,
-    LinkReport,
-    LinkSetting,
-    Order,
-)
+from faultline.hosts.namespaces.emulation_orders import Answer, LinkReport, LinkSetting, Order
 from faultline.hosts.namespaces.netfilter_queue import (
     ACCEPT,
     DROP,
@@ -46,6 +39,7 @@ from faultline.hosts.namespaces.netfilter_queue import (
     verdict,
 )
 from faultline.hosts.namespaces.own_network import BUFFER_BYTES, enlarge_buffers
+from faultline.hosts.probe_marks import PROBE_TOS, TOS_MASK, UNDEGRADED_TOS
 
 __all__ = ["LinkEmulator", "main"]
 
@@ -55,7 +49,6 @@ _WAITING_MAX = 200_000
 _READ_BYTES = 1 << 17
 _READS_MAX = 256
 _IDLE_S = 60.0
-_TOS_BITS = 0xFC
 
 
 class _Waiting(msgspec.Struct, frozen=True, order=True):
@@ -214,7 +207,7 @@ class LinkEmulator:
 
 
 def _service(packet: QueuedPacket) -> int:
-    return packet.content[1] & _TOS_BITS
+    return packet.content[1] & TOS_MASK
 
 
 def main(path: str) -> None:

@@ -20,8 +20,8 @@ from faultline.harness.world.faults import LinkQuality
 from faultline.hosts.link_quality import PROBE_BYTES, ProbeResult, probes_needed
 from faultline.hosts.links import HostLink
 from faultline.hosts.namespaces.datagrams import HostSockets, socket_in
-from faultline.hosts.namespaces.emulation_orders import PROBE_TOS
 from faultline.hosts.namespaces.own_network import BUFFER_BYTES, enlarge_buffers
+from faultline.hosts.probe_marks import PROBE_TOS
 
 __all__ = ["QualityProbe"]
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from faultline.harness.errors import HarnessError
 from faultline.hosts.links import HostLink
 from faultline.hosts.namespaces.datagrams import DatagramProbe
-from faultline.hosts.namespaces.emulation_orders import PROBE_TOS
+from faultline.hosts.probe_marks import PROBE_TOS
 
 __all__ = ["Switch", "ruleset"]
 
