@@ -250,6 +250,15 @@ _WIRE = Package(
     ),
 )
 
+_LOSS = Package(
+    "loss",
+    "loses packets and nothing else, which more hosts can do than the rest of `packet`",
+    (
+        Recipe("packet-loss", ("all",), (("loss", (0.05, 0.2, 0.5)),), nodes_min=2),
+        Recipe("packet-loss", ("leader", "one"), (("loss", (0.2, 0.5, 0.9)),), nodes_min=2),
+    ),
+)
+
 _CONNECTIONS = Package(
     "connections",
     "kills connections and lets them be reset (in the local world and on hosts)",
@@ -329,9 +338,9 @@ _DISK = Package(
 
 _FAMILIES = (_PARTITION, _KILL, _PAUSE, _CLOCK, _PACKET)
 _COMPOUNDS = (_LEADERSHIP, _DURABILITY, _CLOCKS, _SKEW, _GENTLE_DRIFT, _FAST_NODE, _RUNAWAY, _RETRIES, _RESTARTS)
-_NOT_EVERYWHERE = (_WIRE, _CONNECTIONS, _LINK_DOWN, _FREEZE, _SQUEEZE, _STEPS, _POWER, _BLACKOUT, _DISK)
+_FOR_SOME_WORLDS = (_LOSS, _WIRE, _CONNECTIONS, _LINK_DOWN, _FREEZE, _SQUEEZE, _STEPS, _POWER, _BLACKOUT, _DISK)
 
 _ALL = Package("all", "every fault that every world can inject", combined(_FAMILIES).recipes)
 
-PACKAGES: dict[str, Package] = {package.name: package for package in (*_FAMILIES, *_COMPOUNDS, _ALL, *_NOT_EVERYWHERE)}
+PACKAGES: dict[str, Package] = {package.name: package for package in (*_FAMILIES, *_COMPOUNDS, _ALL, *_FOR_SOME_WORLDS)}
 """Every package by its name."""

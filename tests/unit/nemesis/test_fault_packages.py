@@ -27,7 +27,7 @@ def plan(name: str, seed: int, *, nodes: int = 3, start_us: int = START_US, end_
 def test_the_packages_are_there_under_their_names() -> None:
     families = ["partition", "kill", "pause", "clock", "packet"]
     compounds = ["leadership", "durability", "clocks", "skew", "retries", "restarts", "all"]
-    elsewhere = ["wire", "connections", "link-down", "freeze", "squeeze", "steps", "power", "blackout", "disk"]
+    elsewhere = ["loss", "wire", "connections", "link-down", "freeze", "squeeze", "steps", "power", "blackout", "disk"]
     assert list(PACKAGES) == [*families, *compounds, *elsewhere]
     assert all(package.name == name and package.summary for name, package in PACKAGES.items())
     everywhere = {kind for kind, nemesis in NEMESES.items() if nemesis.needs <= set(CAPABILITIES)}
