@@ -134,16 +134,12 @@ def _hosts(text: str) -> list[Examination]:
         return [*found, Examination("disks", True, "power-off and disk faults are refused: only namespaces:N has them")]
     try:
         with contextlib.closing(open_hosts(specification)) as host_set:
-            findings = examine(host_set.hosts, host_set.abilities.set_name)
-            refusal, disks = host_set.links.refusal, host_set.disks.refusal()
+            findings = examine(host_set.hosts, host_set.abilities.set_name, host_set)
+            disks = host_set.disks.refusal()
     except FaultlineError as error:
         return [Examination(text, False, error.message, error.next_step)]
-    links = Examination("bridge: partition", not refusal, refusal or "nftables takes rules", "See the reason.")
-    return [
-        links,
-        _disks(disks),
-        *(Examination(f"{f.host}: {f.name}", f.healthy, f.seen, f.next_step) for f in findings),
-    ]
+    found = [Examination(f"{f.host}: {f.name}", f.healthy, f.seen, f.next_step) for f in findings]
+    return [_disks(disks), *found]
 
 
 def _disks(refusal: str) -> Examination:

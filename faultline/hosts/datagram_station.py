@@ -23,6 +23,8 @@ import time
 import zlib
 from typing import Any
 
+__all__ = ["Station", "main"]
+
 _HEADER = struct.Struct("!IIQI")
 _CHECK = struct.Struct("!I")
 _TIMESTAMP = struct.Struct("@qq")

@@ -7,40 +7,30 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
-
 from faultline.hosts import fsync_filter
 from faultline.hosts.abilities import examined
 from faultline.hosts.connection import Connection
 from faultline.hosts.errors import HostError
-from faultline.hosts.firewall import host_ruleset
+from faultline.hosts.finding import Finding
 from faultline.hosts.fleet import Fleet
 from faultline.hosts.host import Host
+from faultline.hosts.link_examination import BridgedLinks, connections_of, links_of_bridged, links_of_machine
 
-__all__ = ["Finding", "examine"]
+__all__ = ["examine"]
 
 _CLOCKS_SEEN = {"process": "a process of ours was put back an hour and said so", "real": "its real clock may be set"}
 _AGENT_NEXT_STEP = "This needs root there (sudo = true in the host file) and a kernel that allows it."
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was looked at on `host`: whether it is there, what was seen, and the next step when it is not."""
-
-    host: str
-    name: str
-    healthy: bool
-    seen: str
-    next_step: str = ""
-
-
-def examine(hosts: tuple[Host, ...], set_name: str = "") -> list[Finding]:
+def examine(hosts: tuple[Host, ...], set_name: str = "", bridged: BridgedLinks | None = None) -> list[Finding]:
     """Look at every host, all at the same time. One that cannot be reached has that as its only finding.
 
-    Control groups that are tried out are named after `set_name`, where the hosts are of a set that has one.
+    Control groups that are tried out are named after `set_name`, where the hosts are of a set that has one. `bridged`
+    is that set where it strikes the links of its hosts in one place.
     """
     name = set_name or f"faultline-doctor-{os.getpid()}"
     with Fleet(hosts) as fleet:
-        outcomes = fleet.attempt(lambda connection: _examined(connection, name))
+        outcomes = fleet.attempt(lambda connection: _examined(connection, name, bridged))
     findings: list[Finding] = []
     for name, outcome in outcomes.items():
         findings += [_unreachable(name, outcome)] if isinstance(outcome, HostError) else outcome
@@ -51,12 +41,14 @@ def _unreachable(name: str, error: HostError) -> Finding:
     return Finding(host=name, name="connection", healthy=False, seen=error.message, next_step=error.next_step)
 
 
-def _examined(connection: Connection, set_name: str) -> list[Finding]:
+def _examined(connection: Connection, set_name: str, bridged: BridgedLinks | None) -> list[Finding]:
     system = connection.run("uname -srm").text
     host = connection.host.name
     return [
         Finding(host=host, name="connection", healthy=True, seen=system),
         *(question(connection) for question in _QUESTIONS),
+        *(links_of_machine(connection) if bridged is None else links_of_bridged(host, bridged)),
+        *connections_of(connection),
         *_agent(connection, set_name),
     ]
 
@@ -107,32 +99,6 @@ def _kill_and_pause(connection: Connection) -> Finding:
     )
 
 
-def _cuts(connection: Connection) -> Finding:
-    # Rules that are only checked (-c) change nothing.
-    rules = host_ruleset(["192.0.2.1"]).encode()
-    answer = connection.run("PATH=$PATH:/usr/sbin:/sbin nft -c -f -", stdin=rules, check=False, root=True)
-    return Finding(
-        host=connection.host.name,
-        name="partition",
-        healthy=answer.exit_code == 0,
-        seen="nftables takes rules" if answer.exit_code == 0 else _first_line(answer.stderr),
-        next_step="Partitions need root (sudo = true in the host file) and: apt-get install nftables",
-    )
-
-
-def _bad_links(connection: Connection) -> Finding:
-    command = "zgrep -qs '^CONFIG_NET_SCH_NETEM=' /proc/config.gz || modprobe -nq sch_netem"
-    there = connection.run(command, check=False).exit_code == 0
-    # Healthy either way: nothing uses it yet, and nobody should have to mend it.
-    seen = "netem is there, but not used yet" if there else "no netem in this kernel"
-    return Finding(
-        host=connection.host.name,
-        name="packet faults",
-        healthy=True,
-        seen=f"refused by name ({seen}); --world local has them",
-    )
-
-
 def _wrong_fsync(connection: Connection) -> Finding:
     # The filter is handed to the host's Python as it is, and lets `true` live under it.
     source = Path(fsync_filter.__file__).read_bytes()
@@ -172,11 +138,4 @@ def _first_line(stream: bytes) -> str:
     return lines[0] if lines else "it said nothing"
 
 
-_QUESTIONS: tuple[Callable[[Connection], Finding], ...] = (
-    _nodes,
-    _folder,
-    _kill_and_pause,
-    _cuts,
-    _bad_links,
-    _wrong_fsync,
-)
+_QUESTIONS: tuple[Callable[[Connection], Finding], ...] = (_nodes, _folder, _kill_and_pause, _wrong_fsync)

@@ -113,6 +113,7 @@ def test_doctor_says_of_each_host_what_it_can_do(capsys: pytest.CaptureFixture[s
         "n1: fsync=lies, fsync=fails",
         "disks: power-off, disk faults",
     } <= set(seen)
+    assert {"n2: link-down", "n1: connection-kill", "n2: connection-reset"} <= set(seen)
     assert {"n1: clocks of stores", "n2: freeze", "n1: cpu-squeeze", "n2: memory-squeeze"} <= set(seen)
     assert seen["n1: nodes"]["seen"].endswith("runs them")
     assert code == (0 if all(finding["healthy"] for finding in findings) else 4)
