@@ -22,7 +22,7 @@ class QueuedLinks:
     """Links whose packets go through the link emulator while they are bad. Implements `LinkQualities`."""
 
     refusals: Mapping[str, str] = {}
-    means = "packets go through a process of ours while their link is bad (NFQUEUE)"
+    means = "a process beside the bridge, which gets the packets of bad links (NFQUEUE)"
 
     def __init__(self, queue: PacketQueue, probe: QualityProbe) -> None:
         self._queue = queue
