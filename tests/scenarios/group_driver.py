@@ -73,6 +73,11 @@ class GroupCluster(Cluster):
         found: GroupedNode = self.nodes[node]
         return found
 
+    def healed(self) -> GroupCluster:
+        """Itself, without cuts."""
+        self.heal()
+        return self
+
     def leader(self, group: str) -> str:
         """Who serves `group`; the latest, if a deposed one still believes it does."""
         serving = [

@@ -107,6 +107,22 @@ def test_a_participant_whose_leader_died_between_prepare_and_commit_keeps_its_lo
     assert writer.outcome() is True
 
 
+@pytest.mark.rows("TPC-R44", "TPC-R48")
+def test_a_new_leader_asks_what_became_of_the_promises_that_it_has_taken_over() -> None:
+    cluster = GroupCluster()
+    writer, _, _ = prepared(cluster)
+    cluster.deliver(between_groups(Vote))
+    cluster.deliver(replication)
+    assert writer.outcome() is True
+    cluster.drop(between_groups(CommitTransaction))
+    cluster.kill(BYZANTIUM)
+    cluster.cut(ATHENS, CYRENE)
+    cluster.pass_time(A_SECOND // 10)
+    assert "decision-asked-for" not in cluster.marks
+    assert_ends(cluster.healed(), writer, "new")
+    assert {"in-doubt-after-restart", "decision-asked-for"} <= set(cluster.marks)
+
+
 @pytest.mark.rows("TPC-S14", "TPC-R44", "TPC-R45")
 def test_a_coordinator_whose_leader_died_after_the_decision_was_replicated_brings_it_to_its_end() -> None:
     cluster = GroupCluster()
