@@ -21,7 +21,10 @@ __all__ = ["VARIANTS", "Detection", "detections"]
 VARIANTS: dict[str, dict[str, tuple[str, ...]]] = {
     "write-ahead-log": {"consistent-core": ("flush_policy",)},
     "segmented-log": {"consistent-core": ("segment_size_bytes",)},
-    "low-water-mark": {"consistent-core": ("low_water_mark",)},
+    "low-water-mark": {
+        "consistent-core": ("low_water_mark",),
+        "transactional-kv": ("snapshot_every_entries", "transactions_remembered"),
+    },
     "leader-and-followers": {"consistent-core": ("election", "read_mode", "pre_vote")},
     "heartbeat": {
         "consistent-core": ("failure_detector",),
@@ -29,7 +32,7 @@ VARIANTS: dict[str, dict[str, tuple[str, ...]]] = {
         "emergent-leader": ("heartbeats",),
     },
     "paxos": {"paxos-kv": ("read_mode", "rejections", "prepare_quorum", "accept_quorum")},
-    "replicated-log": {"consistent-core": ("replication",)},
+    "replicated-log": {"consistent-core": ("replication",), "transactional-kv": ("replication_factor",)},
     "quorum": {
         "quorum-register": ("write_back", "write_quorum", "read_quorum"),
         "quorum-kv": ("write_quorum", "read_quorum"),
@@ -42,7 +45,7 @@ VARIANTS: dict[str, dict[str, tuple[str, ...]]] = {
     "version-vector": {"quorum-kv": ("versions", "coordinator", "read_repair", "conflicts")},
     "fixed-partitions": {"partitioned-kv": ("assignment", "tokens_per_node", "late_nodes", "reassign_every_ms")},
     "key-range-partitions": {"range-kv": ("splits", "split_by", "sizes", "split_into", "spread")},
-    "two-phase-commit": {"transactional-kv": ("policy", "isolation", "read_only", "clock")},
+    "two-phase-commit": {"transactional-kv": ("policy", "isolation", "read_only", "clock", "replication_factor")},
     "lamport-clock": {"timestamped-kv": ("clock",), "transactional-kv": ("clock",)},
     "hybrid-clock": {"timestamped-kv": ("clock", "forward_jump_ms"), "transactional-kv": ("clock",)},
     "clock-bound-wait": {"timestamped-kv": ("wait", "restart_at")},
