@@ -229,7 +229,7 @@ BREACHES: list[tuple[str, list[tuple[str, Any]]]] = [
         "GEN-I5",
         [("athens", BecameLeader(3, 0, 0)), ("cyrene", BecameLeader(4, 0, 0)), ("athens", BecameLeader(3, 1, 3))],
     ),
-    ("IDR-I1", [("athens", DuplicateAnswered(7, 1, 5)), ("cyrene", DuplicateAnswered(7, 1, 6))]),
+    ("IDR-R5", [("athens", DuplicateAnswered(7, 1, 5)), ("cyrene", DuplicateAnswered(7, 1, 6))]),
     ("IDR-I2", [("athens", applied(1, 1, 1, 7, 0)), ("athens", applied(2, 1, 1, 7, 0))]),
     ("IDR-I3", [("athens", SessionsSeen(32, 2, 5, 1, 5)), ("cyrene", SessionsSeen(32, 2, 6, 1, 5))]),
     ("IDR-I4", [("athens", SessionsSeen(32, 2, 5, 6, 5))]),

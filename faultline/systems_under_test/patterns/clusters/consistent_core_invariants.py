@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from faultline.harness.invariant import Breach, Invariant, Report
+from faultline.harness.invariant import Invariant, Report, ReportingInvariant
 from faultline.systems_under_test.patterns.clusters.communication_invariants import (
     BatchesRespectTheirSize,
     InFlightRequestsAreLimited,
@@ -63,18 +63,7 @@ __all__ = [
 Events = tuple[type[msgspec.Struct], ...]
 
 
-class _CoreInvariant:
-    """What all invariants here share: how a breach is put into words."""
-
-    id = ""
-    statement = ""
-    needs_order = False
-
-    def _breach(self, report: Report, time_us: int, node: str, sentence: str) -> None:
-        report(Breach(invariant=self.id, sentence=sentence, time_us=time_us, node=node))
-
-
-class OneLeaderPerGeneration(_CoreInvariant):
+class OneLeaderPerGeneration(ReportingInvariant):
     """LDR-I1."""
 
     id = "LDR-I1"
@@ -93,7 +82,7 @@ class OneLeaderPerGeneration(_CoreInvariant):
             )
 
 
-class OneVotePerGeneration(_CoreInvariant):
+class OneVotePerGeneration(ReportingInvariant):
     """LDR-I2, over all restarts: a candidate's own vote is evidenced by its request, others' by being counted."""
 
     id = "LDR-I2"
@@ -116,7 +105,7 @@ class OneVotePerGeneration(_CoreInvariant):
             self._breach(report, time_us, voter, sentence)
 
 
-class LeaderIsComplete(_CoreInvariant):
+class LeaderIsComplete(ReportingInvariant):
     """LDR-I3, by the end of the new leader's log: it must reach as far as all that was committed before it."""
 
     id = "LDR-I3"
@@ -153,7 +142,7 @@ class LeaderIsComplete(_CoreInvariant):
             self._breach(report, time_us, leader, sentence)
 
 
-class GenerationsAscend(_CoreInvariant):
+class GenerationsAscend(ReportingInvariant):
     """GEN-I1 (= LDR-I4): within a process always; over a restart, for generations proved durable by leading in them."""
 
     id = "GEN-I1"
@@ -177,7 +166,7 @@ class GenerationsAscend(_CoreInvariant):
             self._durable[node] = event.generation
 
 
-class GenerationsAlongTheLogAscend(_CoreInvariant):
+class GenerationsAlongTheLogAscend(ReportingInvariant):
     """GEN-I2, on the entries as each server applies them."""
 
     id = "GEN-I2"
@@ -201,7 +190,7 @@ class GenerationsAlongTheLogAscend(_CoreInvariant):
         self._last[node] = event.generation
 
 
-class EntriesMatch(_CoreInvariant):
+class EntriesMatch(ReportingInvariant):
     """LOG-I1 in its spot form: on applied entries, each with the generation of the one before it."""
 
     id = "LOG-I1"
@@ -226,7 +215,7 @@ class EntriesMatch(_CoreInvariant):
             self._breach(report, time_us, node, sentence)
 
 
-class AppliedEntriesAgree(_CoreInvariant):
+class AppliedEntriesAgree(ReportingInvariant):
     """LOG-I2, state machine safety."""
 
     id = "LOG-I2"
@@ -249,7 +238,7 @@ class AppliedEntriesAgree(_CoreInvariant):
             self._breach(report, time_us, node, sentence)
 
 
-class MarkRestsOnTheOwnGeneration(_CoreInvariant):
+class MarkRestsOnTheOwnGeneration(ReportingInvariant):
     """LOG-R14."""
 
     id = "LOG-R14"
@@ -266,7 +255,7 @@ class MarkRestsOnTheOwnGeneration(_CoreInvariant):
             self._breach(report, time_us, node, sentence)
 
 
-class MarkMovesForward(_CoreInvariant):
+class MarkMovesForward(ReportingInvariant):
     """HWM-I1, per process: the mark is learned again after a restart."""
 
     id = "HWM-I1"
@@ -287,7 +276,7 @@ class MarkMovesForward(_CoreInvariant):
         self._marks[node] = event.value
 
 
-class TruncationSparesTheMark(_CoreInvariant):
+class TruncationSparesTheMark(ReportingInvariant):
     """HWM-I5."""
 
     id = "HWM-I5"
@@ -301,7 +290,7 @@ class TruncationSparesTheMark(_CoreInvariant):
             self._breach(report, time_us, node, sentence)
 
 
-class LeaseReadsEndBeforeTheNextLeader(_CoreInvariant):
+class LeaseReadsEndBeforeTheNextLeader(ReportingInvariant):
     """LOG-I7 in observable form: once a later leader has committed, an earlier one answers no read under its lease."""
 
     id = "LOG-I7"

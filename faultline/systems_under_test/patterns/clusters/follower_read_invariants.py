@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from faultline.harness.invariant import Breach, Invariant, Report
+from faultline.harness.invariant import Invariant, Report, ReportingInvariant
 from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import NodeStarted
 from faultline.systems_under_test.patterns.clusters.stamped_store import VersionWritten
 from faultline.systems_under_test.patterns.data_replication.follower_reads import (
@@ -44,18 +44,7 @@ _CLOCK_RATE = 1.125
 """By how much a follower's clock may be slow: drift faults go to ±10 %."""
 
 
-class _ReadInvariant:
-    """What all invariants here share: how a breach is put into words."""
-
-    id = ""
-    statement = ""
-    needs_order = False
-
-    def _breach(self, report: Report, time_us: int, node: str, sentence: str) -> None:
-        report(Breach(invariant=self.id, sentence=sentence, time_us=time_us, node=node))
-
-
-class VersionsDoNotChange(_ReadInvariant):
+class VersionsDoNotChange(ReportingInvariant):
     """VVL-I1."""
 
     id = "VVL-I1"
@@ -73,7 +62,7 @@ class VersionsDoNotChange(_ReadInvariant):
             self._breach(report, time_us, node, sentence)
 
 
-class VersionsAreTheSameEverywhere(_ReadInvariant):
+class VersionsAreTheSameEverywhere(ReportingInvariant):
     """VVL-I2."""
 
     id = "VVL-I2"
@@ -100,7 +89,7 @@ class VersionsAreTheSameEverywhere(_ReadInvariant):
         self._last[node] = (event.index, event.version)
 
 
-class AnswersAreOfTheirKeyAndVersion(_ReadInvariant):
+class AnswersAreOfTheirKeyAndVersion(ReportingInvariant):
     """VVL-I3, for reads of the past and for those of the newest state alike (FR-R16 among them)."""
 
     id = "VVL-I3"
@@ -128,7 +117,7 @@ class AnswersAreOfTheirKeyAndVersion(_ReadInvariant):
             self._breach(report, time_us, node, sentence)
 
 
-class AnswersAtOneVersionAreOnePrefix(_ReadInvariant):
+class AnswersAtOneVersionAreOnePrefix(ReportingInvariant):
     """VVL-I4: each answer allows some prefixes of the log; those at one version must have one in common."""
 
     id = "VVL-I4"
@@ -167,7 +156,7 @@ class AnswersAtOneVersionAreOnePrefix(_ReadInvariant):
         return (0, bounds[0]) if event.checksum == _NOTHING else (0, float("inf"))
 
 
-class OnlyCommittedStateIsShown(_ReadInvariant):
+class OnlyCommittedStateIsShown(ReportingInvariant):
     """FR-I3."""
 
     id = "FR-I3"
@@ -191,7 +180,7 @@ class OnlyCommittedStateIsShown(_ReadInvariant):
             self._breach(report, time_us, node, sentence)
 
 
-class ServersDoNotGoBack(_ReadInvariant):
+class ServersDoNotGoBack(ReportingInvariant):
     """FR-I4."""
 
     id = "FR-I4"
@@ -210,7 +199,7 @@ class ServersDoNotGoBack(_ReadInvariant):
         self._shown[node] = max(before, event.log_index)
 
 
-class BoundedAnswersAreFresh(_ReadInvariant):
+class BoundedAnswersAreFresh(ReportingInvariant):
     """FR-I6."""
 
     id = "FR-I6"
@@ -244,7 +233,7 @@ class BoundedAnswersAreFresh(_ReadInvariant):
                 self._breach(report, time_us, node, sentence)
 
 
-class CutOffFollowersAreSilent(_ReadInvariant):
+class CutOffFollowersAreSilent(ReportingInvariant):
     """FR-R9."""
 
     id = "FR-R9"
@@ -258,7 +247,7 @@ class CutOffFollowersAreSilent(_ReadInvariant):
             self._breach(report, time_us, node, sentence)
 
 
-class WaitersWakeInTime(_ReadInvariant):
+class WaitersWakeInTime(ReportingInvariant):
     """FR-R14."""
 
     id = "FR-R14"

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from faultline.harness.invariant import Breach, Report
+from faultline.harness.invariant import Report, ReportingInvariant
 from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import (
     EntryApplied,
     NodeStarted,
@@ -37,18 +37,7 @@ __all__ = [
 Events = tuple[type[msgspec.Struct], ...]
 
 
-class _LogInvariant:
-    """What the invariants here share: how a breach is put into words."""
-
-    id = ""
-    statement = ""
-    needs_order = False
-
-    def _breach(self, report: Report, time_us: int, node: str, sentence: str) -> None:
-        report(Breach(invariant=self.id, sentence=sentence, time_us=time_us, node=node))
-
-
-class LeadersOnlyAppend(_LogInvariant):
+class LeadersOnlyAppend(ReportingInvariant):
     """LOG-I3."""
 
     id = "LOG-I3"
@@ -72,7 +61,7 @@ class LeadersOnlyAppend(_LogInvariant):
             self._leading.pop(node, None)
 
 
-class AppliedInOrderUpToTheMark(_LogInvariant):
+class AppliedInOrderUpToTheMark(ReportingInvariant):
     """LOG-I5; the mark and what was applied are learned again after a restart, or taken over with a snapshot."""
 
     id = "LOG-I5"
@@ -100,7 +89,7 @@ class AppliedInOrderUpToTheMark(_LogInvariant):
             self._applied[node] = event.index
 
 
-class FollowersTrailTheLeader(_LogInvariant):
+class FollowersTrailTheLeader(ReportingInvariant):
     """HWM-I3: a follower learns the mark from its leader, who had it first."""
 
     id = "HWM-I3"
@@ -133,7 +122,7 @@ class FollowersTrailTheLeader(_LogInvariant):
                 self._breach(report, time_us, node, sentence)
 
 
-class CommittedEntriesAreOnAQuorumOfDisks(_LogInvariant):
+class CommittedEntriesAreOnAQuorumOfDisks(ReportingInvariant):
     """HWM-I2 and LOG-I9 in observable form.
 
     A quorum stored the entry when it was committed, and no member of it ever loses it. So the servers that start with a
@@ -172,7 +161,7 @@ class CommittedEntriesAreOnAQuorumOfDisks(_LogInvariant):
         return any(end < last <= committed or end < first <= committed for end, committed in self._lacking[node])
 
 
-class ReadsWaitForTheNoOp(_LogInvariant):
+class ReadsWaitForTheNoOp(ReportingInvariant):
     """LOG-R15, on the reads that bypass the log."""
 
     id = "LOG-R15"
@@ -194,7 +183,7 @@ class ReadsWaitForTheNoOp(_LogInvariant):
             self._breach(report, time_us, node, sentence)
 
 
-class FollowersConverge(_LogInvariant):
+class FollowersConverge(ReportingInvariant):
     """LOG-I8: looked at once, at the end of a run that was healed a while ago. Simulated world only.
 
     That what they applied is the same is LOG-I2's business; here it is that everybody has got there.

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from faultline.harness.invariant import Breach, Report
+from faultline.harness.invariant import Report, ReportingInvariant
 from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import (
     DuplicateAnswered,
     EntryApplied,
@@ -37,18 +37,7 @@ _CLOCKS_MAY_DIFFER = 0.25
 """By how much a leader's five minutes may be shorter than those of the run: faults make clocks drift."""
 
 
-class _SessionInvariant:
-    """What all invariants here share: how a breach is put into words."""
-
-    id = ""
-    statement = ""
-    needs_order = False
-
-    def _breach(self, report: Report, time_us: int, node: str, sentence: str) -> None:
-        report(Breach(invariant=self.id, sentence=sentence, time_us=time_us, node=node))
-
-
-class CommandsTakeEffectOnce(_SessionInvariant):
+class CommandsTakeEffectOnce(ReportingInvariant):
     """IDR-I1: all servers execute a request at one and the same entry."""
 
     id = "IDR-I1"
@@ -71,10 +60,10 @@ class CommandsTakeEffectOnce(_SessionInvariant):
             self._breach(report, time_us, node, sentence)
 
 
-class DuplicatesGetOneAnswer(_SessionInvariant):
-    """IDR-I1, its second half: whoever leads, a retry is told the same."""
+class DuplicatesGetOneAnswer(ReportingInvariant):
+    """IDR-R5, the second half of IDR-I1: whoever leads, a retry is told the same."""
 
-    id = "IDR-I1"
+    id = "IDR-R5"
     statement = "All answers to repetitions of one request are equal."
     events: Events = (DuplicateAnswered,)
 
@@ -88,7 +77,7 @@ class DuplicatesGetOneAnswer(_SessionInvariant):
             self._breach(report, time_us, node, f"{node} answered a repetition of {request} differently.")
 
 
-class ClientIdsAreUnique(_SessionInvariant):
+class ClientIdsAreUnique(ReportingInvariant):
     """IDR-I2: a registration is applied under the number 0, and the id is the index of its entry."""
 
     id = "IDR-I2"
@@ -108,7 +97,7 @@ class ClientIdsAreUnique(_SessionInvariant):
             self._breach(report, time_us, node, sentence)
 
 
-class SessionsAgree(_SessionInvariant):
+class SessionsAgree(ReportingInvariant):
     """IDR-I3, at every 32nd entry."""
 
     id = "IDR-I3"
@@ -128,7 +117,7 @@ class SessionsAgree(_SessionInvariant):
             self._breach(report, time_us, node, sentence)
 
 
-class AnswersAreKeptWithinBounds(_SessionInvariant):
+class AnswersAreKeptWithinBounds(ReportingInvariant):
     """IDR-I4, for the policies that have a bound."""
 
     id = "IDR-I4"
@@ -142,7 +131,7 @@ class AnswersAreKeptWithinBounds(_SessionInvariant):
             self._breach(report, time_us, node, sentence)
 
 
-class LiveSessionsStay(_SessionInvariant):
+class LiveSessionsStay(ReportingInvariant):
     """IDR-R14: between the last request that was applied and the end of its session lies the timeout."""
 
     id = "IDR-R14"
@@ -178,7 +167,7 @@ class LiveSessionsStay(_SessionInvariant):
             self._breach(report, time_us, node, sentence)
 
 
-class NobodyUnknownIsServed(_SessionInvariant):
+class NobodyUnknownIsServed(ReportingInvariant):
     """IDR-R16: by the log alone, so that the order of reports does not matter."""
 
     id = "IDR-R16"

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from faultline.harness.invariant import Breach, Report
+from faultline.harness.invariant import Report, ReportingInvariant
 from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import (
     EntryApplied,
     NodeStarted,
@@ -41,18 +41,7 @@ _SNAPSHOTS_WITHOUT_CLEANING_MAX = 10
 _INTERVALS_WITHOUT_CLEANING_MAX = 20
 
 
-class _StorageInvariant:
-    """What all invariants here share: how a breach is put into words."""
-
-    id = ""
-    statement = ""
-    needs_order = False
-
-    def _breach(self, report: Report, time_us: int, node: str, sentence: str) -> None:
-        report(Breach(invariant=self.id, sentence=sentence, time_us=time_us, node=node))
-
-
-class CommittedEntriesAreRecovered(_StorageInvariant):
+class CommittedEntriesAreRecovered(ReportingInvariant):
     """WAL-I1: who stored an entry when it was committed has it after every restart.
 
     A majority did, so those that ever come back *without* an entry that was committed by then are a minority.
@@ -91,7 +80,7 @@ class CommittedEntriesAreRecovered(_StorageInvariant):
         return max(missed, key=lambda each: len(each[1]))
 
 
-class EntriesAreAppliedInTurn(_StorageInvariant):
+class EntriesAreAppliedInTurn(ReportingInvariant):
     """WAL-I3 (and WAL-I2): the state is the fold of the snapshot and every entry after it, each once and in order."""
 
     id = "WAL-I3"
@@ -115,7 +104,7 @@ class EntriesAreAppliedInTurn(_StorageInvariant):
         self._applied[node] = event.index
 
 
-class SegmentsJoin(_StorageInvariant):
+class SegmentsJoin(ReportingInvariant):
     """SEG-I1 to SEG-I3, on the closed segments after each run of the cleaner."""
 
     id = "SEG-I2"
@@ -134,7 +123,7 @@ class SegmentsJoin(_StorageInvariant):
             expected = last + 1
 
 
-class _StatesAgree(_StorageInvariant):
+class _StatesAgree(ReportingInvariant):
     """Every server that has the state of one entry has the same state."""
 
     events: Events = (SnapshotTaken, StateRestored)
@@ -170,7 +159,7 @@ class InstalledStatesAgree(_StatesAgree):
     installed = True
 
 
-class SnapshotAndLogJoin(_StorageInvariant):
+class SnapshotAndLogJoin(ReportingInvariant):
     """LWM-I2."""
 
     id = "LWM-I2"
@@ -201,7 +190,7 @@ class SnapshotAndLogJoin(_StorageInvariant):
             self._breach(report, time_us, node, sentence)
 
 
-class LowWaterMarkStaysBehind(_StorageInvariant):
+class LowWaterMarkStaysBehind(ReportingInvariant):
     """LWM-I3, per process."""
 
     id = "LWM-I3"
@@ -237,7 +226,7 @@ class LowWaterMarkStaysBehind(_StorageInvariant):
             self._breach(report, time_us, node, sentence)
 
 
-class LogIsCleanedAgainAndAgain(_StorageInvariant):
+class LogIsCleanedAgainAndAgain(ReportingInvariant):
     """LWM-I4, in observable form: what bounds the disk is that the cleaner comes back.
 
     Several snapshots between two runs are normal in a server that was paused and catches up; many of them, and over

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from faultline.harness.invariant import Breach, Invariant, Report
+from faultline.harness.invariant import Invariant, Report, ReportingInvariant
 from faultline.systems_under_test.patterns.cluster_management.emergent_leader import Membership
 from faultline.systems_under_test.patterns.clusters.emergent.messages import (
     MembershipInstalled,
@@ -28,16 +28,7 @@ _AGE_US = 400_000
 Events = tuple[type[msgspec.Struct], ...]
 
 
-class _EmergentInvariant:
-    id = ""
-    statement = ""
-    needs_order = False
-
-    def _breach(self, report: Report, time_us: int, node: str, sentence: str) -> None:
-        report(Breach(invariant=self.id, sentence=sentence, time_us=time_us, node=node))
-
-
-class VersionsNameOneList(_EmergentInvariant):
+class VersionsNameOneList(ReportingInvariant):
     """Two sides of a cut may use one version number; one coordinator never does so twice."""
 
     id = "EL-I3"
@@ -57,7 +48,7 @@ class VersionsNameOneList(_EmergentInvariant):
             self._breach(report, time_us, node, sentence)
 
 
-class VersionsNeverGoBack(_EmergentInvariant):
+class VersionsNeverGoBack(ReportingInvariant):
     """A start of a node follows ever higher versions, also from one cluster to the next."""
 
     id = "EL-R14"
@@ -78,7 +69,7 @@ class VersionsNeverGoBack(_EmergentInvariant):
             self._breach(report, time_us, node, f"{node} followed version {version} after version {before}.")
 
 
-class AgesAreUnique(_EmergentInvariant):
+class AgesAreUnique(ReportingInvariant):
     """A membership makes sense in itself, and leaves the ages of those who stay alone."""
 
     id = "EL-I4"
@@ -102,7 +93,7 @@ class AgesAreUnique(_EmergentInvariant):
         return any(ages.get((m.address, m.instance), m.age) != m.age for m in membership.live)
 
 
-class OnlyTheOldestDecides(_EmergentInvariant):
+class OnlyTheOldestDecides(ReportingInvariant):
     """Memberships are made by the coordinator, or by the next oldest once all older ones are silent."""
 
     id = "EL-I5"
@@ -120,7 +111,7 @@ class OnlyTheOldestDecides(_EmergentInvariant):
             self._breach(report, time_us, node, f"{node} took over although {older} is older and was not silent.")
 
 
-class NobodyIsJudgedInSleep(_EmergentInvariant):
+class NobodyIsJudgedInSleep(ReportingInvariant):
     """A node that has slept knows nothing about the silence of others: it was deaf itself."""
 
     id = "EL-I8"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from faultline.harness.invariant import Breach, Invariant, Report
+from faultline.harness.invariant import Invariant, Report, ReportingInvariant
 from faultline.systems_under_test.patterns.clusters.gossip.messages import (
     EntryLearned,
     EntrySaid,
@@ -17,16 +17,7 @@ __all__ = ["KnowledgeGrows", "NothingIsInvented", "RoundsAreSmall", "gossip_inva
 Events = tuple[type[msgspec.Struct], ...]
 
 
-class _GossipInvariant:
-    id = ""
-    statement = ""
-    needs_order = False
-
-    def _breach(self, report: Report, time_us: int, node: str, sentence: str) -> None:
-        report(Breach(invariant=self.id, sentence=sentence, time_us=time_us, node=node))
-
-
-class KnowledgeGrows(_GossipInvariant):
+class KnowledgeGrows(ReportingInvariant):
     """What a node knows of a key never gets older while the node lives."""
 
     id = "GO-I1"
@@ -50,7 +41,7 @@ class KnowledgeGrows(_GossipInvariant):
             self._breach(report, time_us, node, sentence)
 
 
-class NothingIsInvented(_GossipInvariant):
+class NothingIsInvented(ReportingInvariant):
     """Who learns something learns what the owner has said, word for word."""
 
     id = "GO-I2"
@@ -73,7 +64,7 @@ class NothingIsInvented(_GossipInvariant):
             self._breach(report, time_us, node, f"{node} {did} {words}.")
 
 
-class RoundsAreSmall(_GossipInvariant):
+class RoundsAreSmall(ReportingInvariant):
     """The traffic of a round has a bound, and goes to others."""
 
     id = "GO-I5"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from faultline.harness.invariant import Breach, Invariant, Report
+from faultline.harness.invariant import Invariant, Report, ReportingInvariant
 from faultline.systems_under_test.patterns.clusters.timestamped_kv.messages import (
     ReadAnswered,
     StampIssued,
@@ -28,16 +28,7 @@ __all__ = [
 Events = tuple[type[msgspec.Struct], ...]
 
 
-class _TimeInvariant:
-    id = ""
-    statement = ""
-    needs_order = False
-
-    def _breach(self, report: Report, time_us: int, node: str, sentence: str) -> None:
-        report(Breach(invariant=self.id, sentence=sentence, time_us=time_us, node=node))
-
-
-class StampsAscend(_TimeInvariant):
+class StampsAscend(ReportingInvariant):
     """LMC-I2 and HYC-I1, over what clients got to know: a stamp that a crash took away was never seen by anybody."""
 
     id = "HYC-I1"
@@ -58,7 +49,7 @@ class StampsAscend(_TimeInvariant):
             self._breach(report, time_us, node, f"{node} gave the stamp {words(event.stamp)} after {words(known)}.")
 
 
-class AnswersAreLaterThanRequests(_TimeInvariant):
+class AnswersAreLaterThanRequests(ReportingInvariant):
     """What a client knows of happened before what it writes."""
 
     id = "LMC-I3"
@@ -72,7 +63,7 @@ class AnswersAreLaterThanRequests(_TimeInvariant):
             self._breach(report, time_us, node, sentence)
 
 
-class ClientClocksAscend(_TimeInvariant):
+class ClientClocksAscend(ReportingInvariant):
     """A client's knowledge only grows."""
 
     id = "LMC-I4"
@@ -90,7 +81,7 @@ class ClientClocksAscend(_TimeInvariant):
             self._breach(report, time_us, node, f"{node} went back from {words(before)} to {words(event.seen)}.")
 
 
-class StampsFollowRealTime(_TimeInvariant):
+class StampsFollowRealTime(ReportingInvariant):
     """External consistency of writes, promised where writers wait."""
 
     id = "CBW-I1"
@@ -114,7 +105,7 @@ class StampsFollowRealTime(_TimeInvariant):
             self._breach(report, time_us, node, sentence)
 
 
-class ThePastStays(_TimeInvariant):
+class ThePastStays(ReportingInvariant):
     """Snapshot reads can be repeated, promised under commit wait."""
 
     id = "CBW-I3"
