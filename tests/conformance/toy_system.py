@@ -199,5 +199,5 @@ class LeaderlessSystem(ToySystem):
 
     def node(self, ports: Ports, members: tuple[NodeId, ...], options: object, mutants: object) -> ToyNode:
         node = ToyNode(ports, members)
-        node.status = lambda: NodeStatus(role="follower")  # type: ignore[method-assign]
+        node.status = lambda: NodeStatus(role="follower")
         return node

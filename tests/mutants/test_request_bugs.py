@@ -72,8 +72,8 @@ def ask_everybody(waiting: RequestWaitingList[int, str], replies: list[WriteResu
     callback = WriteQuorumCallback(3, 1, lambda _, result: replies.append(result))
     for key in range(3):
         steps: list[Callable[[], None]] = [
-            lambda key=key: waiting.add(key, callback),  # type: ignore[misc]
-            lambda key=key: waiting.handle_response(key, "stored"),  # type: ignore[misc]
+            lambda key=key: waiting.add(key, callback),
+            lambda key=key: waiting.handle_response(key, "stored"),
         ]
         for step in steps if registers_first else reversed(steps):
             step()
@@ -120,7 +120,7 @@ def test_too_few_saved_answers_show_only_when_a_pipeline_loses_its_connection(
         executed: list[int] = []
 
         def ask(number: int, sessions: ClientSessions[str] = sessions, executed: list[int] = executed) -> None:
-            sessions.execute(7, number, lambda: executed.append(number) or "done")  # type: ignore[func-returns-value]
+            sessions.execute(7, number, lambda: executed.append(number) or "done")
 
         for first in range(1, 6, in_flight):
             window = range(first, first + in_flight)

@@ -18,7 +18,7 @@ from faultline.reports.run_page import write_run_report
 
 
 def page_of(folder: Path, record: RunRecord, judged: object) -> Page:
-    return Page(write_run_report(folder, record, judged).read_text("utf-8"))  # type: ignore[arg-type]
+    return Page(write_run_report(folder, record, judged).read_text("utf-8"))
 
 
 @pytest.fixture

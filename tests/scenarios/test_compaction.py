@@ -81,7 +81,7 @@ def test_a_crash_at_any_step_of_snapshots_and_cleaning_leaves_the_same_state(kee
     disk = CrashingDisk()
     disk.keep = keep
     cluster.kill("byzantium")
-    cluster.ports["byzantium"].storage = disk  # type: ignore[assignment]
+    cluster.ports["byzantium"].storage = disk
     cluster.start("byzantium")
     client = led_by_athens(cluster)
     disk.effects_max = disk.effects + steps
@@ -215,7 +215,7 @@ def test_an_append_that_is_asked_for_in_the_middle_of_another_waits_its_turn() -
             lengths[:] = [before, node._log.last_index]
         send(to, message)
 
-    ports.send = interrupting  # type: ignore[method-assign]
+    ports.send = interrupting
     client.set("athens", "title", "first")
     assert lengths[0] == lengths[1] == node._log.last_index - 1
 

@@ -94,7 +94,7 @@ def test_what_became_of_old_transactions_is_forgotten_and_nobody_is_told_that_th
 
 
 def test_a_client_that_is_told_so_does_not_know_what_became_of_its_transaction() -> None:
-    executor = TransactionExecutor(lambda key: ATHENS, attempts_max=3)  # type: ignore[arg-type,return-value]
+    executor = TransactionExecutor(lambda key: ATHENS, attempts_max=3)
 
     def program():
         yield Write("key", 1)

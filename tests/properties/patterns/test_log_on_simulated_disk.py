@@ -44,7 +44,7 @@ STEPS = st.lists(
 
 def _log(disk: SimulatedDisk, size_max: int) -> tuple[_LaggingDisk, SegmentedLog]:
     storage = _LaggingDisk(disk)
-    log = SegmentedLog(storage, "wal", size_max)  # type: ignore[arg-type]
+    log = SegmentedLog(storage, "wal", size_max)
     log.recover()
     return storage, log
 

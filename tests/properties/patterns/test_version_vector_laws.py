@@ -78,7 +78,7 @@ def test_a_merge_keeps_concurrent_values_and_what_all_of_them_know(one: Siblings
     merged = merge(one, two)
     assert context_of(merged) == context_of(one).join(context_of(two))
     for sibling in merged:
-        assert sum(other.version.descends(sibling.version) for other in merged) == 1  # type: ignore[arg-type]
+        assert sum(other.version.descends(sibling.version) for other in merged) == 1
 
 
 # -- a store of three replicas that exchange all siblings of a key ----------------------------------------------------

@@ -80,7 +80,7 @@ def test_an_adapted_checker_sees_other_names_and_answers_and_the_history_stays_a
     checker = adapted(
         TransfersChecker(opening=OPENING), requests=renamed({"move": "transfer"}), answers=lambda _: dict(OPENING)
     )
-    result = checker.check(history, None)  # type: ignore[arg-type]
+    result = checker.check(history, None)
     assert (checker.name, result.verdict) == ("transfers", Verdict.VIOLATION)
     assert (history.f, history.result) == (["move", "read"], [None, None])
 

@@ -29,7 +29,7 @@ from faultline.harness.generator import (
 READS = function(lambda _: Draft("read"))
 
 
-def starts(events: list) -> list[int]:  # type: ignore[type-arg]
+def starts(events: list) -> list[int]:
     return [event.time_us for event in events if event.kind == "invoke"]
 
 

@@ -36,7 +36,7 @@ def test_a_sequence_has_no_barrier() -> None:
 def test_a_sequence_tells_its_present_generator_what_completed() -> None:
     trial = sequence(until_ok(function(lambda _: Draft("try"))), emit("done"))
     kinds = iter(["fail", "fail", "ok", "ok"])
-    events = simulate(trial, workers=1, complete=lambda _draft, _count: next(kinds))  # type: ignore[return-value,arg-type]
+    events = simulate(trial, workers=1, complete=lambda _draft, _count: next(kinds))
     assert [event.f for event in events if event.kind == "invoke"] == ["try", "try", "try", "done"]
 
 

@@ -86,7 +86,7 @@ def test_an_atomic_write_leaves_nothing_half_written(tmp_path):
     path = tmp_path / "verdict.json"
     write_atomically(path, b"old")
     with pytest.raises(TypeError):
-        write_atomically(path, "not bytes")  # type: ignore[arg-type]
+        write_atomically(path, "not bytes")
     assert path.read_bytes() == b"old"
 
 

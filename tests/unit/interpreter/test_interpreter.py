@@ -60,7 +60,7 @@ def test_a_worker_invokes_again_only_after_its_completion() -> None:
 def test_a_definite_outcome_keeps_the_process(outcome: object) -> None:
     driver, history = interpreter(limit(2, READS), workers=1)
     driver.poll(0)
-    assert driver.complete(0, outcome, 1) is False  # type: ignore[arg-type]
+    assert driver.complete(0, outcome, 1) is False
     driver.poll(1)
     assert history.process == [0, 0]
 

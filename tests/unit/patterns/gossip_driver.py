@@ -68,7 +68,7 @@ class GossipingCluster:
             name, generation, self.names, Draws(f"{name}/{generation}"), self.sender(name), self.monitors[name]
         )
 
-    def sender(self, name: NodeId):  # type: ignore[no-untyped-def]
+    def sender(self, name: NodeId):
         def send(to: NodeId, message: GossipedHeartbeats) -> None:
             self.sent[name].append(message)
             if self.weather.random() >= self.loss:

@@ -358,7 +358,7 @@ class OnlyThoseHeard(HeartBeatMonitor):
     """HB-M5: the check goes over the servers that were heard of, as in the printed sample."""
 
     def __init__(self, *arguments: object) -> None:
-        super().__init__(*arguments)  # type: ignore[arg-type]
+        super().__init__(*arguments)
         self._unheard = dict(self._detectors)
         self._detectors.clear()
 

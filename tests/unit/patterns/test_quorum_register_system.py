@@ -130,7 +130,7 @@ class _Ports:
 
 
 def copies_on(storage: MemoryStorage) -> StampedCopies:
-    copies = StampedCopies(_Ports(storage))  # type: ignore[arg-type]
+    copies = StampedCopies(_Ports(storage))
     copies.recover()
     return copies
 

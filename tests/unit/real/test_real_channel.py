@@ -18,7 +18,7 @@ def test_a_stranger_that_does_not_speak_frames_is_hung_up_on(capsys: pytest.Capt
         take_nothing = arrived.append
 
         def accept() -> InboundConnection:
-            return InboundConnection(take_nothing, take_nothing, take_nothing)  # type: ignore[arg-type]
+            return InboundConnection(take_nothing, take_nothing, take_nothing)
 
         server = await loop.create_server(accept, HOST)
         reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())

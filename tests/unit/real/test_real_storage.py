@@ -36,7 +36,7 @@ class Machine:
 
 
 @pytest.fixture
-def machine(tmp_path: Path):  # type: ignore[no-untyped-def]
+def machine(tmp_path: Path):
     machine = Machine(tmp_path / "data")
     yield machine
     machine.disk.close()

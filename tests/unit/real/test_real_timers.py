@@ -46,7 +46,7 @@ class Bench:
     def __init__(self) -> None:
         self.loop = FakeLoop()
         self.clock = SkewedClock(ClockSetting(), lambda: self.loop.now_us, lambda: self.loop.now_us)
-        self.timers = ClockTimers(self.loop, self.clock)  # type: ignore[arg-type]
+        self.timers = ClockTimers(self.loop, self.clock)
         self.fired: list[tuple[str, int]] = []
 
     def note(self, name: str) -> Callable[[], None]:
