@@ -23,12 +23,13 @@ Sources: Gray and Cheriton, "Leases" (SOSP 1989); Kleppmann, "How to do distribu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from faultline.checkers.classic.conclusion import Case, Conclusion
-from faultline.checkers.classic.lock import DUPLICATED_TOKEN, STALE_WRITE, TOKEN_WENT_BACK
-from faultline.checkers.classic.shape import ended, expect_functions
+from faultline.checkers.classic.fencing_tokens import judge_granted_tokens
+from faultline.checkers.classic.lock import STALE_WRITE
+from faultline.checkers.classic.shape import expect_functions
 from faultline.checkers.classic.words import client, counted
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
@@ -58,7 +59,7 @@ class LeasedLockChecker:
             acquired = _tokens(history, rows, "acquire")
             written = [row for row in rows if _is_accepted_write(history, row)]
             conclusion.counts["guarded-writes"] += len(written)
-            _judge_grants(conclusion, key, acquired)
+            judge_granted_tokens(conclusion, key, acquired)
             _judge_writes(conclusion, key, written)
         counts = conclusion.counts
         if len(history) and not counts["holds"]:
@@ -132,32 +133,6 @@ def _tokens(history: History, rows: Sequence[int], *functions: str) -> dict[int,
     }
 
 
-def _judge_grants(conclusion: Conclusion, key: str | None, tokens: Mapping[int, int]) -> None:
-    history = conclusion.history
-    first: dict[int, int] = {}
-    twice = [Case(token, (first[token], row)) for row, token in tokens.items() if first.setdefault(token, row) != row]
-    conclusion.accuse(
-        TOKEN_WENT_BACK,
-        _smaller_than_before(history, tokens),
-        lambda case: (
-            f"{client(history, case.rows[1])} was given the fencing token {case.what}, after "
-            f"{client(history, case.rows[0])} had been given {tokens[case.rows[0]]}"
-        ),
-        noun="token that went back",
-        key=key,
-    )
-    conclusion.accuse(
-        DUPLICATED_TOKEN,
-        twice,
-        lambda case: (
-            f"{client(history, case.rows[0])} and {client(history, case.rows[1])} were both given the fencing token "
-            f"{case.what}"
-        ),
-        noun="duplicated token",
-        key=key,
-    )
-
-
 def _is_accepted_write(history: History, row: int) -> bool:
     return history.f[row] in ("guarded-write", "late-write") and history.outcome[row] == "ok"
 
@@ -183,19 +158,3 @@ def _judge_writes(conclusion: Conclusion, key: str | None, written: Sequence[int
         noun="stale write",
         key=key,
     )
-
-
-def _smaller_than_before(history: History, tokens: Mapping[int, int]) -> list[Case]:
-    """The rows whose token is smaller than one of a row that had ended before they began."""
-    events = sorted(
-        [(history.invoke_index[row], row, False) for row in tokens]
-        + [(ended(history, row), row, True) for row in tokens]
-    )
-    greatest: int | None = None
-    cases = []
-    for _, row, is_end in events:
-        if is_end:
-            greatest = row if greatest is None or tokens[row] > tokens[greatest] else greatest
-        elif greatest is not None and tokens[row] < tokens[greatest]:
-            cases.append(Case(tokens[row], (greatest, row)))
-    return cases

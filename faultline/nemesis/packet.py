@@ -11,6 +11,7 @@ again those it degraded itself. The packages never plan two packet faults at onc
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 from faultline.harness.nemesis import Injection
@@ -31,15 +32,15 @@ __all__ = [
 HEALTHY = LinkQuality()
 
 
-class _Packets:
+class _Packets(ABC):
     """What these kinds have in common: which links, and how they are given and relieved of a quality."""
 
     kind: str
     tick_us = 0
 
+    @abstractmethod
     def quality(self, argument: dict[str, Any]) -> LinkQuality:
         """The quality that `argument` asks for."""
-        raise NotImplementedError
 
     def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
         """Degrade the links of the target."""
@@ -68,7 +69,7 @@ class _Packets:
                 return f"the link {source}->{target} has the quality {seen}"
         return None
 
-    def tick(self, port: FaultPort, injection: Injection, count: int) -> None:
+    def tick(self, port: FaultPort, injection: Injection, count: int) -> None:  # noqa: B027  # nothing to do is right
         """A bad link stays as it is."""
 
     def stop(self, port: FaultPort, injection: Injection) -> None:

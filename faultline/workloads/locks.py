@@ -18,7 +18,7 @@ from faultline.harness.generator import (
     sleep,
     stagger,
 )
-from faultline.harness.generator.chance import below, chance_of_text
+from faultline.harness.generator.chance import below, by_weight, chance_of_text
 from faultline.harness.generator.core import PENDING, Offer
 from faultline.harness.workload import Checker
 
@@ -43,19 +43,11 @@ class LockActions(Generator, frozen=True, gc=False):
         if not context.free:
             return PENDING, self
         worker = context.free_worker()
-        f = _drawn(below(context.chance, 100, _ACTION_SALT))
+        f = by_weight(_ACTIONS, context.chance, _ACTION_SALT)
         key = f"lock{below(context.chance, self.locks, _LOCK_SALT)}"
         value = self.next_value if f.endswith("write") else None
         after = LockActions(self.locks, self.next_value + 1) if value else self
         return Draft(f, key, value, worker, context.time_us), after
-
-
-def _drawn(percent: int) -> str:
-    for f, weight in _ACTIONS:
-        percent -= weight
-        if percent < 0:
-            return f
-    raise AssertionError("the weights are 100 together")
 
 
 class Locks:

@@ -20,7 +20,7 @@ from faultline.harness.generator import (
     sleep,
     stagger,
 )
-from faultline.harness.generator.chance import below
+from faultline.harness.generator.chance import below, by_weight
 from faultline.harness.generator.core import PENDING, Offer
 from faultline.harness.workload import Checker
 
@@ -53,7 +53,7 @@ class WatchActions(Generator, frozen=True, gc=False):
         worker = context.free_worker()
         if worker % 2:
             return self._watching(context, worker)
-        f = _drawn(_WRITING, below(context.chance, 100, _ACTION_SALT))
+        f = by_weight(_WRITING, context.chance, _ACTION_SALT)
         key, value = _written(f, worker, self.next_value, context)
         after = WatchActions(self.next_value + 1, self.begun) if value is not None else self
         return Draft(f, key, value, worker, context.time_us), after
@@ -62,7 +62,7 @@ class WatchActions(Generator, frozen=True, gc=False):
         if not self.begun >> worker & 1:
             after = WatchActions(self.next_value, self.begun | 1 << worker)
             return Draft("watch", PATHS[0], None, worker, context.time_us), after
-        f = _drawn(_WATCHING, below(context.chance, 100, _ACTION_SALT))
+        f = by_weight(_WATCHING, context.chance, _ACTION_SALT)
         path = PATHS[below(context.chance, len(PATHS), _KEY_SALT)]
         return Draft(f, path, None, worker, context.time_us), self
 
@@ -77,14 +77,6 @@ def _written(f: str, worker: int, value: int, context: Context) -> tuple[str, An
     if f == "delete":
         return key, None
     return key, {"lease": lease, "value": value} if f == "attach" else value
-
-
-def _drawn(weights: tuple[tuple[str, int], ...], percent: int) -> str:
-    for f, weight in weights:
-        percent -= weight
-        if percent < 0:
-            return f
-    raise AssertionError("the weights are 100 together")
 
 
 class Watches:

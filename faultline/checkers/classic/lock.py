@@ -24,25 +24,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from faultline.checkers.classic.conclusion import Case, Conclusion
-from faultline.checkers.classic.shape import ended, expect_functions, wrong_shape
+from faultline.checkers.classic.fencing_tokens import judge_granted_tokens, smaller_than_before
+from faultline.checkers.classic.shape import expect_functions, wrong_shape
 from faultline.checkers.classic.words import client, counted, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
 
 __all__ = [
-    "DUPLICATED_TOKEN",
     "MUTUAL_EXCLUSION",
     "RELEASE_WITHOUT_HOLD",
     "STALE_WRITE",
-    "TOKEN_WENT_BACK",
     "LockChecker",
 ]
 
 MUTUAL_EXCLUSION = "mutual-exclusion-violated"
 RELEASE_WITHOUT_HOLD = "release-without-hold"
-TOKEN_WENT_BACK = "fencing-token-went-back"
-DUPLICATED_TOKEN = "duplicated-fencing-token"
 STALE_WRITE = "stale-write-accepted"
 
 _NEVER_US = 1 << 62
@@ -106,11 +103,7 @@ class LockChecker:
         conclusion.counts["guarded-writes"] += len(tokens)
         conclusion.accuse(
             STALE_WRITE,
-            [
-                Case(tokens[row], (before, row))
-                for before, row in _greatest_before(history, tokens)
-                if tokens[row] < tokens[before]
-            ],
+            smaller_than_before(history, tokens),
             lambda case: (
                 f"the resource accepted a write of {client(history, case.rows[1])} with the token {told(case.what)}, "
                 f"although it had accepted the token {told(tokens[case.rows[0]])} before"
@@ -177,46 +170,8 @@ def _judge_tokens(conclusion: Conclusion, key: str | None, rows: Sequence[int]) 
     history = conclusion.history
     acquired = [row for row in rows if history.f[row] == "acquire" and history.outcome[row] == "ok"]
     tokens = {row: token for row in acquired if (token := _token(history.result[row])) is not None}
-    first: dict[int, int] = {}
-    twice = [Case(token, (first[token], row)) for row, token in tokens.items() if first.setdefault(token, row) != row]
-    back = [
-        Case(tokens[row], (before, row))
-        for before, row in _greatest_before(history, tokens)
-        if tokens[row] < tokens[before]
-    ]
     conclusion.counts["tokens"] += len(tokens)
-    conclusion.accuse(
-        TOKEN_WENT_BACK,
-        back,
-        lambda case: (
-            f"{client(history, case.rows[1])} was given the fencing token {case.what}, after "
-            f"{client(history, case.rows[0])} had been given {tokens[case.rows[0]]}"
-        ),
-        noun="token that went back",
-        key=key,
-    )
-    conclusion.accuse(
-        DUPLICATED_TOKEN,
-        twice,
-        lambda case: (
-            f"{client(history, case.rows[0])} and {client(history, case.rows[1])} were both given the fencing token "
-            f"{case.what}"
-        ),
-        noun="duplicated token",
-        key=key,
-    )
-
-
-def _greatest_before(history: History, tokens: dict[int, int]) -> Iterator[tuple[int, int]]:
-    """For each row: the row with the greatest token of those that had ended before it began, and itself."""
-    events = [(history.invoke_index[row], row, False) for row in tokens]
-    events += [(ended(history, row), row, True) for row in tokens]
-    greatest: int | None = None
-    for _, row, is_end in sorted(events):
-        if is_end:
-            greatest = row if greatest is None or tokens[row] > tokens[greatest] else greatest
-        elif greatest is not None:
-            yield greatest, row
+    judge_granted_tokens(conclusion, key, tokens)
 
 
 def _token(result: Any) -> int | None:

@@ -11,8 +11,9 @@ generators", OOPSLA 2014) and a multiplicative hash (Knuth, TAOCP vol. 3, sectio
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 
-__all__ = ["below", "chance_of", "chance_of_text", "reseeded"]
+__all__ = ["below", "by_weight", "chance_of", "chance_of_text", "reseeded"]
 
 _MASK = 0xFFFF_FFFF_FFFF_FFFF
 _GOLDEN = 0x9E37_79B9_7F4A_7C15
@@ -43,3 +44,13 @@ def reseeded(chance: int, salt: int) -> int:
 def below(chance: int, bound: int, salt: int) -> int:
     """An integer in [0, bound) drawn from `chance`; draws under different odd `salt`s do not follow each other."""
     return ((((chance * salt) & _MASK) >> 32) * bound) >> 32
+
+
+def by_weight(weights: Iterable[tuple[str, int]], chance: int, salt: int) -> str:
+    """One of the names, as likely as its weight says; the weights are 100 together."""
+    percent = below(chance, 100, salt)
+    for name, weight in weights:
+        percent -= weight
+        if percent < 0:
+            return name
+    raise ValueError("the weights are not 100 together")
