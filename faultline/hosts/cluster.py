@@ -68,8 +68,10 @@ class HostCluster(NodeCluster):
         super().__init__(plan, self.remote)
 
     def statistics(self) -> dict[str, int]:
-        """What became of the packets of bad links, once the cluster is closed, and who ended of a bad disk."""
-        return self._packets | self.disks.statistics()
+        """What became of the packets of bad links, once the cluster is closed; who ended of a bad disk or squeeze."""
+        ends = sum(process.ends_for_memory for process in self.remote.values())
+        for_memory = {"nodes_ended_for_memory": ends} if ends else {}
+        return self._packets | self.disks.statistics() | for_memory
 
     def host_of(self, node: NodeId) -> str:
         """The name of the host that carries `node`."""

@@ -53,6 +53,8 @@ class RemoteProcess:
         self.starts = 0
         self.is_frozen = False
         self.is_short_of_memory = False
+        self.ends_for_memory = 0
+        """How often the kernel killed it for want of memory while it was squeezed."""
         self.launcher: tuple[str, ...] = ()
         self._connection = connection
         self._guard = threading.Lock()
@@ -189,7 +191,9 @@ class RemoteProcess:
                 self._expected_to_live = False
                 self.port = None
                 code = channel.recv_exit_status()
-                if not (self.is_short_of_memory and code in _KILLED_BY_KERNEL):
+                if self.is_short_of_memory and code in _KILLED_BY_KERNEL:
+                    self.ends_for_memory += 1
+                else:
                     self._crashes.append(code)
 
     def _kernel_state(self) -> str:

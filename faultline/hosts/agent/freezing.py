@@ -57,6 +57,8 @@ class GroupFreezer(Freezer):
         if not group.has(self._file):
             group.remove()
             raise GroupError(f"the kernel's control groups have no {self._file}")
+        # The group may be that of an agent which was lost while it was frozen.
+        group.write(self._file, self._off)
 
     def freeze(self, processes: Processes) -> None:
         """Take the processes in until none is outside, then freeze the group."""

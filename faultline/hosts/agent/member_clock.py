@@ -21,7 +21,8 @@ from faultline.hosts.agent.member import Member
 
 __all__ = ["MemberClock"]
 
-RATE_PPM_MAX = 500_000
+RATE_PPM_MIN, RATE_PPM_MAX = -900_000, 9_000_000
+"""A clock that stands still or goes back is none; one ten times too fast suffices."""
 _WALL_NS_MIN = 86_400 * 1_000_000_000
 _ROUNDS = 50
 _PATIENCE_S = 2.0
@@ -53,8 +54,8 @@ class MemberClock:
 
     def drift(self, rate_ppm: int) -> None:
         """Let both kinds of clock run fast by `rate_ppm`, slow when negative."""
-        if abs(rate_ppm) > RATE_PPM_MAX:
-            raise PatchError(f"clocks drift by at most {RATE_PPM_MAX} parts per million")
+        if not RATE_PPM_MIN <= rate_ppm <= RATE_PPM_MAX:
+            raise PatchError(f"clocks drift by {RATE_PPM_MIN} to {RATE_PPM_MAX} parts per million, not by {rate_ppm}")
         wall, monotonic = self._setting
         self._is_catching_up = False
         self._follow(

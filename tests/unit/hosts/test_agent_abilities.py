@@ -68,3 +68,4 @@ def test_an_end_by_the_kernel_is_no_crash_while_memory_is_short(
     process.is_short_of_memory = is_short_of_memory
     assert process.take_crashes() == crashes
     assert process.take_crashes() == []
+    assert process.ends_for_memory == (1 if is_short_of_memory and not crashes else 0)
