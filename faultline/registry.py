@@ -49,8 +49,10 @@ _SYSTEMS = {
 }
 _STORES = {
     "etcd": "faultline.systems_under_test.stores.etcd.system:Etcd",
+    "nats": "faultline.systems_under_test.stores.nats.system:NatsJetStream",
     "patroni": "faultline.systems_under_test.stores.postgresql.patroni:Patroni",
     "postgresql": "faultline.systems_under_test.stores.postgresql.system:PostgreSQL",
+    "redis-cluster": "faultline.systems_under_test.stores.redis.cluster:RedisCluster",
     "redis-sentinel": "faultline.systems_under_test.stores.redis.sentinel:RedisSentinel",
     "zookeeper": "faultline.systems_under_test.stores.zookeeper.system:ZooKeeper",
 }

@@ -161,6 +161,7 @@ set_up_hosts() {
   command -v etcd >/dev/null || missing+=(etcd-server)
   { command -v mkfs.ext4 || [ -x /usr/sbin/mkfs.ext4 ]; } >/dev/null || missing+=(e2fsprogs)
   command -v redis-server >/dev/null || missing+=(redis-server)
+  command -v nats-server >/dev/null || missing+=(nats-server)
   [ -x /usr/share/zookeeper/bin/zkServer.sh ] || missing+=(zookeeper)
   [ -x /usr/lib/postgresql/15/bin/postgres ] || missing+=(postgresql-15)
   command -v patroni >/dev/null || missing+=(patroni)

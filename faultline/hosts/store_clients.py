@@ -37,11 +37,10 @@ class StoreClients:
 
     def invoke(self, worker: int, operation: Operation, done: Callable[[Outcome], None]) -> None:
         """Let the client of the operation's process perform it; `done` is called exactly once, in the event loop."""
-        client = self._client(worker, operation.process)
 
         def perform() -> None:
             try:
-                outcome = client.invoke(operation)
+                outcome = self._client(worker, operation.process).invoke(operation)
             except Exception as error:
                 self._errors.append(f"The client of process {operation.process} raised {error!r} on {operation.f}.")
                 outcome = info("client-raised")
@@ -54,11 +53,16 @@ class StoreClients:
     def close(self) -> None:
         """Wait for answers that are still awaited, no longer than their time-outs, and hang up."""
         self._threads.shutdown(wait=True, cancel_futures=True)
-        for _, client in self._clients.values():
-            client.close()
+        with ThreadPoolExecutor(thread_name_prefix="store-client-end") as threads:
+            for _, client in self._clients.values():
+                threads.submit(client.close)
         self._clients.clear()
 
     def _client(self, worker: int, process: int) -> StoreClient:
+        """The client of `process`, made and closed in the worker's thread: a client may have an event loop of its own.
+
+        A worker has one operation at a time, so no two threads ask for the same one.
+        """
         known = self._clients.get(worker)
         if known is not None and known[0] == process:
             return known[1]

@@ -336,11 +336,28 @@ _DISK = Package(
     ),
 )
 
+# Stores take a second or more to replace a leader, so these cuts are few and long. The two are each other's control.
+_FAIL_OVER = Package(
+    "fail-over",
+    "cuts the leader off for so long that a store puts another in its place",
+    (_cut("leader-alone", ("leader",), long_share=1.0),),
+    pace=5.0,
+)
+
+_FOLLOWERS = Package(
+    "followers",
+    "cuts followers off, one at a time and as long as fail-over does, and leaves the leader alone",
+    (_cut("one", ("follower",), long_share=1.0),),
+    pace=5.0,
+)
+
 _FAMILIES = (_PARTITION, _KILL, _PAUSE, _CLOCK, _PACKET)
 _COMPOUNDS = (_LEADERSHIP, _DURABILITY, _CLOCKS, _SKEW, _GENTLE_DRIFT, _FAST_NODE, _RUNAWAY, _RETRIES, _RESTARTS)
 _FOR_SOME_WORLDS = (_LOSS, _WIRE, _CONNECTIONS, _LINK_DOWN, _FREEZE, _SQUEEZE, _STEPS, _POWER, _BLACKOUT, _DISK)
 
 _ALL = Package("all", "every fault that every world can inject", combined(_FAMILIES).recipes)
 
-PACKAGES: dict[str, Package] = {package.name: package for package in (*_FAMILIES, *_COMPOUNDS, _ALL, *_FOR_SOME_WORLDS)}
+_EVERY = (*_FAMILIES, *_COMPOUNDS, _ALL, *_FOR_SOME_WORLDS, _FAIL_OVER, _FOLLOWERS)
+
+PACKAGES: dict[str, Package] = {package.name: package for package in _EVERY}
 """Every package by its name."""

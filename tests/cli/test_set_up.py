@@ -17,7 +17,7 @@ KERNEL = [
 ]
 BASE_COMMANDS = ("bash", "cat", "dirname", "env", "grep", "head", "mkdir", "sed", "sha256sum", "cut", "chmod", "true")
 
-PACKAGES_FOR_HOSTS = "openssh-server nftables iproute2 etcd-server redis-server"
+PACKAGES_FOR_HOSTS = "openssh-server nftables iproute2 uidmap etcd-server redis-server nats-server"
 JAVA = 'echo "openjdk version \\"{version}\\" 2025-04-15" >&2'
 APT_GET = """
 echo "apt-get $*" >> {log}

@@ -14,7 +14,7 @@ from typing import Any
 
 from faultline.systems_under_test.stores.library import client_library
 
-__all__ = ["RedisConnection", "RedisRefusal"]
+__all__ = ["RedisConnection", "RedisRefusal", "ask_once"]
 
 _WORDS = {
     "ReadOnlyError": "READONLY",
@@ -84,3 +84,12 @@ class RedisConnection:
         if isinstance(error, self._errors.TimeoutError):
             return TimeoutError(str(error))
         return ConnectionError(str(error))
+
+
+def ask_once(address: str, port: int, *words: object, timeout_s: float = 1.0) -> Any:
+    """One question over a connection of its own. Raises what the connection does."""
+    connection = RedisConnection(address, port, timeout_s)
+    try:
+        return connection.ask(*words)
+    finally:
+        connection.close()

@@ -19,7 +19,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from faultline.harness.errors import HarnessError
 from faultline.harness.operation import Operation
@@ -29,7 +29,7 @@ from faultline.harness.world.ports import NodeStatus
 from faultline.systems_under_test.stores.client import MemberClient
 from faultline.systems_under_test.stores.redis import commands
 from faultline.systems_under_test.stores.redis.commands import FUNCTIONS, Waiting, execute, outcomes
-from faultline.systems_under_test.stores.redis.connection import RedisConnection, RedisRefusal
+from faultline.systems_under_test.stores.redis.connection import RedisConnection, RedisRefusal, ask_once
 from faultline.systems_under_test.stores.redis.settings import OPTIONS, configuration, waiting_of
 from faultline.systems_under_test.stores.store import RealStore
 
@@ -112,7 +112,7 @@ class RedisSentinel(RealStore):
         A deposed master still says `leader`, and its Sentinel, cut off with it, still tells the old epoch.
         """
         try:
-            role = _ask(address, REDIS_PORT, "ROLE", timeout_s=timeout_s)
+            role = ask_once(address, REDIS_PORT, "ROLE", timeout_s=timeout_s)
             master = _master(address, timeout_s)
         except RedisRefusal as refusal:
             raise OSError(f"no status: {refusal}") from refusal
@@ -182,7 +182,9 @@ class SentinelClient(MemberClient[_Session]):
 
     def connect(self, address: str) -> _Session:
         """Ask the Sentinel at `address` who the master is, and that one whether it is."""
-        found = _ask(address, SENTINEL_PORT, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", MASTER, timeout_s=self._timeout_s)
+        found = ask_once(
+            address, SENTINEL_PORT, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", MASTER, timeout_s=self._timeout_s
+        )
         if not found:
             raise RedisRefusal("NOMASTER", "the Sentinel knows none")
         master = RedisConnection(found[0], int(found[1]), self._timeout_s)
@@ -215,18 +217,9 @@ class SentinelClient(MemberClient[_Session]):
         return commands.word_for(error)
 
 
-def _ask(address: str, port: int, *words: object, timeout_s: float = 1.0) -> Any:
-    """One question over a connection of its own."""
-    connection = RedisConnection(address, port, timeout_s)
-    try:
-        return connection.ask(*words)
-    finally:
-        connection.close()
-
-
 def _master(address: str, timeout_s: float) -> dict[str, str]:
     """What the Sentinel at `address` knows of the master, by Redis's names for it."""
-    told = _ask(address, SENTINEL_PORT, "SENTINEL", "MASTER", MASTER, timeout_s=timeout_s)
+    told = ask_once(address, SENTINEL_PORT, "SENTINEL", "MASTER", MASTER, timeout_s=timeout_s)
     return dict(zip(told[::2], told[1::2]))
 
 
@@ -235,7 +228,7 @@ def _lack(address: str, others: int) -> str:
     try:
         _set_pace(address, _HURRY_MS)
         knows = _master(address, 1.0)
-        role = _ask(address, REDIS_PORT, "ROLE")
+        role = ask_once(address, REDIS_PORT, "ROLE")
     except (OSError, RedisRefusal) as error:
         return f"does not answer ({error})"
     if role[0] != "master" and role[3] != "connected":
@@ -246,4 +239,4 @@ def _lack(address: str, others: int) -> str:
 
 def _set_pace(address: str, periods_ms: Mapping[str, int]) -> None:
     """How often the Sentinel at `address` asks and tells others what it knows."""
-    _ask(address, SENTINEL_PORT, "SENTINEL", "DEBUG", *(word for pair in periods_ms.items() for word in pair))
+    ask_once(address, SENTINEL_PORT, "SENTINEL", "DEBUG", *(word for pair in periods_ms.items() for word in pair))

@@ -1,0 +1,1 @@
+"""NATS JetStream: a key-value bucket on a replicated stream."""

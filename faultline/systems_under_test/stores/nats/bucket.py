@@ -1,0 +1,215 @@
+"""One connection to a bucket of NATS JetStream, by nats-py with reconnecting off, and one client that uses it.
+
+A bucket is a stream with a subject for each key; its newest message is the key's value, and that message's number in
+the stream is the value's *revision* (NATS documentation, "Key/Value Store"). There is one conditional change: a message
+that says which revision it expects to be the newest is stored only then. So everything that depends on what a key holds
+– compare-and-set, adding to a set, appending to a list, counting – is a read and a conditional write of what follows
+from it, and a stale read only makes the write fail.
+
+**Definite errors**, after which a change certainly did not happen:
+
+| error | why nothing happened |
+|---|---|
+| `wrong-last-sequence` | the stream holds a newer revision than the expected one, and compares before it stores |
+| `no-responders` | the server that was asked knows nobody who would take the message, and drops it |
+| `read-failed` | the read before a conditional write failed, so nothing was written |
+| `value-differs` | a compare-and-set read something else than it expected, so nothing was written |
+
+The last is not reported as a mismatch, which would be an observation of the key's state: a read may be stale. All other
+errors, and silence, are `info` after a change.
+
+nats-py is asynchronous. Each connection has an event loop of its own, which runs while it is asked something.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import msgspec
+
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import Outcome, OutcomeRegistry, ok
+from faultline.systems_under_test.stores.client import NOT_CONNECTED, MemberClient
+from faultline.systems_under_test.stores.library import client_library
+
+__all__ = ["CLIENT_PORT", "FUNCTIONS", "Bucket", "BucketClient", "BucketRefusal", "outcomes"]
+
+CLIENT_PORT = 4222
+BUCKET = "faultline"
+FUNCTIONS = ("read", "write", "cas", "add", "append", "increment", "generate")
+
+WRONG_LAST_SEQUENCE = "wrong-last-sequence"
+NO_RESPONDERS = "no-responders"
+READ_FAILED = "read-failed"
+VALUE_DIFFERS = "value-differs"
+outcomes = OutcomeRegistry([NOT_CONNECTED, WRONG_LAST_SEQUENCE, NO_RESPONDERS, READ_FAILED, VALUE_DIFFERS])
+"""The errors after which a change certainly did not happen."""
+
+Answer = TypeVar("Answer")
+
+
+class BucketRefusal(Exception):
+    """JetStream answered with something else than a result; the text is one word."""
+
+
+class Bucket:
+    """The bucket through the server at `address`. Raises OSError when there is no connection.
+
+    With `direct` reads any server that has a replica answers, without them the leader of the stream does.
+    """
+
+    def __init__(self, address: str, *, direct: bool, timeout_s: float) -> None:
+        nats = client_library("nats", extra="nats")
+        self._nats_errors = nats.errors
+        self._stream_errors = client_library("nats.js.errors", extra="nats")
+        self._api = client_library("nats.js.api", extra="nats")
+        self._direct = direct
+        self._timeout_s = timeout_s
+        self._loop = asyncio.new_event_loop()
+        self._connection: Any = None
+        try:
+            self._connection = self._done(
+                nats.connect(
+                    f"nats://{address}:{CLIENT_PORT}",
+                    allow_reconnect=False,
+                    connect_timeout=timeout_s,
+                    error_cb=_ignore,
+                )
+            )
+        except BaseException:
+            self.close()
+            raise
+        self._stream = self._connection.jetstream(timeout=timeout_s)
+
+    def make(self, replicas: int) -> None:
+        """Make the bucket on so many servers; nothing happens where it is. Raises as all others do."""
+        config = self._api.KeyValueConfig(bucket=BUCKET, replicas=replicas, direct=True)
+        self._done(self._stream.create_key_value(config))
+
+    def get(self, key: str) -> tuple[Any, int]:
+        """The value of `key` and its revision; None and 0 when it has none."""
+        try:
+            message = self._done(
+                self._stream.get_msg(f"KV_{BUCKET}", subject=f"$KV.{BUCKET}.{key}", direct=self._direct)
+            )
+        except BucketRefusal as refusal:
+            if str(refusal) == "not-found":
+                return None, 0
+            raise
+        return msgspec.json.decode(message.data), message.seq
+
+    def put(self, key: str, value: Any, *, expected: int | None = None) -> None:
+        """Set `key` to `value`; with `expected` only when that is the newest revision."""
+        headers = None if expected is None else {"Nats-Expected-Last-Subject-Sequence": str(expected)}
+        self._done(self._stream.publish(f"$KV.{BUCKET}.{key}", msgspec.json.encode(value), headers=headers))
+
+    def close(self) -> None:
+        """Hang up, whatever state the connection is in."""
+        if self._connection is not None:
+            with suppress(Exception):
+                self._loop.run_until_complete(asyncio.wait_for(self._connection.close(), self._timeout_s))
+        self._loop.run_until_complete(_end_all_tasks())
+        self._loop.close()
+
+    def _done(self, request: Coroutine[Any, Any, Answer]) -> Answer:
+        """The answer to `request`. Raises BucketRefusal, TimeoutError or ConnectionError."""
+        try:
+            return self._loop.run_until_complete(asyncio.wait_for(request, self._timeout_s))
+        except (TimeoutError, OSError):
+            raise
+        except self._nats_errors.Error as error:
+            raise self._translated(error) from error
+
+    def _translated(self, error: Exception) -> Exception:
+        errors = self._stream_errors
+        if isinstance(error, self._nats_errors.TimeoutError):
+            return TimeoutError(str(error))
+        if isinstance(error, errors.NotFoundError):
+            return BucketRefusal("not-found")
+        if isinstance(error, (errors.NoStreamResponseError, self._nats_errors.NoRespondersError)):
+            return BucketRefusal(NO_RESPONDERS)
+        if isinstance(error, errors.APIError):
+            is_conflict = error.err_code in (10071, 10164)
+            return BucketRefusal(WRONG_LAST_SEQUENCE if is_conflict else f"error-{error.err_code}")
+        return ConnectionError(f"{type(error).__name__}: {error}")
+
+
+async def _end_all_tasks() -> None:
+    """End what the library has left running in this loop."""
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)
+
+
+async def _ignore(_error: Exception) -> None:
+    """What is wrong with a connection shows in the next answer."""
+
+
+_CHANGES: dict[str, Callable[[Any, Any], Any]] = {
+    "cas": lambda _, value: value[1],
+    "add": lambda held, value: [*(held or []), value],
+    "append": lambda held, value: [*(held or []), value],
+    "increment": lambda held, value: (held or 0) + (1 if value is None else value),
+    "generate": lambda held, _: (held or 0) + 1,
+}
+"""What a key holds after a change, from what it held before."""
+
+
+class BucketClient(MemberClient[Bucket]):
+    """One client process."""
+
+    outcomes = outcomes
+    failures = (OSError, BucketRefusal)
+
+    def __init__(
+        self, address_of: Callable[[str], str], members: Sequence[str], node: str, *, direct: bool, timeout_s: float
+    ) -> None:
+        super().__init__(address_of, members, node)
+        self._direct = direct
+        self._timeout_s = timeout_s
+
+    def connect(self, address: str) -> Bucket:
+        """A connection to the server at `address`, which passes on what others must do."""
+        return Bucket(address, direct=self._direct, timeout_s=self._timeout_s)
+
+    def hang_up(self, connection: Bucket) -> None:
+        """Close the connection."""
+        connection.close()
+
+    def perform(self, connection: Bucket, operation: Operation, node: str) -> Outcome:
+        """Read, write, or write what follows from what was read."""
+        key, f = str(operation.key), operation.f
+        if f == "read":
+            return ok(connection.get(key)[0], node)
+        if f == "write":
+            connection.put(key, operation.value)
+            return ok(operation.value, node)
+        return self._change(connection, operation, node)
+
+    def word_for(self, error: Exception) -> str:
+        """The refusal, `timeout`, or `connection-lost`."""
+        if isinstance(error, BucketRefusal):
+            return str(error)
+        return "timeout" if isinstance(error, TimeoutError) else "connection-lost"
+
+    def _change(self, bucket: Bucket, operation: Operation, node: str) -> Outcome:
+        """Write what follows from what the key holds, unless it holds something else by then."""
+        key = str(operation.key)
+        try:
+            held, revision = bucket.get(key)
+        except self.failures as error:
+            raise BucketRefusal(READ_FAILED) from error
+        if operation.f == "cas" and held != operation.value[0]:
+            return outcomes.outcome(VALUE_DIFFERS, node)
+        after = _CHANGES[operation.f](held, operation.value)
+        try:
+            bucket.put(key, after, expected=revision)
+        except BucketRefusal as refusal:
+            if str(refusal) != WRONG_LAST_SEQUENCE:
+                raise
+            return outcomes.outcome(WRONG_LAST_SEQUENCE, node)
+        return ok(after if operation.f in ("increment", "generate") else operation.value, node)

@@ -1,0 +1,141 @@
+"""NATS JetStream as a system under test: a key-value bucket, replicated by NATS's own Raft, on each host a server.
+
+Debian's `nats-server` (2.9 in Debian 12). Each stream is a Raft group of its own, so writes have one order, and what
+was acknowledged is in the logs of a majority. Reads are another matter: with `read_mode=direct` any replica answers
+from what it has; with `read_mode=leader` the stream's leader does, without asking the others whether it still leads.
+Both may be stale, the second only while two servers believe they lead.
+
+Two things to know about its times: a follower waits four to nine seconds for its leader before it stands for election,
+so faults must last longer than that to depose one (`--faults fail-over --duration 60`); and servers flush their files
+every two minutes, so a majority that loses its power together loses what it acknowledged.
+"""
+
+from __future__ import annotations
+
+import http.client
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import msgspec
+
+from faultline.harness.errors import UsageError
+from faultline.harness.system import OptionDescription, StorePlace
+from faultline.harness.world.ports import NodeStatus
+from faultline.systems_under_test.stores.nats.bucket import CLIENT_PORT, FUNCTIONS, Bucket, BucketClient, BucketRefusal
+from faultline.systems_under_test.stores.store import RealStore
+
+__all__ = ["NatsJetStream"]
+
+ROUTE_PORT = 6222
+MONITOR_PORT = 8222
+REPLICAS_MAX = 5
+PROVISION_TIMEOUT_S = 10.0
+
+
+class NatsJetStream(RealStore):
+    """One nats-server on each host."""
+
+    name = "nats"
+    promise = "conditional writes are never lost or applied twice; reads may be stale"
+    summary = "NATS JetStream's key-value bucket"
+    functions = FUNCTIONS
+    options: ClassVar[Mapping[str, OptionDescription]] = {
+        "read_mode": OptionDescription(
+            default="leader",
+            choices=("leader", "direct"),
+            summary="who answers reads: the stream's leader, or any server that has a replica; both may be stale",
+        ),
+        "replicas": OptionDescription(default="3", summary="how many servers keep the bucket, one to five"),
+        "client_timeout_ms": OptionDescription(default="1500", summary="how long a client waits for an answer"),
+    }
+    programs: ClassVar[Mapping[str, str]] = {"nats-server": "nats-server"}
+    libraries: ClassVar[Mapping[str, str]] = {"nats": "nats"}
+    up_port = ROUTE_PORT
+    client_port = CLIENT_PORT
+    serving_timeout_s = 60.0
+
+    def files(self, place: StorePlace) -> Mapping[str, str]:
+        """The server's configuration, with the names and addresses of all."""
+        routes = ", ".join(f'"nats://{address}:{ROUTE_PORT}"' for address in place.addresses.values())
+        lines = [
+            f"server_name: {place.node}",
+            f'listen: "{place.address}:{CLIENT_PORT}"',
+            f'http: "{place.address}:{MONITOR_PORT}"',
+            f'jetstream {{ store_dir: "{place.data_folder}", max_file_store: 256MB, max_memory_store: 64MB }}',
+            f'cluster {{ name: faultline, listen: "{place.address}:{ROUTE_PORT}", routes: [{routes}] }}',
+        ]
+        return {"nats.conf": "\n".join(lines) + "\n"}
+
+    def command(self, place: StorePlace) -> list[str]:
+        """Debian keeps the server where only root's path finds it."""
+        return ["env", "PATH=/usr/local/bin:/usr/sbin:/usr/bin:/bin", "nats-server", "-c", "nats.conf"]
+
+    def provision(self, addresses: Mapping[str, str], options: Mapping[str, str]) -> None:
+        """Make the bucket."""
+        replicas = int(options["replicas"])
+        if not 1 <= replicas <= min(len(addresses), REPLICAS_MAX):
+            raise UsageError(
+                f"A bucket cannot have {replicas} replicas on {len(addresses)} hosts.",
+                f"Use --option replicas=N with as many hosts, at most {REPLICAS_MAX}.",
+            )
+        bucket = Bucket(next(iter(addresses.values())), direct=False, timeout_s=PROVISION_TIMEOUT_S)
+        try:
+            bucket.make(replicas)
+        except BucketRefusal as refusal:
+            raise OSError(f"the bucket could not be made ({refusal}).") from refusal
+        finally:
+            bucket.close()
+
+    def status(self, address: str, timeout_s: float) -> NodeStatus:
+        """Who leads the bucket's stream as this server knows it; where it has no replica, who leads the servers.
+
+        NATS tells no generation; the number here says which of the two groups is meant, as the stream's leader is the
+        leader of the store. Of two servers that say they lead it, the one whom more members name leads.
+        """
+        own = str(_monitored(address, "/varz", timeout_s)["server_name"])
+        told = _monitored(address, "/jsz?accounts=1&streams=1", timeout_s)
+        streams = [
+            stream for account in told.get("account_details") or () for stream in account.get("stream_detail") or ()
+        ]
+        group = (streams[0] if streams else told).get("cluster" if streams else "meta_cluster") or {}
+        leader = group.get("leader") or None
+        replicas = group.get("replicas") or ()
+        return NodeStatus(
+            role="leader" if leader == own else "follower",
+            generation=len(streams),
+            leader=leader,
+            detail={"current": leader != own or all(replica["current"] for replica in replicas)},
+        )
+
+    def serving(self, statuses: Mapping[str, NodeStatus | None]) -> str | None:
+        """The leader serves once all members of its group name it and its replicas are current."""
+        known = [status for status in statuses.values() if status is not None]
+        newest = max((status.generation for status in known), default=0)
+        leaders = {status.leader for status in known if status.generation == newest}
+        current = all(status.detail["current"] for status in known)
+        return super().serving(statuses) if len(known) == len(statuses) and len(leaders) == 1 and current else None
+
+    def store_client(
+        self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]
+    ) -> BucketClient:
+        """A client that is connected to the server on `node` first."""
+        return BucketClient(
+            address_of,
+            members,
+            node,
+            direct=options["read_mode"] == "direct",
+            timeout_s=int(options["client_timeout_ms"]) / 1000,
+        )
+
+
+def _monitored(address: str, path: str, timeout_s: float) -> dict[str, Any]:
+    """What the server at `address` answers on its monitoring port. Raises OSError."""
+    connection = http.client.HTTPConnection(address, MONITOR_PORT, timeout=timeout_s)
+    try:
+        connection.request("GET", path)
+        told: dict[str, Any] = msgspec.json.decode(connection.getresponse().read())
+    except (http.client.HTTPException, msgspec.DecodeError) as error:
+        raise OSError(f"no status: {error!r}") from error
+    finally:
+        connection.close()
+    return told
