@@ -27,7 +27,7 @@ def plan(name: str, seed: int, *, nodes: int = 3, start_us: int = START_US, end_
 
 def test_the_packages_are_there_under_their_names() -> None:
     families = ["partition", "kill", "pause", "clock", "packet"]
-    compounds = ["leadership", "durability", "clocks", "skew", "gentle-drift", "fast-node", "runaway"]
+    compounds = ["leadership", "durability", "clocks", "skew", "gentle-drift", "fast-node", "runaway-clocks"]
     compounds += ["retries", "restarts", "all"]
     elsewhere = ["loss", "wire", "connections", "link-down", "freeze", "squeeze", "steps", "power", "blackout", "disk"]
     assert list(PACKAGES) == [*families, *compounds, *elsewhere, *SLOW]
