@@ -40,6 +40,11 @@ class HostFaultPort(AgentLimits, DiskFaultPort):
         """Probe: see the means by which this set's links are cut."""
         return self._links.is_cut(self._host_link(link))
 
+    def are_cut(self, links: Iterable[Link]) -> frozenset[Link]:
+        """Probe: see the means by which this set's links are cut."""
+        chosen = {self._host_link(link): link for link in links}
+        return frozenset(chosen[link] for link in self._links.are_cut(chosen))
+
     def degrade(self, links: Iterable[Link], quality: LinkQuality) -> None:
         """Give `links` the `quality` by the means of this set of hosts."""
         self._qualities.degrade(map(self._host_link, links), quality)

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable
 from contextlib import suppress
 
+from faultline.hosts.connection import Connection
 from faultline.hosts.errors import HostError
 from faultline.hosts.fleet import Fleet
 from faultline.hosts.links import HostLink
@@ -67,6 +68,18 @@ class HostFirewalls:
         answer = self._fleet[target].run(command, check=False, root=True)
         return answer.exit_code == 0 and self._fleet.hosts[source].address in _elements(answer.stdout)
 
+    def are_cut(self, links: Iterable[HostLink]) -> frozenset[HostLink]:
+        """Those of `links` for which the receiving host's kernel holds such a rule."""
+        targets: dict[str, list[str]] = {}
+        for source, target in links:
+            targets.setdefault(target, []).append(source)
+
+        def cut_on(connection: Connection) -> list[HostLink]:
+            name = connection.host.name
+            return [(source, name) for source in targets.get(name, ()) if self.is_cut((source, name))]
+
+        return frozenset(link for found in self._fleet.each(cut_on).values() for link in found)
+
     def close(self) -> None:
         """Delete our table wherever it was made; a host that cannot be reached any more keeps it."""
         for name in sorted(self._ruled):
@@ -75,10 +88,16 @@ class HostFirewalls:
 
     def _change(self, cut: set[HostLink]) -> None:
         changed = {target for _, target in cut ^ self._cut}
-        for target in sorted(changed):
-            senders = [self._fleet.hosts[source].address for source, sink in cut if sink == target]
-            self._ruled.add(target)
-            self._fleet[target].run(f"{_NFT} -f -", stdin=host_ruleset(senders).encode(), root=True)
+
+        def rule(connection: Connection) -> None:
+            name = connection.host.name
+            if name in changed:
+                senders = [self._fleet.hosts[source].address for source, target in cut if target == name]
+                connection.run(f"{_NFT} -f -", stdin=host_ruleset(senders).encode(), root=True)
+
+        self._ruled |= changed
+        if changed:
+            self._fleet.each(rule)
         self._cut = cut
 
 

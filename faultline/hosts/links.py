@@ -36,6 +36,9 @@ class LinkFaults(Protocol):
     def is_cut(self, link: HostLink) -> bool:
         """Probe: does nothing pass over `link`?"""
 
+    def are_cut(self, links: Iterable[HostLink]) -> frozenset[HostLink]:
+        """Probe: those of `links` over which nothing passes, all looked at side by side."""
+
     def close(self) -> None:
         """Take every rule away."""
 
@@ -56,6 +59,10 @@ class NoLinkFaults:
     def is_cut(self, link: HostLink) -> bool:
         """Nothing is ever cut."""
         return False
+
+    def are_cut(self, links: Iterable[HostLink]) -> frozenset[HostLink]:
+        """Nothing is ever cut."""
+        return frozenset()
 
     def close(self) -> None:
         """There are no rules."""

@@ -35,9 +35,8 @@ def _heal_links(port: FaultPort, links: list[Link]) -> list[str]:
     problems = []
     if "cut" in port.capabilities:
         port.restore(links)
-        problems += [
-            f"the link {source}->{target} is still cut" for source, target in links if port.is_cut((source, target))
-        ]
+        still = port.are_cut(links)
+        problems += [f"the link {link[0]}->{link[1]} is still cut" for link in links if link in still]
     if port.capabilities & _QUALITIES:
         port.degrade(links, HEALTHY)
         problems += [

@@ -143,7 +143,8 @@ class Partition:
             shape, nodes=port.nodes, victim=victim, direction=direction, chance=chance
         )
         note = f" ({resolution.note})" if resolution.note and victim in description else ""
-        mine = [link for link in links if not port.is_cut(_link(link))]
+        cut_before = port.are_cut(map(_link, links))
+        mine = [link for link in links if _link(link) not in cut_before]
         port.cut(map(_link, mine))
         touched = {node for link in links for node in link}
         hit = (victim,) if shape in ("one", "leader-alone", "one-way") else tuple(n for n in port.nodes if n in touched)
@@ -153,9 +154,8 @@ class Partition:
         """Probe every link."""
         if not injection.links:
             return "there are no links to cut in a cluster of one node"
-        open_links = [
-            f"{source}->{target}" for source, target in injection.links if not port.is_cut(_link((source, target)))
-        ]
+        cut = port.are_cut(map(_link, injection.links))
+        open_links = [f"{source}->{target}" for source, target in injection.links if (source, target) not in cut]
         return f"messages still pass over {', '.join(open_links)}" if open_links else None
 
     def tick(self, port: FaultPort, injection: Injection, count: int) -> None:

@@ -93,6 +93,9 @@ class FaultPort(ConnectionFaults, DiskFaults, ProcessLimits, Protocol):
     def is_cut(self, link: Link) -> bool:
         """Probe: does nothing pass over `link`?"""
 
+    def are_cut(self, links: Iterable[Link]) -> frozenset[Link]:
+        """Probe: those of `links` over which nothing passes, all looked at side by side."""
+
     def degrade(self, links: Iterable[Link], quality: LinkQuality) -> None:
         """Give `links` the `quality`, all at once; `LinkQuality()` is a healthy link."""
 

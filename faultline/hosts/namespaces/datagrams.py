@@ -5,8 +5,11 @@ The harness has a socket in each host's network namespace, so that it can speak 
 
 from __future__ import annotations
 
+import select
 import socket
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Collection, Mapping, Set
+from contextlib import suppress
 from pathlib import Path
 
 from faultline.harness.errors import HarnessError
@@ -85,19 +88,35 @@ class DatagramProbe:
 
     def passes(self, link: HostLink, *, expected: bool) -> bool:
         """Does a datagram get through? When it is expected to, it may take its time."""
-        source, target = self._sockets[link[0]], self._sockets[link[1]]
-        self._sent += 1
-        content = f"{self._sent}".encode()
-        target.settimeout(PASSING_TIMEOUT_S if expected else LOST_TIMEOUT_S)
-        try:
-            source.sendto(content, target.getsockname())
+        return bool(self.passing([link], expected={link} if expected else set()))
+
+    def passing(self, links: Collection[HostLink], *, expected: Set[HostLink]) -> frozenset[HostLink]:
+        """Those of `links` on which a datagram gets through; for those that are `expected` to, it may take its time."""
+        arriving = {target: self._sockets[target] for _, target in links}
+        under_way: dict[bytes, HostLink] = {}
+        for source, target in links:
+            self._sent += 1
+            content = f"{self._sent}".encode()
+            under_way[content] = (source, target)
+            # One that is refused at once, as over a link that is down, does not get through either.
+            with suppress(OSError):
+                self._sockets[source].sendto(content, arriving[target].getsockname())
+        passed: set[HostLink] = set()
+        quiet_until_s = time.monotonic() + LOST_TIMEOUT_S
+        patient_until_s = time.monotonic() + PASSING_TIMEOUT_S
+        while (now_s := time.monotonic()) < quiet_until_s or (expected - passed and now_s < patient_until_s):
+            if len(passed) == len(under_way):
+                break
             # Late ones of earlier probes do not count.
-            while target.recv(64) != content:
-                pass
-        except OSError:
-            return False
-        return True
+            passed |= {under_way[content] for content in _arrived(arriving.values()) if content in under_way}
+        return frozenset(passed)
 
     def close(self) -> None:
         """Close all sockets."""
         self._sockets.close()
+
+
+def _arrived(sockets: Collection[socket.socket]) -> list[bytes]:
+    """What arrives within a moment."""
+    ready, _, _ = select.select(sockets, [], [], LOST_TIMEOUT_S / 4)
+    return [arriving.recv(64) for arriving in ready]

@@ -65,7 +65,12 @@ class Switch:
 
     def is_cut(self, link: HostLink) -> bool:
         """Does a datagram get lost on `link`? One that is expected to pass is given more time."""
-        return not self._probe.passes(link, expected=link not in self._cut)
+        return bool(self.are_cut([link]))
+
+    def are_cut(self, links: Iterable[HostLink]) -> frozenset[HostLink]:
+        """Those of `links` on which a datagram gets lost."""
+        chosen = frozenset(links)
+        return chosen - self._probe.passing(chosen, expected=chosen - self._cut)
 
     def close(self) -> None:
         """Let go of the probe; the rules go with the bridge's namespace."""

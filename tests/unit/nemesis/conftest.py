@@ -70,6 +70,9 @@ class FakePort:
     def is_cut(self, link: Link) -> bool:
         return link in self.cuts
 
+    def are_cut(self, links: Iterable[Link]) -> frozenset[Link]:
+        return frozenset(links) & self.cuts
+
     def degrade(self, links: Iterable[Link], quality: LinkQuality) -> None:
         if "degrade" in self.deaf:
             return

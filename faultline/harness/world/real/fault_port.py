@@ -176,6 +176,11 @@ class LocalFaultPort(NoLinkDown, NoPowerFaults, NoProcessLimits, ProcessFaultPor
         """Does the link's proxy swallow a probe?"""
         return self._in_loop(self._mesh.links[link].swallows_a_probe)
 
+    def are_cut(self, links: Iterable[Link]) -> frozenset[Link]:
+        """Those of `links` whose proxies swallow a probe."""
+        chosen = tuple(links)
+        return self._in_loop(lambda: frozenset(link for link in chosen if self._mesh.links[link].swallows_a_probe()))
+
     def degrade(self, links: Iterable[Link], quality: LinkQuality) -> None:
         """Give `links` the `quality`."""
         self._for_each(links, lambda proxy: proxy.set_quality(quality))

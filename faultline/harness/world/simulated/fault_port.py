@@ -55,6 +55,9 @@ class SimulatedFaultPort(NoConnectionFaults, NoDiskFaults, NoProcessLimits):
     def is_cut(self, link: Link) -> bool:
         return self._network.is_cut(*link)
 
+    def are_cut(self, links: Iterable[Link]) -> frozenset[Link]:
+        return frozenset(link for link in links if self._network.is_cut(*link))
+
     def degrade(self, links: Iterable[Link], quality: LinkQuality) -> None:
         for source, target in links:
             self._network.set_quality(source, target, quality)
