@@ -17,8 +17,11 @@ __all__ = ["FAULT_TARGETS", "NODE_NAMES", "Plan", "PlannedFault", "PlannedOperat
 NODE_NAMES = ("athens", "byzantium", "cyrene", "delphi", "ephesus", "fatima", "gortyn", "halicarnassus", "ithaca")
 """The names of simulated and local nodes, in order; see `node_names` for more than these."""
 
-FAULT_TARGETS = ("leader", "follower", "one", "minority", "majority", "all")
-"""The symbolic targets of faults that act on nodes; an explicit node name is a target too."""
+FAULT_TARGETS = ("leader", "follower", "one", "first", "minority", "majority", "all")
+"""The symbolic targets of faults that act on nodes: `one` is drawn for each fault, `first` is always the same node.
+
+An explicit node name is a target too.
+"""
 
 
 def node_names(count: int) -> tuple[str, ...]:

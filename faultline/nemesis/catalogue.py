@@ -176,14 +176,12 @@ _GENTLE_DRIFT = Package(
     ),
 )
 
-_THE_FAST_ONE = ("athens",)
-
 _FAST_NODE = Package(
     "fast-node",
     "lets the clock of one node, always the same, run ahead of all others by up to five seconds",
     (
-        Recipe("clock-step", _THE_FAST_ONE, (("delta_us", (300_000, 1_000_000, 5_000_000)),), long_share=1.0),
-        Recipe("clock-drift", _THE_FAST_ONE, (("rate_ppm", (100_000, 500_000, 1_000_000)),), long_share=1.0),
+        Recipe("clock-step", ("first",), (("delta_us", (300_000, 1_000_000, 5_000_000)),), long_share=1.0),
+        Recipe("clock-drift", ("first",), (("rate_ppm", (100_000, 500_000, 1_000_000)),), long_share=1.0),
     ),
 )
 

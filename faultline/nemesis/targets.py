@@ -60,6 +60,8 @@ def resolve(target: str, *, nodes: Sequence[str], leader: str | None, chance: in
         return Resolution(order[: len(nodes) // 2 + 1])
     if target == "minority":
         return Resolution(order[: minority_size(len(nodes), chance)])
+    if target == "first":
+        return Resolution((nodes[0],))
     if target == "one":
         return Resolution(order[:1])
     if target in ("leader", "follower"):

@@ -40,6 +40,10 @@ def test_all_are_all_and_a_name_is_that_node() -> None:
     assert hit("delphi", 1) == ("delphi",)
 
 
+def test_the_first_node_is_the_same_whoever_leads_and_whatever_is_drawn() -> None:
+    assert {hit("first", chance, NODES, leader) for chance in CHANCES for leader in (None, "cyrene")} == {("athens",)}
+
+
 def test_without_a_leader_a_drawn_node_is_hit_and_the_note_says_so() -> None:
     for target in ("leader", "follower"):
         resolution = resolve(target, nodes=NODES, leader=None, chance=5)
