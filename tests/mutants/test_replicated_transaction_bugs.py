@@ -25,6 +25,7 @@ SHOWS_FROM_SEED = {
     "deposed-leader-lets-go": 3,
     "deposed-leader-answers": 1,
     "participants-by-address": 5,
+    "stamped-when-replayed": 0,
 }
 RUNS_MAX = 12
 

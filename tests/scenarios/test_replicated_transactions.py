@@ -199,7 +199,7 @@ def test_all_nodes_restart_and_every_promise_is_kept() -> None:
     assert len(values) == 1 and cluster.is_quiet() and cluster.broken() == []
 
 
-@pytest.mark.rows("TPC-R44", "LWM-I1")
+@pytest.mark.rows("TPC-R44", "LWM-I1", "HYC-R7", "HYC-I6")
 def test_whoever_stands_by_has_the_state_of_the_leader() -> None:
     cluster = GroupCluster(snapshot_every_entries="4", segment_size_bytes="256")
     for number in range(5):
@@ -231,6 +231,27 @@ def test_a_member_that_was_away_for_long_is_sent_a_snapshot_and_can_lead_from_it
     cluster.pass_time(A_SECOND)
     assert cluster.leader(GROUP_2) == CYRENE
     assert cluster.latest(cluster.key_in(GROUP_2)) == "new" and cluster.broken() == []
+
+
+@pytest.mark.rows("HYC-S8", "LMC-R6", "LMC-S6")
+@pytest.mark.parametrize("clock", ["hybrid", "lamport"])
+def test_a_new_leader_whose_clock_is_behind_stores_above_all_that_its_group_has(clock: str) -> None:
+    cluster = GroupCluster(clock=clock)
+    cluster.ports[CYRENE].wall_offset_us = -30 * A_SECOND
+    cluster.ports[BYZANTIUM].wall_offset_us = A_SECOND // 4
+    for killed in (None, BYZANTIUM):
+        if killed is not None:
+            cluster.kill(killed)
+            cluster.pass_time(A_SECOND)
+        for _ in range(2):
+            writer = GroupTransaction(cluster, "writer", GROUP_2)
+            writer.write(cluster.key_in(GROUP_2), "value")
+            writer.ask_commit()
+            cluster.deliver()
+            assert writer.outcome() is True
+    assert cluster.leader(GROUP_2) == CYRENE
+    stored = [told.event.time for _, told in cluster.events_of(LeadershipEvent) if told.kind == "ValueStored"]
+    assert len(stored) == 4 and stored == sorted(set(stored)) and cluster.broken() == []
 
 
 @pytest.mark.rows("TPC-S18", "TPC-R42")

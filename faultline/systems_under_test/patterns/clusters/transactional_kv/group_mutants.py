@@ -24,16 +24,26 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_message
     TransactionId,
     Vote,
 )
+from faultline.systems_under_test.patterns.data_partitioning.transaction_participant import Participant
+from faultline.systems_under_test.patterns.data_partitioning.transaction_records import Finished
 
 __all__ = ["GROUP_CHANGES", "GROUP_MUTANTS"]
 
 _REPLICATED = {"replication_factor": "3"}
 
 
-def _planted(name: str, requirement: str, summary: str, shows_as: str, campaign: str, *caught_by: str) -> Mutant:
+def _planted(
+    name: str,
+    requirement: str,
+    summary: str,
+    shows_as: str,
+    campaign: str,
+    *caught_by: str,
+    pattern: str = "two-phase-commit",
+) -> Mutant:
     return Mutant(
         name=name,
-        pattern="two-phase-commit",
+        pattern=pattern,
         id=requirement,
         summary=summary,
         shows_as=shows_as,
@@ -109,6 +119,16 @@ _RECORDS = (
         "TPC-I8",
         "availability",
     ),
+    _planted(
+        "stamped-when-replayed",
+        "HYC-M4",
+        "whoever stands by stores values under the time of its own clock, not under that of the record",
+        "the members of a group have the same values under different times",
+        "replicated-compaction",
+        "LWM-I1",
+        "LWM-I5",
+        pattern="hybrid-clock",
+    ),
 )
 
 GROUP_MUTANTS: dict[str, Mutant] = {record.name: record for record in _RECORDS}
@@ -167,6 +187,11 @@ class _LocksNotTakenOver(GroupReplica):
         super()._serve()
 
 
+class _StampedWhenReplayed(Participant):
+    def _replay_end(self, record: Finished) -> None:
+        super()._replay_end(record if record.time is None else Finished(record.id, self._stamps.tick()))
+
+
 # -- the way to participants -------------------------------------------------------------------------------------------
 
 
@@ -204,6 +229,7 @@ GROUP_CHANGES: dict[str, Callable[[Parts], Parts]] = {
     "deposed-leader-answers": lambda parts: _replica(_NeverStepsDown)(layered("outbox", _AnswersWithoutLease)(parts)),
     "serves-when-elected": _replica(_ServesWhenElected),
     "locks-not-taken-over": _replica(_LocksNotTakenOver),
+    "stamped-when-replayed": layered("participant", _StampedWhenReplayed),
     "participants-by-address": layered("routes", _ParticipantsByAddress),
 }
 """How each of them is put into the parts of a node."""
