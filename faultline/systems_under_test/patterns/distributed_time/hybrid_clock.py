@@ -26,7 +26,8 @@ clients that know nothing of each other are ordered by their clocks' errors. See
 
 *Checkers.* `causal-pairs`; invariants HYC-I1, HYC-I3, LMC-I3.
 
-*Planted bugs.* `wall-time-stamps`, `ignore-request-stamp`, `clock-not-restored`; `stamped-when-replayed`, of a replicated store.
+*Planted bugs.* `wall-time-stamps`, `ignore-request-stamp`, `clock-not-restored`; of replicated stores
+`stamped-when-replayed`.
 
 Sources: Patterns of Distributed Systems ch. 23; Kulkarni, Demirbas, Madappa, Avva and Leone, "Logical Physical Clocks"
 (OPODIS 2014). CockroachDB, YugabyteDB and MongoDB keep such clocks.
