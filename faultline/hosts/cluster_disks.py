@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 
+from faultline.harness.errors import UsageError
 from faultline.harness.plan import Plan
 from faultline.harness.world.ports import NodeId
 from faultline.hosts.host_options import host_option
 from faultline.hosts.host_sets import HostSet
-from faultline.hosts.lying_disks import bring_filter
+from faultline.hosts.lying_disks import SyncSwitch, bring_filter
 from faultline.hosts.remote_process import RemoteProcess
 
-__all__ = ["DISK_FAULTS", "ClusterDisks"]
+__all__ = ["DISK_FAULTS", "SYNC_FAULTS", "ClusterDisks"]
 
 DISK_FAULTS = frozenset({"power-off", "disk-full", "disk-read-only", "disk-stall"})
 """What needs disks of the hosts' own."""
+SYNC_FAULTS = frozenset({"fsync-fail"})
+"""What needs a supervisor of fsync."""
 
 
 class ClusterDisks:
@@ -38,16 +41,19 @@ class ClusterDisks:
         self._host_of = host_of
         self._is_needed = bool(asked & DISK_FAULTS)
         self._fsync = host_option(plan.host_options, "fsync")
+        self._is_supervised = bool(asked & SYNC_FAULTS)
         self._excused = set(processes) if self._fsync == "fails" else set()
         self._ended = 0
 
     def capabilities(self) -> frozenset[str]:
         """The faults of disks that can be injected, where any is asked for."""
-        return DISK_FAULTS if self._is_needed and not self._host_set.disks.refusal() else frozenset()
+        disks = DISK_FAULTS if self._is_needed and not self._host_set.disks.refusal() else frozenset[str]()
+        return disks | (SYNC_FAULTS if self._is_supervised else frozenset())
 
     def statistics(self) -> dict[str, int]:
         """How often a node ended of a bad disk, where disks are struck."""
-        return {"ended_on_bad_disks": self._ended} if self._is_needed or self._excused else {}
+        strikes = self._is_needed or self._is_supervised or self._fsync == "fails"
+        return {"ended_on_bad_disks": self._ended} if strikes else {}
 
     # -- over a run ---------------------------------------------------------------------------------------------
 
@@ -55,7 +61,9 @@ class ClusterDisks:
         """Make the disks, and bring the filter where fsync is not honest."""
         if self._is_needed:
             await self._everywhere(self._attach)
-        if self._fsync != "honest":
+        if self._is_supervised and self._fsync != "honest":
+            raise UsageError(f"Where fsync {self._fsync} all the time, it cannot be made to fail for a while.", "")
+        if self._is_supervised or self._fsync != "honest":
             await self._everywhere(self._let_fsync_be)
 
     async def flush(self) -> None:
@@ -95,4 +103,9 @@ class ClusterDisks:
 
     def _let_fsync_be(self, node: NodeId) -> None:
         process = self._processes[node]
-        process.launcher = bring_filter(self._host_set.fleet[self._host_of(node)], process.remote, self._fsync)
+        kind = ("asks", self.switch_for(node).file) if self._is_supervised else (self._fsync,)
+        process.launcher = bring_filter(self._host_set.fleet[self._host_of(node)], process.remote, *kind)
+
+    def switch_for(self, node: NodeId) -> SyncSwitch:
+        """What lets the fsyncs of `node` fail, where they are supervised."""
+        return SyncSwitch(self._host_set.fleet[self._host_of(node)], self._processes[node].remote)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterable
 
 from faultline.harness.world.disk_faults import DiskState
@@ -11,6 +12,9 @@ from faultline.harness.world.real.fault_port import ProcessFaultPort
 from faultline.hosts.cluster import HostCluster
 
 __all__ = ["DiskFaultPort"]
+
+_SYNC_TIMEOUT_S = 1.0
+_POLL_S = 0.02
 
 
 class DiskFaultPort(ProcessFaultPort):
@@ -21,6 +25,7 @@ class DiskFaultPort(ProcessFaultPort):
         self._disks = cluster.host_set.disks
         self._host_cluster = cluster
         self._struck: set[NodeId] = set()
+        self._failing: set[NodeId] = set()
 
     def power_off(self, nodes: Iterable[NodeId]) -> None:
         """Take the power from the hosts; nothing of what ran on them is asked any more."""
@@ -67,3 +72,26 @@ class DiskFaultPort(ProcessFaultPort):
     def disk_state(self, node: NodeId) -> DiskState:
         """What becomes of a write on the node's disk."""
         return self._disks.state(self._host_cluster.host_of(node))
+
+    def fail_syncs(self, node: NodeId) -> None:
+        """Let the supervisor answer the node's fsyncs with EIO; should the node end of that, it is no finding."""
+        self._host_cluster.disks.excuse(node)
+        self._host_cluster.disks.switch_for(node).let_fail()
+        self._failing.add(node)
+
+    def allow_syncs(self, node: NodeId) -> None:
+        """Let the supervisor pass them on again."""
+        if node in self._failing:
+            self._host_cluster.disks.switch_for(node).let_pass()
+            self._failing.discard(node)
+            self.restart(node)
+
+    def syncs_fail(self, node: NodeId) -> bool:
+        """Has the node's supervisor answered so? For a node that syncs nothing at the moment, a probe does."""
+        deadline_s = time.monotonic() + _SYNC_TIMEOUT_S
+        switch = self._host_cluster.disks.switch_for(node)
+        while node in self._failing and time.monotonic() < deadline_s:
+            if switch.has_answered():
+                return True
+            time.sleep(_POLL_S)
+        return switch.fails_a_probe()

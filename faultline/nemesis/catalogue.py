@@ -5,7 +5,7 @@ from __future__ import annotations
 from faultline.harness.nemesis import Nemesis
 from faultline.nemesis.clock import ClockDrift, ClockStep, ClockStrobe
 from faultline.nemesis.connection import ConnectionKill, ConnectionReset, LinkDown
-from faultline.nemesis.disk import DiskFull, DiskReadOnly, DiskStall, PowerOff
+from faultline.nemesis.disk import DiskFull, DiskReadOnly, DiskStall, FsyncFail, PowerOff
 from faultline.nemesis.limits import CpuSqueeze, Freeze, MemorySqueeze
 from faultline.nemesis.packages import Package, Recipe, combined
 from faultline.nemesis.packet import PacketCorrupt, PacketDelay, PacketDuplicate, PacketLoss, PacketRate, PacketReorder
@@ -39,6 +39,7 @@ NEMESES: dict[str, Nemesis] = {
         DiskFull(),
         DiskReadOnly(),
         DiskStall(),
+        FsyncFail(),
     )
 }
 """Every nemesis by its kind."""
@@ -349,9 +350,23 @@ _FOLLOWERS = Package(
     pace=5.0,
 )
 
+_FSYNC = Package(
+    "fsync",
+    "lets fsync fail while everything else of the disk works (on hosts)",
+    (
+        Recipe("fsync-fail", ("leader",)),
+        Recipe("fsync-fail", ("one", "follower")),
+        Recipe("fsync-fail", ("minority", "majority")),
+        Recipe("fsync-fail", ("all",), long_share=0.1),
+    ),
+)
+
 _FAMILIES = (_PARTITION, _KILL, _PAUSE, _CLOCK, _PACKET)
 _COMPOUNDS = (_LEADERSHIP, _DURABILITY, _CLOCKS, _SKEW, _GENTLE_DRIFT, _FAST_NODE, _RUNAWAY, _RETRIES, _RESTARTS)
-_FOR_SOME_WORLDS = (_LOSS, _WIRE, _CONNECTIONS, _LINK_DOWN, _FREEZE, _SQUEEZE, _STEPS, _POWER, _BLACKOUT, _DISK)
+_FOR_SOME_WORLDS = (
+    *(_LOSS, _WIRE, _CONNECTIONS, _LINK_DOWN, _FREEZE, _SQUEEZE, _STEPS),
+    *(_POWER, _BLACKOUT, _DISK, _FSYNC),
+)
 
 _ALL = Package("all", "every fault that every world can inject", combined(_FAMILIES).recipes)
 

@@ -1,4 +1,4 @@
-"""Power and disks: `power-off`, `disk-full`, `disk-read-only` and `disk-stall`.
+"""Power and disks: `power-off`, `disk-full`, `disk-read-only`, `disk-stall` and `fsync-fail`.
 
 `power-off` is what `kill` only looks like on a real machine: not the processes end but the host, and what was not
 synced is gone. Several hosts lose it in the same moment, as in one rack; a store that acknowledges only what a majority
@@ -8,6 +8,10 @@ LazyFS; here the kernel's own file system forgets, see `faultline.hosts.namespac
 A disk that is full, read-only or stalled takes no writes, each in a way that programs treat differently: ENOSPC may
 pass, EROFS will not, and a write that hangs says nothing at all, so that only time-outs tell. A node may end by itself
 then – many stores do, and rightly – and is started again when the disk is in order.
+
+An fsync that fails is the error that programs handle worst. What it was to write down may be gone, and the next fsync
+may say that all is well, since the kernel forgets what it could not write (Rebello et al., "Can Applications Recover
+from fsync Failures?", USENIX ATC 2020); so whoever goes on as if nothing had been lies to its clients.
 
 Only nodes that are up can be hit, as with `kill`, and nothing happens to the processes of a node while one of these
 lasts: who hangs in a write cannot even be killed.
@@ -22,7 +26,7 @@ from faultline.harness.world.faults import FaultPort
 from faultline.harness.world.ports import NodeId
 from faultline.nemesis.process import described, resolved
 
-__all__ = ["DiskFull", "DiskReadOnly", "DiskStall", "PowerOff"]
+__all__ = ["DiskFull", "DiskReadOnly", "DiskStall", "FsyncFail", "PowerOff"]
 
 
 class PowerOff:
@@ -118,3 +122,33 @@ class DiskStall(_DiskFault):
     summary = "lets disks stall: writers hang until it is over"
     mark = "disks-stalled"
     needs = frozenset({"disk-stall"})
+
+
+class FsyncFail:
+    """The nemesis `fsync-fail`: every fsync is answered with an error until the fault ends."""
+
+    kind = "fsync-fail"
+    summary = "lets fsync fail with EIO while everything else of the disk works"
+    mark = "fsyncs-failed"
+    needs = frozenset({"fsync-fail"})
+    tick_us = 0
+
+    def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
+        """Let the fsyncs of the target fail."""
+        resolution = resolved(port, fault, seed)
+        for node in resolution.nodes:
+            port.fail_syncs(NodeId(node))
+        return Injection(nodes=resolution.nodes, description=described("let fsync fail on", resolution))
+
+    def verify(self, port: FaultPort, injection: Injection) -> str | None:
+        """Probe whether an fsync of each was answered so."""
+        missed = [node for node in injection.nodes if not port.syncs_fail(NodeId(node))]
+        return f"no fsync failed on {' '.join(missed)}" if missed else None
+
+    def tick(self, port: FaultPort, injection: Injection, count: int) -> None:
+        """They go on failing."""
+
+    def stop(self, port: FaultPort, injection: Injection) -> None:
+        """Let fsyncs be carried out, and start the nodes that ended meanwhile."""
+        for node in injection.nodes:
+            port.allow_syncs(NodeId(node))

@@ -108,8 +108,14 @@ def _heal_power(port: FaultPort) -> list[str]:
 
 def _heal_disk(port: FaultPort, node: NodeId) -> list[str]:
     """Before the processes: none that hangs in a write can be helped, and none starts from a disk that takes none."""
-    if not port.capabilities & _DISKS:
-        return []
-    port.mend_disk(node)
-    state = port.disk_state(node)
-    return [] if state == "well" else [f"the disk of {node} is still {state}"]
+    problems = []
+    if "fsync-fail" in port.capabilities:
+        port.allow_syncs(node)
+        if port.syncs_fail(node):
+            problems.append(f"fsync still fails on {node}")
+    if port.capabilities & _DISKS:
+        port.mend_disk(node)
+        state = port.disk_state(node)
+        if state != "well":
+            problems.append(f"the disk of {node} is still {state}")
+    return problems

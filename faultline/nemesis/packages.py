@@ -63,6 +63,8 @@ _OCCUPIES = {
     "disk-full": ("processes",),
     "disk-read-only": ("processes",),
     "disk-stall": ("processes",),
+    # A node that hears nobody has nothing to sync, so that nothing could be proved.
+    "fsync-fail": ("processes", "links"),
 }
 """What a kind of fault acts on, so that nothing else may meanwhile."""
 

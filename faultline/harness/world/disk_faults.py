@@ -40,6 +40,15 @@ class DiskFaults(Protocol):
     def disk_state(self, node: NodeId) -> DiskState:
         """Probe: what becomes of somebody who writes to the node's disk?"""
 
+    def fail_syncs(self, node: NodeId) -> None:
+        """Let every fsync of the node fail from now on."""
+
+    def allow_syncs(self, node: NodeId) -> None:
+        """Let the node's fsyncs be carried out again, and start the node when it has ended meanwhile."""
+
+    def syncs_fail(self, node: NodeId) -> bool:
+        """Probe: is an fsync answered with an error?"""
+
 
 class NoDiskFaults:
     """For worlds whose disks only serve: refuses by name."""
@@ -54,6 +63,17 @@ class NoDiskFaults:
     def disk_state(self, node: NodeId) -> DiskState:
         """Every disk serves."""
         return "well"
+
+    def fail_syncs(self, node: NodeId) -> None:
+        """Refuse."""
+        _refuse("An fsync cannot be made to fail in this world")
+
+    def allow_syncs(self, node: NodeId) -> None:
+        """None ever failed."""
+
+    def syncs_fail(self, node: NodeId) -> bool:
+        """None ever fails."""
+        return False
 
 
 class NoPowerFaults(NoDiskFaults):

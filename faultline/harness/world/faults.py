@@ -47,6 +47,7 @@ HOST_CAPABILITIES = (
     "disk-full",
     "disk-read-only",
     "disk-stall",
+    "fsync-fail",
 )
 """What only hosts offer, and each host only as far as it can."""
 

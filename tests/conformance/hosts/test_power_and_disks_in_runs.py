@@ -69,18 +69,40 @@ def test_etcd_on_disks_that_lie_loses_what_it_acknowledged(hosts: NamespaceHosts
 
 @on_namespaces
 @with_disks
-def test_disks_that_fail_one_after_the_other_cost_no_write(hosts: NamespaceHosts, tmp_path: Path) -> None:
+def test_disks_that_fail_all_together_each_in_its_way_cost_no_write(hosts: NamespaceHosts, tmp_path: Path) -> None:
     faults = (
-        PlannedFault("disk-stall", 100 * MS, 400 * MS, "leader"),
-        PlannedFault("disk-full", 1_000 * MS, 400 * MS, "follower"),
-        PlannedFault("disk-read-only", 1_700 * MS, 400 * MS, "leader"),
+        PlannedFault("disk-stall", 1_000 * MS, 900 * MS, "athens"),
+        PlannedFault("disk-full", 1_001 * MS, 900 * MS, "byzantium"),
+        PlannedFault("disk-read-only", 1_002 * MS, 900 * MS, "cyrene"),
     )
+    # All start before the first of them stops: starting a node again takes its time.
     _, record, verdict = carried_out(hosts, tmp_path, "consistent-core", faults, 2.4, "honest")
     assert [(fault.kind, fault.applied) for fault in record.faults] == [(fault.kind, None) for fault in faults]
     assert record.errors == [] and record.breaches == [] and verdict is Verdict.PASS
     # Who wrote to the disk that turned read-only has ended of that or was ended to mend it.
     assert record.statistics["node_starts"] >= 4
     assert images_in_use(hosts.keeper.folder) == []
+
+
+@on_namespaces
+def test_a_node_whose_fsync_fails_ends_and_that_is_no_finding(hosts: NamespaceHosts, tmp_path: Path) -> None:
+    faults = (
+        PlannedFault("fsync-fail", 1_000 * MS, 900 * MS, "leader"),
+        PlannedFault("fsync-fail", 1_001 * MS, 900 * MS, "follower"),
+    )
+    _, record, verdict = carried_out(hosts, tmp_path, "consistent-core", faults, 2.4, "honest")
+    assert [(fault.kind, fault.applied) for fault in record.faults] == [(fault.kind, None) for fault in faults]
+    assert record.errors == [] and record.breaches == [] and verdict is Verdict.PASS
+    # Who could not sync says so and ends, and is started again; the other one may have had nothing to sync any more.
+    ended = record.statistics["ended_on_bad_disks"]
+    assert 1 <= ended <= 2 and record.statistics["node_starts"] == 3 + ended
+    assert "the disk refused" in (tmp_path / "nodes" / record.faults[0].nodes[0] / "node.log").read_text()
+
+
+@on_namespaces
+def test_an_fsync_that_always_fails_cannot_fail_for_a_while(hosts: NamespaceHosts, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be made to fail for a while"):
+        carried_out(hosts, tmp_path, "consistent-core", (PlannedFault("fsync-fail", 0, MS),), 1.0, "fails")
 
 
 @on_namespaces

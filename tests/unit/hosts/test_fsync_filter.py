@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import subprocess
 import sys
+import time
 from pathlib import Path
 from struct import iter_unpack
 
@@ -52,7 +53,7 @@ def test_only_calls_that_sync_are_answered_and_only_of_this_architecture(
     machine: str, architecture: int, syncs: tuple[int, ...], writes: tuple[int, ...]
 ) -> None:
     for code in (0, errno.EIO):
-        program = fsync_filter.program(machine, code)
+        program = fsync_filter.program(machine, ERRNO | code)
         assert {answer(program, architecture, number) for number in syncs} == {ERRNO | code}
         assert {answer(program, architecture, number) for number in writes} == {ALLOW}
         assert {answer(program, 0x40000003, number) for number in syncs} == {ALLOW}
@@ -73,6 +74,48 @@ def test_programs_under_it_write_as_ever_and_sync_nothing(kind: str, said: str, 
         assert run.stderr.startswith(f"fsync={kind}: ") and run.stdout == ""
     else:
         assert run.stdout.strip() == said, run.stderr
+
+
+SWITCHED = """
+import os, pathlib, sys
+switch, file = pathlib.Path(sys.argv[1]), open(sys.argv[2], "wb")
+def told():
+    try:
+        return os.fsync(file.fileno()) or 0
+    except OSError as error:
+        return error.errno
+said = [told()]
+switch.write_text("fails")
+said += [told(), told(), pathlib.Path(f"{switch}.answered").read_text()]
+switch.unlink()
+print(*said, told())
+"""
+
+
+@pytest.mark.real
+def test_a_supervisor_lets_fsync_fail_while_the_switch_says_so_and_ends_with_the_program(tmp_path: Path) -> None:
+    command = [sys.executable, SOURCE, "asks", tmp_path / "switch"]
+    program = [sys.executable, "-c", SWITCHED, tmp_path / "switch", tmp_path / "file"]
+    run = subprocess.run([*command, *program], capture_output=True, text=True, check=False)
+    if run.returncode == 4:
+        assert run.stderr.startswith("fsync=asks: ")
+        return
+    assert run.stdout.split() == ["0", str(errno.EIO), str(errno.EIO), "2", "0"], run.stderr
+    # A supervisor that held standard output open would have kept `run` from returning.
+    wait_until_gone(str(tmp_path / "switch").encode())
+
+
+def wait_until_gone(word: bytes) -> None:
+    deadline_s = time.monotonic() + 20
+    while any(word in command_line(process) for process in Path("/proc").glob("[0-9]*")):
+        assert time.monotonic() < deadline_s, "the supervisor outlives its program"
+
+
+def command_line(process: Path) -> bytes:
+    try:
+        return (process / "cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def test_a_kind_of_machine_that_is_not_known_is_refused_by_name(

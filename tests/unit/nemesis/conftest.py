@@ -27,6 +27,7 @@ class FakePort:
         self.dead: set[NodeId] = set()
         self.paused: set[NodeId] = set()
         self.without_power: set[NodeId] = set()
+        self.failing_syncs: set[NodeId] = set()
         self.disks: dict[NodeId, DiskState] = {}
         self.offsets_us: dict[NodeId, int] = {}
         self.rates_ppm: dict[NodeId, int] = {}
@@ -45,6 +46,7 @@ class FakePort:
             self.paused,
             self.without_power,
             self.disks,
+            self.failing_syncs,
             self.offsets_us,
             self.rates_ppm,
             self.frozen,
@@ -137,6 +139,17 @@ class FakePort:
     def disk_state(self, node: NodeId) -> DiskState:
         assert node not in self.without_power, "a host without power cannot be asked"
         return self.disks.get(node, "well")
+
+    def fail_syncs(self, node: NodeId) -> None:
+        if "fail_syncs" not in self.deaf:
+            self.failing_syncs.add(node)
+
+    def allow_syncs(self, node: NodeId) -> None:
+        if "allow_syncs" not in self.deaf:
+            self.failing_syncs.discard(node)
+
+    def syncs_fail(self, node: NodeId) -> bool:
+        return node in self.failing_syncs
 
     def kill(self, node: NodeId) -> None:
         if "kill" not in self.deaf:

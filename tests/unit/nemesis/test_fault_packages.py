@@ -30,6 +30,7 @@ def test_the_packages_are_there_under_their_names() -> None:
     compounds = ["leadership", "durability", "clocks", "skew", "gentle-drift", "fast-node", "runaway-clocks"]
     compounds += ["retries", "restarts", "all"]
     elsewhere = ["loss", "wire", "connections", "link-down", "freeze", "squeeze", "steps", "power", "blackout", "disk"]
+    elsewhere += ["fsync"]
     assert list(PACKAGES) == [*families, *compounds, *elsewhere, *SLOW]
     assert all(package.name == name and package.summary for name, package in PACKAGES.items())
     everywhere = {kind for kind, nemesis in NEMESES.items() if nemesis.needs <= set(CAPABILITIES)}

@@ -33,6 +33,7 @@ ACTIONS = {
     "disk-full": "strike_disk",
     "disk-read-only": "strike_disk",
     "disk-stall": "strike_disk",
+    "fsync-fail": "fail_syncs",
 }
 ONCE = ("connection-kill",)
 """What happens once and lasts in nothing."""
