@@ -76,6 +76,7 @@ _WORKLOADS = {
     "counter": "faultline.workloads.counters:Counters",
     "sessions": "faultline.workloads.counters:Sessions",
     "unique-ids": "faultline.workloads.counters:UniqueIds",
+    "queue": "faultline.workloads.queues:Queues",
     "metadata": "faultline.workloads.metadata:Metadata",
     "membership": "faultline.workloads.membership:Memberships",
     "scans": "faultline.workloads.scans:Scans",

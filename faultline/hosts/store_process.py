@@ -88,9 +88,9 @@ class StoreProcess(RemoteProcess):
         self.port = self.store.client_port
 
     def log_tail(self) -> str:
-        """What matters of the log's end, as one line: the lines that tell of trouble, or without any the last ones."""
+        """What matters of the log's end, as one line: the last lines that tell of trouble, each with what follows."""
         tail = f"tail -n {_EXCERPT_FROM_LINES} {self._quoted('node.log')}"
-        script = f"{tail} | grep -iE {shlex.quote(_TROUBLE)} | tail -n 3 | cut -c -{_EXCERPT_CHARACTERS}"
+        script = f"{tail} | grep -iE -A 3 {shlex.quote(_TROUBLE)} | tail -n 4 | cut -c -{_EXCERPT_CHARACTERS}"
         try:
             lines = self._connection.run(script, check=False).text.split("\n")
         except HostError as error:

@@ -110,6 +110,13 @@ def test_recovery_after_the_bound_is_late():
     assert "210 ms" in result.sentence
 
 
+def test_a_store_that_takes_longer_by_its_nature_is_not_late():
+    checker, slow = AvailabilityChecker(recovery_us_max=100_000), run_of(*GOOD, statistics={"serving_us_max": 210_000})
+    assert check(checker, slow).verdict is Verdict.PASS
+    almost = run_of(*GOOD, statistics={"serving_us_max": 209_999})
+    assert check(checker, almost).verdict is Verdict.VIOLATION
+
+
 def test_silence_that_was_not_waited_for_is_unknown():
     run = run_of((0, "read", "k0", 1_100_000, 1_200_000, info("timeout")))
     assert check(AvailabilityChecker(), run).verdict is Verdict.UNKNOWN

@@ -35,6 +35,12 @@ class ScriptedRedis:
         self._threads = [threading.Thread(target=self._accept)]
         self._threads[0].start()
 
+    def hang_up(self) -> None:
+        """End all connections; new ones are welcome."""
+        for each in self._open[1:]:
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
     def close(self) -> None:
         for each in self._open:
             with suppress(OSError):

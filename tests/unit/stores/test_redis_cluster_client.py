@@ -114,6 +114,12 @@ def test_an_owner_that_hangs_up_leaves_a_change_unknown_and_the_table_is_fetched
     assert [words[1] for words in members.servers[0].asked if words[0] == "CLUSTER"] == ["SLOTS", "SLOTS"]
 
 
+def test_a_member_that_has_hung_up_is_connected_to_again(members: Members, client: ClusterClient) -> None:
+    do(client, "write", 7)
+    members.servers[1].hang_up()
+    assert do(client, "write", 8) == ("ok", 8, None)
+
+
 def test_an_owner_that_cannot_be_reached_has_executed_nothing(members: Members, client: ClusterClient) -> None:
     with socket.create_server((HOST, 0)) as listener:
         nobody = listener.getsockname()[1]

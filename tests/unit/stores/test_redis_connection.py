@@ -63,6 +63,15 @@ def test_a_command_without_an_answer_is_sent_once(
     assert redis.asked == [[mood]]
 
 
+def test_a_server_that_hangs_up_meanwhile_is_noticed_before_anything_is_said(
+    connection: RedisConnection, redis: ScriptedRedis
+) -> None:
+    connection.ask("ECHO")
+    assert connection.is_open()
+    redis.hang_up()
+    assert not connection.is_open()
+
+
 def test_a_connection_that_does_not_come_about_is_an_os_error() -> None:
     with socket.create_server((HOST, 0)) as listener:
         port = listener.getsockname()[1]

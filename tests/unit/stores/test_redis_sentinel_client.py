@@ -91,6 +91,9 @@ def do(client: SentinelClient, f: str, value: Any = None) -> tuple[str, Any, str
         ("increment", 5, ["INCRBY", "k1", "5"], 12, 12),
         ("increment", None, ["INCRBY", "k1", "1"], 8, 8),
         ("generate", None, ["INCR", "k1"], 9, 9),
+        ("enqueue", 7, ["RPUSH", "k1", "7"], 1, 7),
+        ("dequeue", None, ["LPOP", "k1"], "7", 7),
+        ("dequeue", None, ["LPOP", "k1"], None, None),
     ],
 )
 def test_a_change_is_one_command(
@@ -107,6 +110,13 @@ def test_a_read_answers_the_whole_of_what_the_key_holds(
 ) -> None:
     pair.result = answer
     assert do(client, "read") == ("ok", value, None)
+
+
+def test_a_drain_answers_all_that_was_left(pair: OneMaster, client: SentinelClient) -> None:
+    pair.result = ["1", "2"]
+    assert do(client, "drain") == ("ok", [1, 2], None)
+    pair.refusal = HangsUp()
+    assert do(client, "drain") == ("info", None, "connection-lost")
 
 
 def test_a_compare_and_set_succeeds_only_where_redis_says_so(pair: OneMaster, client: SentinelClient) -> None:
@@ -191,6 +201,15 @@ def test_a_client_stays_with_its_master_until_that_answers_with_an_error(
     do(client, "write", 3)
     pair.refusal = None
     do(client, "write", 4)
+    assert len(pair.sentinel.asked) == 2
+
+
+def test_a_client_whose_master_has_hung_up_asks_for_the_master_again_and_nothing_is_unknown(
+    pair: OneMaster, client: SentinelClient
+) -> None:
+    do(client, "write", 1)
+    pair.redis.hang_up()
+    assert do(client, "write", 2) == ("ok", 2, None)
     assert len(pair.sentinel.asked) == 2
 
 

@@ -251,6 +251,7 @@ class RealRun:
             | {
                 "boot_us": self._boot_us,
                 "run_us": self._now_us(),
+                "serving_us_max": int(self.cluster.serving_timeout_s * 1_000_000),
                 "node_starts": sum(process.starts for process in processes),
                 "trace_events": len(lines),
             },

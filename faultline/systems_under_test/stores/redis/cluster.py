@@ -236,6 +236,9 @@ class ClusterClient(MemberClient[_Session]):
 
     def _connection_to(self, session: _Session, place: Place) -> RedisConnection:
         """Raises a definite refusal when it does not come about: whoever sent the client here executed nothing."""
+        known = session.connections.get(place)
+        if known is not None and not known.is_open():
+            session.connections.pop(place).close()
         if place not in session.connections:
             try:
                 made = RedisConnection(*place, self._timeout_s)

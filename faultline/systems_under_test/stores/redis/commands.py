@@ -37,7 +37,7 @@ from faultline.systems_under_test.stores.redis.connection import RedisConnection
 
 __all__ = ["FUNCTIONS", "Waiting", "execute", "outcomes", "word_for"]
 
-FUNCTIONS = ("read", "write", "cas", "add", "append", "increment", "generate")
+FUNCTIONS = ("read", "write", "cas", "add", "append", "increment", "generate", "enqueue", "dequeue", "drain")
 TOO_FEW_REPLICAS = "too-few-replicas"
 NO_ANSWER_TO_WAIT = "wait-unanswered"
 
@@ -66,6 +66,11 @@ if kind == 'set' then return redis.call('SMEMBERS', KEYS[1]) end
 if kind == 'list' then return redis.call('LRANGE', KEYS[1], 0, -1) end
 return false
 """
+_DRAIN = """
+local elements = redis.call('LRANGE', KEYS[1], 0, -1)
+redis.call('DEL', KEYS[1])
+return elements
+"""
 _COMPARE_AND_SET = """
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2])
@@ -77,6 +82,12 @@ def _json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
+def _decoded(answer: Any) -> Any:
+    if isinstance(answer, list):
+        return [msgspec.json.decode(element) for element in answer]
+    return None if answer is None else msgspec.json.decode(answer)
+
+
 _COMMANDS: Mapping[str, Callable[[str, Any], tuple[object, ...]]] = {
     "read": lambda key, _: ("EVAL_RO", _READ, 1, key),
     "write": lambda key, value: ("SET", key, _json(value)),
@@ -85,7 +96,19 @@ _COMMANDS: Mapping[str, Callable[[str, Any], tuple[object, ...]]] = {
     "append": lambda key, value: ("RPUSH", key, _json(value)),
     "increment": lambda key, value: ("INCRBY", key, 1 if value is None else value),
     "generate": lambda key, _: ("INCR", key),
+    "enqueue": lambda key, value: ("RPUSH", key, _json(value)),
+    "dequeue": lambda key, _: ("LPOP", key),
+    "drain": lambda key, _: ("EVAL", _DRAIN, 1, key),
 }
+
+
+_RESULTS: Mapping[str, Callable[[Any], Any]] = {
+    "increment": int,
+    "generate": int,
+    "dequeue": _decoded,
+    "drain": _decoded,
+}
+"""What a change answers, for those that answer anything."""
 
 
 def execute(connection: RedisConnection, operation: Operation, node: str, waiting: Waiting) -> Outcome:
@@ -98,7 +121,7 @@ def execute(connection: RedisConnection, operation: Operation, node: str, waitin
     missing = waiting.missing(connection)
     if missing is not None:
         return outcomes.outcome(missing, node)
-    return ok(answer if operation.f in ("increment", "generate") else operation.value, node)
+    return ok(_RESULTS.get(operation.f, lambda _: operation.value)(answer), node)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +149,3 @@ def word_for(error: Exception) -> str:
     if isinstance(error, RedisRefusal):
         return error.word
     return "timeout" if isinstance(error, TimeoutError) else "connection-lost"
-
-
-def _decoded(answer: Any) -> Any:
-    if isinstance(answer, list):
-        return [msgspec.json.decode(element) for element in answer]
-    return None if answer is None else msgspec.json.decode(answer)

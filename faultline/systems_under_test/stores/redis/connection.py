@@ -70,6 +70,13 @@ class RedisConnection:
         except self._errors.RedisError as error:
             raise self._translated(error) from error
 
+    def is_open(self) -> bool:
+        """Has Redis neither hung up nor said anything unasked? It never does the latter on these connections."""
+        try:
+            return not self._connection.can_read(0)
+        except (OSError, self._errors.RedisError):
+            return False
+
     def close(self) -> None:
         """Hang up."""
         self._connection.disconnect()

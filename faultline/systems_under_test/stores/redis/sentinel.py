@@ -202,6 +202,10 @@ class SentinelClient(MemberClient[_Session]):
         connection.master.close()
         connection.reader.close()
 
+    def is_open(self, connection: _Session) -> bool:
+        """A master that Sentinels make a replica hangs up on its clients."""
+        return connection.master.is_open() and connection.reader.is_open()
+
     def perform(self, connection: _Session, operation: Operation, node: str) -> Outcome:
         """Change on the master, read where this client reads."""
         if operation.f in self.reads:
