@@ -44,6 +44,7 @@ _SYSTEMS = {
     "emergent-leader": "faultline.systems_under_test.patterns.clusters.emergent.system:EmergentLeader",
     "timestamped-kv": "faultline.systems_under_test.patterns.clusters.timestamped_kv.system:TimestampedKv",
     "partitioned-kv": "faultline.systems_under_test.patterns.clusters.partitioned_kv.system:PartitionedKv",
+    "coordinated-kv": "faultline.systems_under_test.patterns.clusters.coordinated_kv.system:CoordinatedKv",
     "transactional-kv": "faultline.systems_under_test.patterns.clusters.transactional_kv.system:TransactionalKv",
     "range-kv": "faultline.systems_under_test.patterns.clusters.range_kv.system:RangeKv",
 }

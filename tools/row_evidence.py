@@ -19,7 +19,11 @@ import msgspec
 
 from faultline.registry import load_system, systems
 from faultline.systems_under_test.patterns.catalogue import PATTERNS
-from faultline.systems_under_test.patterns.requirement_rows import Requirements, load_requirements
+from faultline.systems_under_test.patterns.requirement_rows import (
+    COMPOSED_SCENARIOS,
+    Requirements,
+    load_requirements,
+)
 
 __all__ = ["COVERED_CHAPTERS", "Evidence", "evidence", "main", "marked_tests", "rows_page", "unshown"]
 
@@ -27,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[1]
 COVERED_CHAPTERS = frozenset(range(3, 33))
 """The chapters whose patterns must have a file of rows."""
 
-_ROW = re.compile(r"[A-Z]{2,3}-[RSIM][0-9]+[a-z]?")
+_ROW = re.compile(r"[A-Z]{1,3}-[RSIM][0-9]+[a-z]?")
 
 
 class Evidence(msgspec.Struct, frozen=True):
@@ -134,7 +138,7 @@ def rows_page(found: Mapping[str, Requirements], shown: Mapping[str, Sequence[Ev
         "invariant checked during every run, or a\nplanted bug that a campaign catches. R rows are requirements, "
         "S scenarios, I invariants, M planted bugs.\nMade by `make docs` from the marks in the code; do not edit.\n"
     )
-    names = {pattern.slug: pattern.name for pattern in PATTERNS}
+    names = {pattern.slug: pattern.name for pattern in PATTERNS} | {COMPOSED_SCENARIOS: "Composed scenarios"}
     summary = ["| pattern | rows | shown | left out |", "|---|--:|--:|--:|"]
     summary += [_summary_row(names[slug], pattern, shown) for slug, pattern in found.items()]
     sections = [_section(names[slug], pattern, shown) for slug, pattern in found.items()]

@@ -137,3 +137,33 @@ def test_a_window_of_whole_batches_survives_a_retry_in_a_new_epoch_and_one_of_fi
     short = lost_answers(5)
     assert len(set(short.executed)) == len(short.executed)
     assert "request-discarded" in [outcome(promise) for promise in short.promises]
+
+
+def leader_killed(at_us: int, saved_responses_max: int) -> Stack:
+    """A pipeline full of full batches; the leader dies, and the next one knows what was executed, and no connection."""
+    stack = Stack(saved_responses_max, timeout_us=50_000)
+    stack.send(COMMANDS[:30])
+    stack.story.network.connections[-1][3].is_open = False
+    stack.time.pass_time(at_us)
+    batches = stack.batches
+    stack.receiver = SequencedReceiver(
+        lambda payload: encode(batches.process(ALICE, decode_batch(payload))), BATCHES_IN_FLIGHT
+    )
+    stack.story.network.reset()
+    stack.time.pass_time(2_000_000)
+    return stack
+
+
+@pytest.mark.rows("X-S3")
+@pytest.mark.parametrize("at_us", range(0, 9_000, 900))
+def test_a_leader_killed_before_it_answers_a_full_pipeline_leaves_one_effect_of_each_request(at_us: int) -> None:
+    stack = leader_killed(at_us, saved_responses_min(BATCHES_IN_FLIGHT, LIMITS))
+    assert sorted(stack.executed) == sorted(COMMANDS[:30])
+    assert [outcome(promise) for promise in stack.promises] == [b"did " + command for command in COMMANDS[:30]]
+
+
+@pytest.mark.rows("X-S3")
+def test_five_saved_answers_are_too_few_for_five_batches_and_the_client_is_told_not_deceived() -> None:
+    stack = leader_killed(9_000, saved_responses_max=5)
+    assert len(set(stack.executed)) == len(stack.executed)
+    assert "request-discarded" in [outcome(promise) for promise in stack.promises]

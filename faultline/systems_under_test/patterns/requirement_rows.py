@@ -12,6 +12,8 @@ holds the rows of one pattern:
     [left_out]
     R9 = "why nothing shows it"
 
+`composed-scenarios.toml` holds rows of no single pattern, but of several joined in one system or story.
+
 What shows a row is not written there: tests, invariants and planted bugs carry the ids themselves.
 `tools/row_evidence.py` gathers them into docs/reference/rows.md, and a test fails when a row has none.
 """
@@ -27,7 +29,16 @@ import msgspec
 from faultline.harness.errors import FaultlineError
 from faultline.systems_under_test.patterns.catalogue import PATTERNS
 
-__all__ = ["RequirementRowsError", "Requirements", "load_requirements", "parse_requirements"]
+__all__ = [
+    "COMPOSED_SCENARIOS",
+    "RequirementRowsError",
+    "Requirements",
+    "load_requirements",
+    "parse_requirements",
+]
+
+COMPOSED_SCENARIOS = "composed-scenarios"
+"""The name under which the rows of several patterns at once are found, where others have a pattern's slug."""
 
 _ROW = re.compile(r"[RSIM][1-9][0-9]*[a-z]?")
 
@@ -51,13 +62,13 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def load_requirements() -> dict[str, Requirements]:
-    """The rows of every pattern that has a file, by the pattern's slug, in the order of the book."""
+    """The rows of every pattern that has a file, by its slug, in the order of the book; composed scenarios last."""
     folder = files(__package__) / "requirements"
     found = {}
-    for pattern in PATTERNS:
-        file = folder / f"{pattern.slug}.toml"
+    for slug in (*(pattern.slug for pattern in PATTERNS), COMPOSED_SCENARIOS):
+        file = folder / f"{slug}.toml"
         if file.is_file():
-            found[pattern.slug] = parse_requirements(pattern.slug, file.read_text(encoding="utf-8"))
+            found[slug] = parse_requirements(slug, file.read_text(encoding="utf-8"))
     return found
 
 
