@@ -156,6 +156,7 @@ set_up_hosts() {
   local missing=()
   command -v sshd >/dev/null || missing+=(openssh-server)
   command -v nft >/dev/null || missing+=(nftables)
+  { command -v iptables-legacy-restore || [ -x /usr/sbin/iptables-legacy-restore ]; } >/dev/null || missing+=(iptables)
   command -v ip >/dev/null || missing+=(iproute2)
   command -v newuidmap >/dev/null || missing+=(uidmap)
   command -v etcd >/dev/null || missing+=(etcd-server)

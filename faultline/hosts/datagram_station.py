@@ -9,7 +9,8 @@ lines of JSON, and answers each with one:
 
 What has come is, for each address, the number its sender calls itself by (-1 when none came whole), the time in
 nanoseconds of each datagram's way by the clocks of both hosts (which may differ; see `station_probe`), and how many
-came twice or spoilt. They carry no checksum of UDP, so that spoilt ones arrive; the kernel notes when each does.
+came twice, spoilt or after later ones. They carry no checksum of UDP, so that spoilt ones arrive; the kernel notes when
+each does.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _NO_CHECKSUM, _TIMESTAMPS, _SEND_BUFFER_FORCED, _RECEIVE_BUFFER_FORCED = 11, 35,
 _BUFFER_BYTES = 16 << 20
 _READ_BYTES = 2048
 _QUIET_S = 0.2
-_NOTHING = {"me": -1, "duplicates": 0, "corrupted": 0, "first": 0, "last": 0}
+_NOTHING = {"me": -1, "duplicates": 0, "corrupted": 0, "first": 0, "last": 0, "highest": 0, "overtaken": 0}
 
 
 class Station:
@@ -108,6 +109,8 @@ class Station:
         if (address, index) in self.seen:
             entry["duplicates"] += 1
             return True
+        entry["overtaken"] += index < entry["highest"]
+        entry["highest"] = max(index, entry["highest"])
         self.seen.add((address, index))
         entry["way_ns"].append(arrived_ns - sent_ns)
         return True

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from faultline.hosts.connection import Connection
 from faultline.hosts.namespaces.host_set import SETS
+from faultline.hosts.netem import NETEM_HANDLE
 
 __all__ = ["Leftover", "leftovers_here", "leftovers_on"]
 
@@ -60,6 +61,10 @@ def leftovers_on(connection: Connection) -> list[Leftover]:
         if connection.run(f"{nft} list table ip {table}", check=False, root=True).exit_code == 0:
             command = f"{nft} delete table ip {table}"
             found.append(Leftover(f"{host}: the firewall table {table}", _command(connection, command)))
+    shaped = connection.run("PATH=$PATH:/usr/sbin:/sbin tc qdisc show 2>/dev/null", check=False).text
+    for device in re.findall(rf"^qdisc htb {NETEM_HANDLE} dev (\S+) root", shaped, flags=re.MULTILINE):
+        command = f"PATH=$PATH:/usr/sbin:/sbin tc qdisc del dev {shlex.quote(device)} root"
+        found.append(Leftover(f"{host}: the delays and losses on {device}", _command(connection, command)))
     stopped = connection.run(_stopped_below(connection.host.folder), check=False, root=True).text.split()
     found += [
         Leftover(f"{host}: the stopped process {pid}", _command(connection, f"kill -KILL {pid}")) for pid in stopped
@@ -142,7 +147,16 @@ def _links(living: frozenset[str]) -> Iterator[Leftover]:
     for link in sorted(Path("/sys/class/net").glob("faultline*")):
         match = _LINK.fullmatch(link.name)
         if match and match[1] not in used:
-            yield Leftover(f"the link {link.name}", _program("ip", "link", "del", link.name))
+            yield Leftover(f"the link {link.name}", partial(_remove_link, link))
+
+
+def _remove_link(link: Path) -> None:
+    """Remove a link, unless the kernel is faster: it goes by itself some time after the hosts at its other end."""
+    try:
+        _program("ip", "link", "del", link.name)()
+    except OSError:
+        if link.exists():
+            raise
 
 
 def _numbers(folder: Path) -> Iterator[str]:

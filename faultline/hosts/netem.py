@@ -22,13 +22,14 @@ from faultline.hosts.fleet import Fleet
 from faultline.hosts.links import HostLink
 from faultline.hosts.probe_marks import TOS_MASK, UNDEGRADED_TOS
 
-__all__ = ["NETEM_TRIAL", "Netem", "netem_options", "shaping"]
+__all__ = ["NETEM_HANDLE", "NETEM_TRIAL", "Netem", "netem_options", "shaping"]
 
 _PATH = "PATH=$PATH:/usr/sbin:/sbin"
 NETEM_TRIAL = f"{_PATH} unshare --net tc qdisc add dev lo root netem delay 1ms"
 """Succeeds where netem is there: it is tried in a network namespace that goes with the command."""
 
-_HANDLE = "fa17:"
+NETEM_HANDLE = "fa17:"
+"""By what our tree of classes is known on a device."""
 _REST = 1
 _FIRST = 16
 _UNLIMITED = "rate 100gbit quantum 60000"
@@ -51,15 +52,15 @@ def shaping(
     device: str, qualities: Mapping[str, LinkQuality], options: Callable[[LinkQuality], str] = netem_options
 ) -> str:
     """Commands for `tc -batch` that give the ways from `device` to these addresses their qualities, and no others."""
-    head = f"dev {device} parent {_HANDLE}"
+    head = f"dev {device} parent {NETEM_HANDLE}"
     lines = [
-        f"qdisc add dev {device} root handle {_HANDLE} htb default {_REST}",
-        f"class add {head} classid {_HANDLE}{_REST} htb {_UNLIMITED}",
+        f"qdisc add dev {device} root handle {NETEM_HANDLE} htb default {_REST}",
+        f"class add {head} classid {NETEM_HANDLE}{_REST} htb {_UNLIMITED}",
         f"filter add {head} protocol ip prio 1 u32 match ip tos {UNDEGRADED_TOS:#x} {TOS_MASK:#x} "
-        f"flowid {_HANDLE}{_REST}",
+        f"flowid {NETEM_HANDLE}{_REST}",
     ]
     for number, (address, quality) in enumerate(sorted(qualities.items()), _FIRST):
-        place = f"{_HANDLE}{number:x}"
+        place = f"{NETEM_HANDLE}{number:x}"
         lines += [
             f"class add {head} classid {place} htb {_UNLIMITED}",
             f"qdisc add dev {device} parent {place} {options(quality)}",

@@ -29,6 +29,7 @@ _SMALL_BYTES = 64
 _ANSWER_TIMEOUT_S = 30.0
 _READ_BYTES = 65_536
 _MOMENT_S = 0.2
+_NOTHING: Mapping[str, Any] = {"way_ns": [], "duplicates": 0, "corrupted": 0, "overtaken": 0}
 
 Reports = Mapping[str, Mapping[int, Mapping[str, Any]]]
 """By receiver and by number of the sender: what a station has counted."""
@@ -125,16 +126,13 @@ def results_of(
     expected: Mapping[HostLink, LinkQuality], reports: Reports, numbers: Mapping[str, int], *, shares_clock: bool
 ) -> dict[HostLink, ProbeResult]:
     """What became of the datagrams on each link, out of the receivers' reports."""
-    ways = {
-        (source, target): reports.get(target, {}).get(numbers[source], {"way_ns": [], "duplicates": 0, "corrupted": 0})
-        for source, target in expected
-    }
+    ways = {(source, target): reports.get(target, {}).get(numbers[source], _NOTHING) for source, target in expected}
     results = {}
     for link, way in ways.items():
         offset_ns = 0 if shares_clock else _offset_ns(link, ways, expected)
         late_us = [(way_ns - offset_ns) // 1_000 for way_ns in way["way_ns"]]
         results[link] = ProbeResult(
-            probes_needed(expected[link]), late_us, way["duplicates"], way["corrupted"], _span_us(way)
+            probes_needed(expected[link]), late_us, way["duplicates"], way["corrupted"], _span_us(way), way["overtaken"]
         )
     return results
 

@@ -119,6 +119,7 @@ class _Burst:
         self._expected = expected
         self._began_ns = time.time_ns()
         self._came: dict[HostLink, set[int]] = {link: set() for link in expected}
+        self._highest = dict.fromkeys(expected, 0)
         self.results = {link: ProbeResult(probes_needed(quality)) for link, quality in expected.items()}
 
     def datagram(self, link: HostLink, number: int) -> bytes:
@@ -143,6 +144,8 @@ class _Burst:
         if number in self._came[link]:
             result.duplicates += 1
             return
+        result.overtaken += number < self._highest[link]
+        self._highest[link] = max(number, self._highest[link])
         self._came[link].add(number)
         result.lateness_us.append((arrived_ns - sent_ns) // 1_000)
 

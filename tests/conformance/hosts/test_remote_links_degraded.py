@@ -12,6 +12,7 @@ from namespace_fixtures import on_namespaces
 from faultline.harness.errors import HarnessError
 from faultline.harness.world.faults import LinkQuality
 from faultline.hosts.host_sets import HostSet, open_hosts, parse_hosts
+from faultline.hosts.leftovers import leftovers_on
 from faultline.hosts.link_quality import judged
 from faultline.hosts.namespaces.host_set import NamespaceHosts
 from faultline.hosts.netem import Netem
@@ -111,6 +112,15 @@ def test_the_tree_of_classes_picks_the_packets_of_one_link_and_goes_again(hosts:
     finally:
         links.close()
     assert "fa17" not in hosts.fleet["n1"].run("PATH=$PATH:/usr/sbin:/sbin tc qdisc show dev eth0").text
+
+
+@on_namespaces
+def test_what_a_killed_harness_leaves_on_a_device_is_found_and_removed(hosts: NamespaceHosts) -> None:
+    Netem(hosts.fleet, lambda _: "tbf rate 8kbit burst 10b latency 1us").apply({LINK: LinkQuality(loss=1.0)})
+    (left,) = leftovers_on(hosts.fleet["n1"])
+    assert left.what == "n1: the delays and losses on eth0"
+    left.remove()
+    assert leftovers_on(hosts.fleet["n1"]) == []
 
 
 @on_namespaces

@@ -111,8 +111,11 @@ def seen(quality: LinkQuality, count: int) -> ProbeResult:
     link = EmulatedLink(5, "n1", "n2")
     link.degrade(quality)
     result = ProbeResult(count)
+    latest_ns = 0
     for _ in range(count):
         treatment = link.treat(PROBE_BYTES + 28, 0, probe=True)
+        result.overtaken += treatment.due_ns < latest_ns
+        latest_ns = max(latest_ns, treatment.due_ns)
         result.span_us = max(result.span_us, treatment.due_ns // 1_000)
         if treatment.flip is not None:
             result.corrupted += treatment.copies
@@ -169,6 +172,14 @@ def test_a_delay_may_be_longer_on_a_busy_machine_but_never_shorter() -> None:
     expected = LinkQuality(delay_us=20_000)
     late, early = ProbeResult(3, [20_000, 900_000, 30_000]), ProbeResult(3, [20_000, 19_999, 30_000])
     assert judged(expected, late) == expected != judged(expected, early)
+
+
+def test_disorder_is_seen_in_the_order_also_when_all_are_late() -> None:
+    expected = LinkQuality(delay_us=5_000, reorder=0.3)
+    late = [9_000] * 120
+    assert judged(expected, ProbeResult(120, late, overtaken=40)) == expected
+    assert judged(expected, ProbeResult(120, late, overtaken=0)) != expected
+    assert judged(expected, ProbeResult(120, [1_000] * 120, overtaken=40)) != expected, "nothing is delayed"
 
 
 def test_links_that_cannot_be_degraded_say_why() -> None:

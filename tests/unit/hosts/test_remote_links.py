@@ -57,7 +57,15 @@ def test_a_host_loses_a_share_of_what_comes_from_each_address() -> None:
 
 
 def way(me: int, *ways_ns: int, last: int = 0) -> dict[str, Any]:
-    return {"me": me, "way_ns": list(ways_ns), "duplicates": 0, "corrupted": 0, "first": 0, "last": last}
+    return {
+        "me": me,
+        "way_ns": list(ways_ns),
+        "duplicates": 0,
+        "corrupted": 0,
+        "overtaken": 0,
+        "first": 0,
+        "last": last,
+    }
 
 
 def test_clocks_that_differ_are_told_from_delays_by_the_way_back() -> None:
