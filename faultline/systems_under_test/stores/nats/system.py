@@ -3,7 +3,7 @@
 Debian's `nats-server` (2.9 in Debian 12). Each stream is a Raft group of its own, so writes have one order, and what
 was acknowledged is in the logs of a majority. Reads are another matter: with `read_mode=direct` any replica answers
 from what it has; with `read_mode=leader` the stream's leader does, without asking the others whether it still leads.
-Both may be stale, the second only while two servers believe they lead.
+Both may be stale, the second only while two servers believe they lead, which lasts for seconds.
 
 Two things to know about its times: a follower waits four to nine seconds for its leader before it stands for election,
 so faults must last longer than that to depose one (`--faults fail-over --duration 60`); and servers flush their files
