@@ -50,6 +50,7 @@ _SYSTEMS = {
 }
 _STORES = {
     "etcd": "faultline.systems_under_test.stores.etcd.system:Etcd",
+    "galera": "faultline.systems_under_test.stores.galera.system:Galera",
     "nats": "faultline.systems_under_test.stores.nats.system:NatsJetStream",
     "patroni": "faultline.systems_under_test.stores.postgresql.patroni:Patroni",
     "postgresql": "faultline.systems_under_test.stores.postgresql.system:PostgreSQL",
