@@ -166,6 +166,9 @@ set_up_hosts() {
   [ -x /usr/share/zookeeper/bin/zkServer.sh ] || missing+=(zookeeper)
   [ -x /usr/lib/postgresql/15/bin/postgres ] || missing+=(postgresql-15)
   command -v patroni >/dev/null || missing+=(patroni)
+  [ -x /usr/sbin/mariadbd ] || missing+=(mariadb-server)
+  [ -e /usr/lib/galera/libgalera_smm.so ] || missing+=(galera-4)
+  command -v rsync >/dev/null || missing+=(rsync)
   [ "${#missing[@]}" -gt 0 ] || return 0
   if [ -z "${CI:-}" ] || ! command -v apt-get >/dev/null || ! can_be_root; then
     say "hosts of namespaces are refused here; for them, as root: apt-get install ${missing[*]}"
