@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 _SYSTEMS = {
-    "consistent-core": "faultline.systems_under_test.patterns.clusters.consistent_core:ConsistentCore",
+    "consistent-core": "faultline.systems_under_test.patterns.clusters.consistent_core.system:ConsistentCore",
     "paxos-kv": "faultline.systems_under_test.patterns.clusters.paxos_kv.system:PaxosKv",
     "quorum-register": "faultline.systems_under_test.patterns.clusters.quorum_register.system:QuorumRegister",
     "quorum-kv": "faultline.systems_under_test.patterns.clusters.quorum_kv.system:QuorumKeyValueStore",

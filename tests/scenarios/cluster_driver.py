@@ -12,8 +12,7 @@ from typing import Any
 from faultline.harness.invariant import Breach
 from faultline.harness.plan import NODE_NAMES
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.clusters.consistent_core import ConsistentCore
-from faultline.systems_under_test.patterns.clusters.consistent_core_messages import (
+from faultline.systems_under_test.patterns.clusters.consistent_core.messages import (
     ClientRequest,
     ClientResponse,
     Command,
@@ -23,6 +22,7 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_messages imp
     RegisterClientResponse,
     SetValue,
 )
+from faultline.systems_under_test.patterns.clusters.consistent_core.system import ConsistentCore
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
 
 ELECTION_TIMEOUT_US = 250_000

@@ -7,7 +7,7 @@ from typing import Any
 from cluster_driver import Cluster, Matcher
 
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.clusters.consistent_core_messages import (
+from faultline.systems_under_test.patterns.clusters.consistent_core.messages import (
     ClientResponse,
     Command,
     CompareAndSet,

@@ -11,12 +11,12 @@ import pytest
 from cluster_driver import Client, Cluster, Disk
 from memory_storage import Crash, MemoryStorage, keep_all, keep_nothing
 
-from faultline.systems_under_test.patterns.clusters.consistent_core import ConsistentCore
-from faultline.systems_under_test.patterns.clusters.consistent_core_compaction import Compaction
-from faultline.systems_under_test.patterns.clusters.consistent_core_messages import SetValue
-from faultline.systems_under_test.patterns.clusters.consistent_core_node import ConsistentCoreNode, Parts
-from faultline.systems_under_test.patterns.clusters.consistent_core_options import CoreSettings
-from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import (
+from faultline.systems_under_test.patterns.clusters.consistent_core.compaction import Compaction
+from faultline.systems_under_test.patterns.clusters.consistent_core.messages import SetValue
+from faultline.systems_under_test.patterns.clusters.consistent_core.node import ConsistentCoreNode, Parts
+from faultline.systems_under_test.patterns.clusters.consistent_core.options import CoreSettings
+from faultline.systems_under_test.patterns.clusters.consistent_core.system import ConsistentCore
+from faultline.systems_under_test.patterns.clusters.consistent_core.trace_events import (
     EntryApplied,
     SnapshotTaken,
     StateRestored,

@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 from coordinated_driver import CORE, DATA, TTL_MS, CoordinatedCluster, key_in
 
-from faultline.systems_under_test.patterns.clusters.consistent_core_messages import ClientRequest
+from faultline.systems_under_test.patterns.clusters.consistent_core.key_commands import (
+    AppendElement,
+    GetValue,
+    SetValue,
+)
+from faultline.systems_under_test.patterns.clusters.consistent_core.messages import ClientRequest
+from faultline.systems_under_test.patterns.clusters.consistent_core.services.messages import LeaseRefreshed, WatchBatch
 from faultline.systems_under_test.patterns.clusters.coordinated_kv.controller import CONTROLLER
 from faultline.systems_under_test.patterns.clusters.coordinated_kv.messages import (
     AlterInSync,
@@ -16,8 +22,6 @@ from faultline.systems_under_test.patterns.clusters.coordinated_kv.messages impo
     LeadershipResigned,
     ReplicateWrite,
 )
-from faultline.systems_under_test.patterns.clusters.key_commands import AppendElement, GetValue, SetValue
-from faultline.systems_under_test.patterns.clusters.service_messages import LeaseRefreshed, WatchBatch
 
 KEY = key_in(0, 3)
 

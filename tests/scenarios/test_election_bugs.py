@@ -2,7 +2,7 @@
 
 Campaigns do not meet them: a vote must be late by a whole election, a zombie must go on sending without hearing that it
 is one, a key must go between two messages. What campaigns do catch is planted in the system itself
-(`consistent_core_election_mutants`).
+(`consistent_core.election_mutants`).
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import pytest
 from cluster_driver import ELECTION_TIMEOUT_US, HEARTBEAT_US, Client, Cluster, ManualPorts
 
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.clusters.consistent_core import ConsistentCore
-from faultline.systems_under_test.patterns.clusters.consistent_core_elections import Elections
-from faultline.systems_under_test.patterns.clusters.consistent_core_node import ConsistentCoreNode, Parts
-from faultline.systems_under_test.patterns.clusters.consistent_core_options import CoreSettings
-from faultline.systems_under_test.patterns.clusters.leader_key_node import LeaderKeyNode
+from faultline.systems_under_test.patterns.clusters.consistent_core.elections import Elections
+from faultline.systems_under_test.patterns.clusters.consistent_core.leader_key_node import LeaderKeyNode
+from faultline.systems_under_test.patterns.clusters.consistent_core.node import ConsistentCoreNode, Parts
+from faultline.systems_under_test.patterns.clusters.consistent_core.options import CoreSettings
+from faultline.systems_under_test.patterns.clusters.consistent_core.system import ConsistentCore
 from faultline.systems_under_test.patterns.data_replication.external_store_election import ExternalStoreElection, _Step
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import (
     GenerationAdopted,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from cluster_driver import ELECTION_TIMEOUT_US, Client, Cluster
 
-from faultline.systems_under_test.patterns.clusters.consistent_core_messages import RegisterClientRequest
+from faultline.systems_under_test.patterns.clusters.consistent_core.messages import RegisterClientRequest
 from faultline.systems_under_test.patterns.data_replication.raft_election import (
     PreVoteRequest,
     VoteRequest,

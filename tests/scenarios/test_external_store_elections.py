@@ -8,8 +8,8 @@ import pytest
 from cluster_driver import ELECTION_TIMEOUT_US, Client, Cluster
 
 from faultline.harness.errors import UsageError
-from faultline.systems_under_test.patterns.clusters.consistent_core import ConsistentCore
-from faultline.systems_under_test.patterns.clusters.consistent_core_messages import RegisterClientRequest
+from faultline.systems_under_test.patterns.clusters.consistent_core.messages import RegisterClientRequest
+from faultline.systems_under_test.patterns.clusters.consistent_core.system import ConsistentCore
 from faultline.systems_under_test.patterns.data_replication.generation_agreement import (
     GenerationPromised,
     NewGeneration,

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from cluster_driver import HEARTBEAT_US, Client, Cluster
 
-from faultline.systems_under_test.patterns.clusters.consistent_core_messages import GetValue
-from faultline.systems_under_test.patterns.clusters.follower_read_messages import (
+from faultline.systems_under_test.patterns.clusters.consistent_core.follower_reads.messages import (
     NOT_HEARD,
     OFFSET_NOT_AVAILABLE,
     OFFSET_OUT_OF_RANGE,
@@ -24,6 +23,7 @@ from faultline.systems_under_test.patterns.clusters.follower_read_messages impor
     ReplicaPing,
     ReplicaPong,
 )
+from faultline.systems_under_test.patterns.clusters.consistent_core.messages import GetValue
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicationRequest
 
 MS = 1_000

@@ -8,7 +8,7 @@ import pytest
 from cluster_driver import ELECTION_TIMEOUT_US, HEARTBEAT_US, Client, Cluster, ManualPorts
 
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.clusters.consistent_core_messages import SetValue
+from faultline.systems_under_test.patterns.clusters.consistent_core.messages import SetValue
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
 from faultline.systems_under_test.patterns.data_replication.leader_key_store import (
     CreateLeaderKey,

@@ -8,7 +8,7 @@ import pytest
 from cluster_driver import Client, Cluster
 
 from faultline.systems_under_test.patterns.cluster_management.lease import DUPLICATE_LEASE, NO_LEASE
-from faultline.systems_under_test.patterns.clusters.key_commands import (
+from faultline.systems_under_test.patterns.clusters.consistent_core.key_commands import (
     GetLease,
     GuardedWrite,
     ListValues,
@@ -17,8 +17,11 @@ from faultline.systems_under_test.patterns.clusters.key_commands import (
     SetValue,
     SetWithLease,
 )
-from faultline.systems_under_test.patterns.clusters.service_messages import LeaseRefreshed, RefreshLease
-from faultline.systems_under_test.patterns.clusters.serviced_store import STALE_TOKEN
+from faultline.systems_under_test.patterns.clusters.consistent_core.services.messages import (
+    LeaseRefreshed,
+    RefreshLease,
+)
+from faultline.systems_under_test.patterns.clusters.consistent_core.services.store import STALE_TOKEN
 
 SECOND_US = 1_000_000
 TTL_US = 10 * SECOND_US

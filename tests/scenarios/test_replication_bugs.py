@@ -18,10 +18,10 @@ from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run import run_simulated
 from faultline.harness.verdict import Verdict
 from faultline.registry import resolve
-from faultline.systems_under_test.patterns.clusters.consistent_core import ConsistentCore
-from faultline.systems_under_test.patterns.clusters.consistent_core_elections import Elections
-from faultline.systems_under_test.patterns.clusters.consistent_core_node import ConsistentCoreNode, Parts
-from faultline.systems_under_test.patterns.clusters.consistent_core_options import CoreSettings
+from faultline.systems_under_test.patterns.clusters.consistent_core.elections import Elections
+from faultline.systems_under_test.patterns.clusters.consistent_core.node import ConsistentCoreNode, Parts
+from faultline.systems_under_test.patterns.clusters.consistent_core.options import CoreSettings
+from faultline.systems_under_test.patterns.clusters.consistent_core.system import ConsistentCore
 from faultline.systems_under_test.patterns.data_replication.raft_election import RaftElection
 
 

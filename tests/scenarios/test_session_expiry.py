@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 from cluster_driver import Client, Cluster
 
-from faultline.systems_under_test.patterns.clusters.consistent_core_messages import ClientRequest, SessionHeartbeat
-from faultline.systems_under_test.patterns.clusters.key_commands import Increment, Transfer
-from faultline.systems_under_test.patterns.clusters.key_value_store import REQUEST_DISCARDED, UNKNOWN_SESSION
+from faultline.systems_under_test.patterns.clusters.consistent_core.key_commands import Increment, Transfer
+from faultline.systems_under_test.patterns.clusters.consistent_core.key_value_store import (
+    REQUEST_DISCARDED,
+    UNKNOWN_SESSION,
+)
+from faultline.systems_under_test.patterns.clusters.consistent_core.messages import ClientRequest, SessionHeartbeat
 
 SECOND_US = 1_000_000
 SLOW = {"heartbeat_interval_ms": "5000", "election_timeout_ms": "20000"}

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from faultline.systems_under_test.patterns.clusters import consistent_core_messages as client_side
-from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import (
+from faultline.systems_under_test.patterns.clusters.consistent_core import messages as client_side
+from faultline.systems_under_test.patterns.clusters.consistent_core.trace_events import (
     EntryApplied,
     SnapshotTaken,
     StateRestored,

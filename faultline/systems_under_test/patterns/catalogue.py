@@ -62,7 +62,7 @@ PATTERNS = (
     Pattern("Lamport Clock", _TIME, 22, "distributed_time.lamport_clock"),
     Pattern("Hybrid Clock", _TIME, 23, "distributed_time.hybrid_clock"),
     Pattern("Clock-Bound Wait", _TIME, 24, "distributed_time.clock_bound_wait"),
-    Pattern("Consistent Core", _CLUSTER, 25, "clusters.consistent_core"),
+    Pattern("Consistent Core", _CLUSTER, 25, "clusters.consistent_core.system"),
     Pattern("Lease", _CLUSTER, 26, "cluster_management.lease"),
     Pattern("State Watch", _CLUSTER, 27, "cluster_management.state_watch"),
     Pattern("Gossip Dissemination", _CLUSTER, 28, "cluster_management.gossip_dissemination"),

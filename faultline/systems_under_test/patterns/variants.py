@@ -25,7 +25,10 @@ VARIANTS: dict[str, dict[str, tuple[str, ...]]] = {
         "consistent-core": ("low_water_mark",),
         "transactional-kv": ("snapshot_every_entries", "transactions_remembered"),
     },
-    "leader-and-followers": {"consistent-core": ("election", "read_mode", "pre_vote")},
+    "leader-and-followers": {
+        "consistent-core": ("election", "read_mode", "pre_vote"),
+        "coordinated-kv": ("read_mode", "pre_vote"),
+    },
     "heartbeat": {
         "consistent-core": ("failure_detector",),
         "gossip": ("detector",),
@@ -49,9 +52,15 @@ VARIANTS: dict[str, dict[str, tuple[str, ...]]] = {
     "lamport-clock": {"timestamped-kv": ("clock",), "transactional-kv": ("clock",)},
     "hybrid-clock": {"timestamped-kv": ("clock", "forward_jump_ms"), "transactional-kv": ("clock",)},
     "clock-bound-wait": {"timestamped-kv": ("wait", "restart_at")},
-    "consistent-core": {"consistent-core": ("services", "find_leader", "read_mode", "store")},
+    "consistent-core": {
+        "consistent-core": ("services", "find_leader", "read_mode", "store"),
+        "coordinated-kv": ("core_size", "table_source", "aim"),
+    },
     "lease": {"consistent-core": ("services", "fencing")},
-    "state-watch": {"consistent-core": ("services", "watch_delivery", "watch_source")},
+    "state-watch": {
+        "consistent-core": ("services", "watch_delivery", "watch_source"),
+        "coordinated-kv": ("watch_delivery",),
+    },
     "gossip-dissemination": {"gossip": ("exchange", "peers", "detector")},
     "emergent-leader": {"emergent-leader": ("heartbeats", "minimum")},
     "request-batch": {"consistent-core": ("batch_linger_ms", "batch_entries_max", "batch_size_bytes")},

@@ -11,9 +11,12 @@ import pytest
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, Outcome
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.clusters.consistent_core import ConsistentCore
-from faultline.systems_under_test.patterns.clusters.consistent_core_client import NO_SESSION, TIMEOUT, UNSUPPORTED
-from faultline.systems_under_test.patterns.clusters.consistent_core_messages import (
+from faultline.systems_under_test.patterns.clusters.consistent_core.client import NO_SESSION, TIMEOUT, UNSUPPORTED
+from faultline.systems_under_test.patterns.clusters.consistent_core.key_value_store import (
+    REQUEST_DISCARDED,
+    UNKNOWN_SESSION,
+)
+from faultline.systems_under_test.patterns.clusters.consistent_core.messages import (
     ClientRequest,
     ClientResponse,
     CompareAndSet,
@@ -24,7 +27,7 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_messages imp
     SessionHeartbeat,
     SetValue,
 )
-from faultline.systems_under_test.patterns.clusters.key_value_store import REQUEST_DISCARDED, UNKNOWN_SESSION
+from faultline.systems_under_test.patterns.clusters.consistent_core.system import ConsistentCore
 
 MEMBERS = tuple(map(NodeId, ("athens", "byzantium", "cyrene")))
 READ = Operation(0, "read", "k0")

@@ -10,23 +10,31 @@ import pytest
 from faultline.harness.errors import UsageError
 from faultline.harness.invariant import Breach
 from faultline.harness.system import NodeSystem
-from faultline.systems_under_test.patterns.clusters.append_batches import BatchAppended
-from faultline.systems_under_test.patterns.clusters.consistent_core import ConsistentCore
-from faultline.systems_under_test.patterns.clusters.consistent_core_invariants import consistent_core_invariants
-from faultline.systems_under_test.patterns.clusters.consistent_core_messages import (
+from faultline.systems_under_test.patterns.clusters.consistent_core.append_batches import BatchAppended
+from faultline.systems_under_test.patterns.clusters.consistent_core.follower_reads.mutants import read_parts
+from faultline.systems_under_test.patterns.clusters.consistent_core.follower_reads.node import ReadParts
+from faultline.systems_under_test.patterns.clusters.consistent_core.invariants import consistent_core_invariants
+from faultline.systems_under_test.patterns.clusters.consistent_core.messages import (
     MESSAGES,
     ClientRequest,
     CompareAndSet,
     SetValue,
 )
-from faultline.systems_under_test.patterns.clusters.consistent_core_mutants import (
+from faultline.systems_under_test.patterns.clusters.consistent_core.mutants import (
     MUTANTS,
     forced_options,
     mutated_parts,
 )
-from faultline.systems_under_test.patterns.clusters.consistent_core_node import Parts
-from faultline.systems_under_test.patterns.clusters.consistent_core_options import OPTIONS, CoreSettings
-from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import (
+from faultline.systems_under_test.patterns.clusters.consistent_core.node import Parts
+from faultline.systems_under_test.patterns.clusters.consistent_core.options import OPTIONS, CoreSettings
+from faultline.systems_under_test.patterns.clusters.consistent_core.replicated_log_invariants import (
+    REPLICATED_LOG_INVARIANTS,
+)
+from faultline.systems_under_test.patterns.clusters.consistent_core.services.mutants import service_parts
+from faultline.systems_under_test.patterns.clusters.consistent_core.services.node import ServiceParts
+from faultline.systems_under_test.patterns.clusters.consistent_core.storage_invariants import STORAGE_INVARIANTS
+from faultline.systems_under_test.patterns.clusters.consistent_core.system import ConsistentCore
+from faultline.systems_under_test.patterns.clusters.consistent_core.trace_events import (
     AnsweredWithoutLeading,
     DuplicateAnswered,
     EntryApplied,
@@ -34,12 +42,6 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events
     SessionsEnded,
     SessionsSeen,
 )
-from faultline.systems_under_test.patterns.clusters.follower_read_mutants import read_parts
-from faultline.systems_under_test.patterns.clusters.follower_reading_node import ReadParts
-from faultline.systems_under_test.patterns.clusters.replicated_log_invariants import REPLICATED_LOG_INVARIANTS
-from faultline.systems_under_test.patterns.clusters.service_mutants import service_parts
-from faultline.systems_under_test.patterns.clusters.serviced_node import ServiceParts
-from faultline.systems_under_test.patterns.clusters.storage_invariants import STORAGE_INVARIANTS
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import (
     ClientSessions,
     RequestDiscarded,

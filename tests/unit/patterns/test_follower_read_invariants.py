@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from faultline.harness.invariant import Breach
-from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import NodeStarted
-from faultline.systems_under_test.patterns.clusters.follower_read_invariants import follower_read_invariants
+from faultline.systems_under_test.patterns.clusters.consistent_core.follower_reads.invariants import (
+    follower_read_invariants,
+)
+from faultline.systems_under_test.patterns.clusters.consistent_core.trace_events import NodeStarted
 from faultline.systems_under_test.patterns.clusters.stamped_store import VersionWritten
 from faultline.systems_under_test.patterns.data_replication.follower_reads import (
     FollowerReadServed,

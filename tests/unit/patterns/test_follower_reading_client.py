@@ -8,14 +8,7 @@ from typing import Any
 import pytest
 from client_story import MEMBERS, ClientStory
 
-from faultline.systems_under_test.patterns.clusters.consistent_core import ConsistentCore
-from faultline.systems_under_test.patterns.clusters.consistent_core_messages import (
-    ClientRequest,
-    ClientResponse,
-    RedirectToLeader,
-    RegisterClientResponse,
-)
-from faultline.systems_under_test.patterns.clusters.follower_read_messages import (
+from faultline.systems_under_test.patterns.clusters.consistent_core.follower_reads.messages import (
     NOT_HEARD,
     OFFSET_NOT_AVAILABLE,
     OFFSET_OUT_OF_RANGE,
@@ -24,6 +17,13 @@ from faultline.systems_under_test.patterns.clusters.follower_read_messages impor
     ReplicaPing,
     ReplicaPong,
 )
+from faultline.systems_under_test.patterns.clusters.consistent_core.messages import (
+    ClientRequest,
+    ClientResponse,
+    RedirectToLeader,
+    RegisterClientResponse,
+)
+from faultline.systems_under_test.patterns.clusters.consistent_core.system import ConsistentCore
 
 MS = 1_000
 

@@ -13,7 +13,7 @@ from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, Outcome
 from faultline.harness.system import NodeSystem
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.clusters.consistent_core_messages import (
+from faultline.systems_under_test.patterns.clusters.consistent_core.messages import (
     ClientResponse,
     CompareAndSet,
     GetValue,

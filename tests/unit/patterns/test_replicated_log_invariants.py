@@ -7,19 +7,19 @@ from typing import Any
 import pytest
 
 from faultline.harness.invariant import Breach, FinalInvariant
-from faultline.systems_under_test.patterns.clusters.consistent_core_invariants import LeaderIsComplete
-from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import (
-    EntryApplied,
-    NodeStarted,
-    StateRestored,
-)
-from faultline.systems_under_test.patterns.clusters.replicated_log_invariants import (
+from faultline.systems_under_test.patterns.clusters.consistent_core.invariants import LeaderIsComplete
+from faultline.systems_under_test.patterns.clusters.consistent_core.replicated_log_invariants import (
     AppliedInOrderUpToTheMark,
     CommittedEntriesAreOnAQuorumOfDisks,
     FollowersConverge,
     FollowersTrailTheLeader,
     LeadersOnlyAppend,
     ReadsWaitForTheNoOp,
+)
+from faultline.systems_under_test.patterns.clusters.consistent_core.trace_events import (
+    EntryApplied,
+    NodeStarted,
+    StateRestored,
 )
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import BecameLeader, SteppedDown
 from faultline.systems_under_test.patterns.data_replication.leader_reads import IndexReadServed

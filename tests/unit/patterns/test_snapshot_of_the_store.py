@@ -7,13 +7,13 @@ from random import Random
 import msgspec
 import pytest
 
-from faultline.systems_under_test.patterns.clusters.consistent_core_messages import (
+from faultline.systems_under_test.patterns.clusters.consistent_core.key_value_store import KeyValueStore, encode_command
+from faultline.systems_under_test.patterns.clusters.consistent_core.messages import (
     ClientCommand,
     CompareAndSet,
     RegisterClient,
     SetValue,
 )
-from faultline.systems_under_test.patterns.clusters.key_value_store import KeyValueStore, encode_command
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions
 
 

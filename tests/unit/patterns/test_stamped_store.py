@@ -6,13 +6,18 @@ from typing import Any
 
 import pytest
 
-from faultline.systems_under_test.patterns.clusters.consistent_core_messages import (
+from faultline.systems_under_test.patterns.clusters.consistent_core.key_commands import (
+    Command,
+    CompareAndSet,
+    GetValue,
+    SetValue,
+)
+from faultline.systems_under_test.patterns.clusters.consistent_core.key_value_store import encode_command
+from faultline.systems_under_test.patterns.clusters.consistent_core.messages import (
     ClientCommand,
     ClientResponse,
     RegisterClient,
 )
-from faultline.systems_under_test.patterns.clusters.key_commands import Command, CompareAndSet, GetValue, SetValue
-from faultline.systems_under_test.patterns.clusters.key_value_store import encode_command
 from faultline.systems_under_test.patterns.clusters.stamped_store import (
     CurrentValues,
     StampedStore,

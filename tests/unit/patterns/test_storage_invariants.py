@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from faultline.harness.invariant import Breach
-from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import (
+from faultline.systems_under_test.patterns.clusters.consistent_core.storage_invariants import STORAGE_INVARIANTS
+from faultline.systems_under_test.patterns.clusters.consistent_core.trace_events import (
     EntryApplied,
     NodeStarted,
     SnapshotTaken,
     StateRestored,
 )
-from faultline.systems_under_test.patterns.clusters.storage_invariants import STORAGE_INVARIANTS
 from faultline.systems_under_test.patterns.data_replication.low_water_mark import LogCleaned
 from faultline.systems_under_test.patterns.data_replication.replicated_log import HighWaterMarkAdvanced
 

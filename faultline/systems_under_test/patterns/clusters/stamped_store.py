@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from faultline.harness.world.ports import Trace
-from faultline.systems_under_test.patterns.clusters.consistent_core_messages import ClientResponse, Command
-from faultline.systems_under_test.patterns.clusters.key_value_store import Applied, KeyValueStore
+from faultline.systems_under_test.patterns.clusters.consistent_core.key_value_store import Applied, KeyValueStore
+from faultline.systems_under_test.patterns.clusters.consistent_core.messages import ClientResponse, Command
 from faultline.systems_under_test.patterns.data_replication.follower_reads import checksum_of
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions
 from faultline.systems_under_test.patterns.data_replication.versioned_value import DELETED, VersionedStore

@@ -19,14 +19,15 @@ from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome, OutcomeRegistry, ok
 from faultline.harness.system import PortClient
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.patterns.clusters.consistent_core import ConsistentCore
-from faultline.systems_under_test.patterns.clusters.consistent_core_client import (
+from faultline.systems_under_test.patterns.clusters.consistent_core.client import (
     DEFINITE_ERRORS,
     FUNCTIONS,
     TIMEOUT,
     UNSUPPORTED,
     command_of,
 )
+from faultline.systems_under_test.patterns.clusters.consistent_core.key_commands import Command
+from faultline.systems_under_test.patterns.clusters.consistent_core.system import ConsistentCore
 from faultline.systems_under_test.patterns.clusters.coordinated_kv.controller import TABLE
 from faultline.systems_under_test.patterns.clusters.coordinated_kv.core_session import OF_THE_CORE
 from faultline.systems_under_test.patterns.clusters.coordinated_kv.messages import (
@@ -43,7 +44,6 @@ from faultline.systems_under_test.patterns.clusters.coordinated_kv.table import 
     Entry,
     table_of,
 )
-from faultline.systems_under_test.patterns.clusters.key_commands import Command
 from faultline.systems_under_test.patterns.clusters.open_operation import OpenOperation
 from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import partition_of
 

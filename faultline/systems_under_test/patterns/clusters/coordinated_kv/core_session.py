@@ -16,20 +16,20 @@ from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.cluster_management.lease import HeldLease
-from faultline.systems_under_test.patterns.clusters.consistent_core import ConsistentCore
-from faultline.systems_under_test.patterns.clusters.consistent_core_messages import (
+from faultline.systems_under_test.patterns.clusters.consistent_core.messages import (
     ClientResponse,
     RedirectToLeader,
     RegisterClientResponse,
 )
-from faultline.systems_under_test.patterns.clusters.coordinated_kv.options import CoordinatedSettings
-from faultline.systems_under_test.patterns.clusters.service_messages import (
+from faultline.systems_under_test.patterns.clusters.consistent_core.services.client import ServicedClient
+from faultline.systems_under_test.patterns.clusters.consistent_core.services.messages import (
     LeaseRefreshed,
     WatchBatch,
     WatchRefused,
     WatchState,
 )
-from faultline.systems_under_test.patterns.clusters.serviced_client import ServicedClient
+from faultline.systems_under_test.patterns.clusters.consistent_core.system import ConsistentCore
+from faultline.systems_under_test.patterns.clusters.coordinated_kv.options import CoordinatedSettings
 
 __all__ = ["OF_THE_CORE", "CoreSession", "WatchedPath"]
 
@@ -56,7 +56,7 @@ class WatchedPath:
         self.changed = changed
 
     def take(self, items: list[list[Any]]) -> bool:
-        """Take what the watch delivered, see `watching_client`; was there any news in it?"""
+        """Take what the watch delivered, see `consistent_core.services.watching_client`; was there any news in it?"""
         for item in items:
             if item[0] == "state":
                 self.is_known = True

@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 
 from faultline.harness.invariant import Invariant, Report, ReportingInvariant
-from faultline.systems_under_test.patterns.clusters.consistent_core_invariants import consistent_core_invariants
+from faultline.systems_under_test.patterns.clusters.consistent_core.invariants import consistent_core_invariants
+from faultline.systems_under_test.patterns.clusters.consistent_core.services.invariants import SERVICE_INVARIANTS
 from faultline.systems_under_test.patterns.clusters.coordinated_kv.messages import (
     ControllerActed,
     LeadershipBegan,
@@ -22,7 +23,6 @@ from faultline.systems_under_test.patterns.clusters.coordinated_kv.messages impo
     TableTaken,
 )
 from faultline.systems_under_test.patterns.clusters.coordinated_kv.table import NOBODY, ClusterTable, Entry
-from faultline.systems_under_test.patterns.clusters.service_invariants import SERVICE_INVARIANTS
 
 __all__ = [
     "AnswersAreCopied",

@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from faultline.harness.world.ports import NodeId, Ports
+from faultline.systems_under_test.patterns.clusters.consistent_core.key_commands import Command, GetValue, executed
 from faultline.systems_under_test.patterns.clusters.coordinated_kv.messages import (
     AlterInSync,
     ConfirmReads,
@@ -36,7 +37,6 @@ from faultline.systems_under_test.patterns.clusters.coordinated_kv.messages impo
 from faultline.systems_under_test.patterns.clusters.coordinated_kv.options import CoordinatedSettings
 from faultline.systems_under_test.patterns.clusters.coordinated_kv.replicas import ReplicaStore
 from faultline.systems_under_test.patterns.clusters.coordinated_kv.table import NOBODY, Entry
-from faultline.systems_under_test.patterns.clusters.key_commands import Command, GetValue, executed
 from faultline.systems_under_test.patterns.data_partitioning.partition_host import Answer, Written
 from faultline.systems_under_test.patterns.data_replication.high_water_mark import HighWaterMark
 

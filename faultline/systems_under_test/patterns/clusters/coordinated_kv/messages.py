@@ -1,6 +1,7 @@
 """What data nodes and clients of `coordinated-kv` say to each other, and what data nodes report of themselves.
 
-With the core they speak its own protocol (`consistent_core_messages`, `service_messages`), as any of its clients does.
+With the core they speak its own protocol (`consistent_core.messages`, `consistent_core.services.messages`), as any of
+its clients does.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from typing import Any
 
 import msgspec
 
+from faultline.systems_under_test.patterns.clusters.consistent_core.key_commands import Command
 from faultline.systems_under_test.patterns.clusters.coordinated_kv.table import ClusterTable
-from faultline.systems_under_test.patterns.clusters.key_commands import Command
 from faultline.systems_under_test.patterns.data_partitioning.partition_host import PartitionContent, Written
 
 __all__ = [

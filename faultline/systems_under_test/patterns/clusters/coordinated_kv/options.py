@@ -9,7 +9,7 @@ import msgspec
 from faultline.harness.errors import UsageError
 from faultline.harness.system import OptionDescription
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.clusters.consistent_core_options import OPTIONS as CORE_OPTIONS
+from faultline.systems_under_test.patterns.clusters.consistent_core.options import OPTIONS as CORE_OPTIONS
 from faultline.systems_under_test.patterns.clusters.option_values import OptionValues
 
 __all__ = ["OPTIONS", "CoordinatedSettings"]

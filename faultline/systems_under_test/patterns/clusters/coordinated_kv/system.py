@@ -20,7 +20,7 @@ import msgspec
 from faultline.harness.invariant import Invariant
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import READY, Node, NodeId, NodeStatus, Ports
-from faultline.systems_under_test.patterns.clusters.consistent_core import ConsistentCore
+from faultline.systems_under_test.patterns.clusters.consistent_core.system import ConsistentCore
 from faultline.systems_under_test.patterns.clusters.coordinated_kv.client import FUNCTIONS, CoordinatedClient
 from faultline.systems_under_test.patterns.clusters.coordinated_kv.invariants import coordinated_invariants
 from faultline.systems_under_test.patterns.clusters.coordinated_kv.messages import MESSAGES

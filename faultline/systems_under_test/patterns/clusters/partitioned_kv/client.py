@@ -13,7 +13,11 @@ from typing import Any
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, Outcome, OutcomeRegistry, ok
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.patterns.clusters.key_commands import CompareAndSet, GetValue, SetValue
+from faultline.systems_under_test.patterns.clusters.consistent_core.key_commands import (
+    CompareAndSet,
+    GetValue,
+    SetValue,
+)
 from faultline.systems_under_test.patterns.clusters.open_operation import OpenOperation
 from faultline.systems_under_test.patterns.clusters.partitioned_kv.messages import (
     PartitionRefused,

@@ -25,10 +25,10 @@ from typing import Any
 import msgspec
 
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.patterns.clusters.consistent_core_messages import ClientResponse
-from faultline.systems_under_test.patterns.clusters.consistent_core_node import ConsistentCoreNode
-from faultline.systems_under_test.patterns.clusters.consistent_core_parts import Parts as CoreParts
-from faultline.systems_under_test.patterns.clusters.key_value_store import KeyValueStore
+from faultline.systems_under_test.patterns.clusters.consistent_core.key_value_store import KeyValueStore
+from faultline.systems_under_test.patterns.clusters.consistent_core.messages import ClientResponse
+from faultline.systems_under_test.patterns.clusters.consistent_core.node import ConsistentCoreNode
+from faultline.systems_under_test.patterns.clusters.consistent_core.parts import Parts as CoreParts
 from faultline.systems_under_test.patterns.clusters.partitioned_kv.directory_store import DirectoryStore
 from faultline.systems_under_test.patterns.clusters.partitioned_kv.messages import (
     CancelPartitionMigration,

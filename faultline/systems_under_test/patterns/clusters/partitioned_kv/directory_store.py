@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from faultline.systems_under_test.patterns.clusters.consistent_core_messages import ClientResponse
-from faultline.systems_under_test.patterns.clusters.key_value_store import Applied, KeyValueStore
+from faultline.systems_under_test.patterns.clusters.consistent_core.key_value_store import Applied, KeyValueStore
+from faultline.systems_under_test.patterns.clusters.consistent_core.messages import ClientResponse
 from faultline.systems_under_test.patterns.data_partitioning.cluster_directory import ClusterDirectory
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import (
     NO_CLIENT,

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from faultline.harness.invariant import Invariant, Report, ReportingInvariant
-from faultline.systems_under_test.patterns.clusters.consistent_core_invariants import consistent_core_invariants
+from faultline.systems_under_test.patterns.clusters.consistent_core.invariants import consistent_core_invariants
 from faultline.systems_under_test.patterns.clusters.partitioned_kv.messages import (
     HostStarted,
     KeyStored,

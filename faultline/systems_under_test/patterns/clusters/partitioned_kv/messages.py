@@ -6,8 +6,12 @@ from typing import Any
 
 import msgspec
 
-from faultline.systems_under_test.patterns.clusters.consistent_core_messages import MESSAGES as CORE_MESSAGES
-from faultline.systems_under_test.patterns.clusters.key_commands import CompareAndSet, GetValue, SetValue
+from faultline.systems_under_test.patterns.clusters.consistent_core.key_commands import (
+    CompareAndSet,
+    GetValue,
+    SetValue,
+)
+from faultline.systems_under_test.patterns.clusters.consistent_core.messages import MESSAGES as CORE_MESSAGES
 from faultline.systems_under_test.patterns.data_partitioning.cluster_directory import Migration, PartitionTable
 from faultline.systems_under_test.patterns.data_partitioning.partition_host import PartitionContent
 

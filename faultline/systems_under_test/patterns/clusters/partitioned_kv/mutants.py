@@ -12,7 +12,7 @@ from zlib import crc32
 
 from faultline.harness.system import Mutant
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.clusters.key_commands import GetValue
+from faultline.systems_under_test.patterns.clusters.consistent_core.key_commands import GetValue
 from faultline.systems_under_test.patterns.clusters.partitioned_kv.client import PartitionedClient
 from faultline.systems_under_test.patterns.clusters.partitioned_kv.coordinator import Coordinator
 from faultline.systems_under_test.patterns.clusters.partitioned_kv.messages import PartitionRequest, PartitionResponse

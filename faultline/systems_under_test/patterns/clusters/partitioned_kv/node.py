@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from faultline.harness.world.ports import READY, NodeId, NodeStatus, Ports
-from faultline.systems_under_test.patterns.clusters.key_commands import GetValue, executed
+from faultline.systems_under_test.patterns.clusters.consistent_core.key_commands import GetValue, executed
 from faultline.systems_under_test.patterns.clusters.partitioned_kv.coordinator import Coordinator, CoordinatorParts
 from faultline.systems_under_test.patterns.clusters.partitioned_kv.membership import MemberOfCluster
 from faultline.systems_under_test.patterns.clusters.partitioned_kv.messages import (

@@ -8,7 +8,7 @@ import msgspec
 
 from faultline.harness.errors import UsageError
 from faultline.harness.system import OptionDescription
-from faultline.systems_under_test.patterns.clusters.consistent_core_options import CoreSettings
+from faultline.systems_under_test.patterns.clusters.consistent_core.options import CoreSettings
 from faultline.systems_under_test.patterns.clusters.option_values import OptionValues
 from faultline.systems_under_test.patterns.data_partitioning.token_ring import TOKENS_PER_NODE
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from faultline.systems_under_test.patterns.clusters.consistent_core_messages import ClientResponse, Command
+from faultline.systems_under_test.patterns.clusters.consistent_core.messages import ClientResponse, Command
 from faultline.systems_under_test.patterns.data_replication.paxos_store import (
     AcceptRequest,
     AcceptResponse,

@@ -17,7 +17,7 @@ from typing import Any
 
 from faultline.harness.errors import UsageError
 from faultline.harness.world.ports import READY, NodeId, NodeStatus, Ports
-from faultline.systems_under_test.patterns.clusters.consistent_core_messages import ClientResponse, GetValue
+from faultline.systems_under_test.patterns.clusters.consistent_core.messages import ClientResponse, GetValue
 from faultline.systems_under_test.patterns.clusters.paxos_kv.messages import OutcomeUnknown, PaxosClientRequest
 from faultline.systems_under_test.patterns.clusters.paxos_kv.options import PaxosKvSettings
 from faultline.systems_under_test.patterns.clusters.paxos_kv.register import register_in

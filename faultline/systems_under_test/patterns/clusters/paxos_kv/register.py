@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from faultline.systems_under_test.patterns.clusters.key_commands import Command, GetValue, executed
+from faultline.systems_under_test.patterns.clusters.consistent_core.key_commands import Command, GetValue, executed
 from faultline.systems_under_test.patterns.data_replication.paxos_store import Commit
 
 __all__ = ["EMPTY", "Answer", "Register", "register_in"]

@@ -46,7 +46,7 @@ import msgspec
 from faultline.harness.invariant import Invariant
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.patterns.clusters.consistent_core_client import FUNCTIONS
+from faultline.systems_under_test.patterns.clusters.consistent_core.client import FUNCTIONS
 from faultline.systems_under_test.patterns.clusters.paxos_kv.client import PaxosKvClient
 from faultline.systems_under_test.patterns.clusters.paxos_kv.invariants import paxos_kv_invariants
 from faultline.systems_under_test.patterns.clusters.paxos_kv.messages import PAXOS_KV_MESSAGES

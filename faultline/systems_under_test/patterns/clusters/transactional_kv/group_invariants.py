@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from faultline.harness.invariant import Breach, FinalInvariant, Invariant, Report, ReportingInvariant
-from faultline.systems_under_test.patterns.clusters.consistent_core_invariants import (
+from faultline.systems_under_test.patterns.clusters.consistent_core.invariants import (
     AppliedEntriesAgree,
     GenerationsAlongTheLogAscend,
     GenerationsAscend,
@@ -25,14 +25,16 @@ from faultline.systems_under_test.patterns.clusters.consistent_core_invariants i
     OneVotePerGeneration,
     TruncationSparesTheMark,
 )
-from faultline.systems_under_test.patterns.clusters.leadership_invariants import ServersLeadInNewGenerations
-from faultline.systems_under_test.patterns.clusters.replicated_log_invariants import (
+from faultline.systems_under_test.patterns.clusters.consistent_core.leadership_invariants import (
+    ServersLeadInNewGenerations,
+)
+from faultline.systems_under_test.patterns.clusters.consistent_core.replicated_log_invariants import (
     AppliedInOrderUpToTheMark,
     CommittedEntriesAreOnAQuorumOfDisks,
     FollowersConverge,
     LeadersOnlyAppend,
 )
-from faultline.systems_under_test.patterns.clusters.storage_invariants import STORAGE_INVARIANTS
+from faultline.systems_under_test.patterns.clusters.consistent_core.storage_invariants import STORAGE_INVARIANTS
 from faultline.systems_under_test.patterns.clusters.transactional_kv.group_messages import (
     LeadershipEvent,
     ReplicaEvent,

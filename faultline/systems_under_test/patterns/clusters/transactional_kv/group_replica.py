@@ -22,8 +22,8 @@ from typing import Any
 from zlib import crc32
 
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.patterns.clusters.consistent_core_compaction import Compaction, compaction_handlers
-from faultline.systems_under_test.patterns.clusters.consistent_core_trace_events import EntryApplied, NodeStarted
+from faultline.systems_under_test.patterns.clusters.consistent_core.compaction import Compaction, compaction_handlers
+from faultline.systems_under_test.patterns.clusters.consistent_core.trace_events import EntryApplied, NodeStarted
 from faultline.systems_under_test.patterns.clusters.transactional_kv.group_messages import TookOver
 from faultline.systems_under_test.patterns.clusters.transactional_kv.group_ports import LeadershipPorts, ReplicaPorts
 from faultline.systems_under_test.patterns.clusters.transactional_kv.node import TransactionalKvNode

@@ -1,0 +1,1 @@
+"""`consistent-core`: a small replicated store that other clusters lean on – keys, leases, watches – and its parts."""
