@@ -27,7 +27,7 @@ VARIANTS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "leader-and-followers": {
         "consistent-core": ("election", "read_mode", "pre_vote"),
-        "coordinated-kv": ("read_mode", "pre_vote"),
+        "coordinated-kv": ("read_mode", "replication_factor"),
     },
     "heartbeat": {
         "consistent-core": ("failure_detector",),
