@@ -24,10 +24,7 @@ from faultline.systems_under_test.patterns.data_replication.leader_and_followers
     ElectionTiming,
     LeaderElection,
 )
-from faultline.systems_under_test.patterns.data_replication.phi_accrual import (
-    PhiAccrualFailureDetector,
-    PhiParameters,
-)
+from faultline.systems_under_test.patterns.data_replication.phi_accrual import PhiAccrualFailureDetector, PhiParameters
 from faultline.systems_under_test.patterns.data_replication.raft_election import RaftElection
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import WriteAheadLog
 from faultline.systems_under_test.patterns.data_replication.zab_election import ZabElection

@@ -33,11 +33,7 @@ from faultline.systems_under_test.patterns.data_replication.leader_key_store imp
 )
 from faultline.systems_under_test.patterns.data_replication.lone_log import OwnCopyDurable
 from faultline.systems_under_test.patterns.data_replication.low_water_mark import StoredByAll
-from faultline.systems_under_test.patterns.data_replication.pulled_log import (
-    FetchDiverged,
-    FetchRequest,
-    FetchResponse,
-)
+from faultline.systems_under_test.patterns.data_replication.pulled_log import FetchDiverged, FetchRequest, FetchResponse
 from faultline.systems_under_test.patterns.data_replication.raft_election import (
     PreVoteRequest,
     PreVoteResponse,

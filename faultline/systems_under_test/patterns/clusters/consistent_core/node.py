@@ -23,10 +23,7 @@ from faultline.harness.errors import UsageError
 from faultline.harness.world.ports import NodeId, NodeStatus, Ports, Storage
 from faultline.systems_under_test.patterns.clusters.consistent_core.append_batches import AppendBatches, Proposal
 from faultline.systems_under_test.patterns.clusters.consistent_core.compaction import compaction_handlers, log_of
-from faultline.systems_under_test.patterns.clusters.consistent_core.elections import (
-    new_election,
-    replicas_of,
-)
+from faultline.systems_under_test.patterns.clusters.consistent_core.elections import new_election, replicas_of
 from faultline.systems_under_test.patterns.clusters.consistent_core.fetching import fetch_handlers
 from faultline.systems_under_test.patterns.clusters.consistent_core.key_value_store import (
     Applied,
@@ -54,11 +51,7 @@ from faultline.systems_under_test.patterns.clusters.consistent_core.trace_events
 )
 from faultline.systems_under_test.patterns.data_replication.heartbeat import HeartBeatScheduler
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
-from faultline.systems_under_test.patterns.data_replication.leader_reads import (
-    LeaderReads,
-    LocalReads,
-    Read,
-)
+from faultline.systems_under_test.patterns.data_replication.leader_reads import LeaderReads, LocalReads, Read
 from faultline.systems_under_test.patterns.data_replication.lone_log import LoneLog, OwnCopyDurable
 from faultline.systems_under_test.patterns.data_replication.pulled_log import PulledLog
 from faultline.systems_under_test.patterns.data_replication.replicated_log import (
@@ -67,11 +60,7 @@ from faultline.systems_under_test.patterns.data_replication.replicated_log impor
     ReplicationTiming,
 )
 from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue
-from faultline.systems_under_test.patterns.data_replication.write_ahead_log import (
-    DATA,
-    NO_OP,
-    LogEntry,
-)
+from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, NO_OP, LogEntry
 
 __all__ = ["ConsistentCoreNode", "Parts"]
 

@@ -19,12 +19,7 @@ from faultline.systems_under_test.patterns.data_replication.low_water_mark impor
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicatedLog
 from faultline.systems_under_test.patterns.data_replication.segmented_log import Segment, SegmentedLog
 from faultline.systems_under_test.patterns.data_replication.snapshot_store import Snapshot
-from faultline.systems_under_test.patterns.data_replication.write_ahead_log import (
-    DATA,
-    NO_OP,
-    ClosedSegment,
-    LogEntry,
-)
+from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, NO_OP, ClosedSegment, LogEntry
 
 __all__ = ["STORAGE_BUGS", "STORAGE_CHANGES"]
 

@@ -56,10 +56,7 @@ import msgspec
 from faultline.harness.invariant import Invariant
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.patterns.clusters.consistent_core.client import (
-    FUNCTIONS,
-    ConsistentCoreClient,
-)
+from faultline.systems_under_test.patterns.clusters.consistent_core.client import FUNCTIONS, ConsistentCoreClient
 from faultline.systems_under_test.patterns.clusters.consistent_core.elections import replicas_of, store_of
 from faultline.systems_under_test.patterns.clusters.consistent_core.follower_reads.client import FollowerReadingClient
 from faultline.systems_under_test.patterns.clusters.consistent_core.follower_reads.invariants import (

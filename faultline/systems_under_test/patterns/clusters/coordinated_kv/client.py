@@ -38,12 +38,7 @@ from faultline.systems_under_test.patterns.clusters.coordinated_kv.messages impo
     ReadClusterTable,
 )
 from faultline.systems_under_test.patterns.clusters.coordinated_kv.options import CoordinatedSettings
-from faultline.systems_under_test.patterns.clusters.coordinated_kv.table import (
-    NOBODY,
-    ClusterTable,
-    Entry,
-    table_of,
-)
+from faultline.systems_under_test.patterns.clusters.coordinated_kv.table import NOBODY, ClusterTable, Entry, table_of
 from faultline.systems_under_test.patterns.clusters.open_operation import OpenOperation
 from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import partition_of
 

@@ -17,11 +17,7 @@ from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.gossip.client import GossipClient
 from faultline.systems_under_test.patterns.clusters.gossip.invariants import gossip_invariants
 from faultline.systems_under_test.patterns.clusters.gossip.messages import MESSAGES
-from faultline.systems_under_test.patterns.clusters.gossip.mutants import (
-    MUTANTS,
-    mutated_parts,
-    node_class,
-)
+from faultline.systems_under_test.patterns.clusters.gossip.mutants import MUTANTS, mutated_parts, node_class
 from faultline.systems_under_test.patterns.clusters.gossip.node import GossipNode
 from faultline.systems_under_test.patterns.clusters.gossip.options import OPTIONS, GossipSettings
 

@@ -19,12 +19,7 @@ from faultline.systems_under_test.patterns.data_replication.paxos_proposer impor
     ValueChosen,
     ValueProposed,
 )
-from faultline.systems_under_test.patterns.data_replication.paxos_store import (
-    Accepted,
-    Learned,
-    Promised,
-    StoreStarted,
-)
+from faultline.systems_under_test.patterns.data_replication.paxos_store import Accepted, Learned, Promised, StoreStarted
 
 __all__ = [
     "ChosenValuesWereProposed",

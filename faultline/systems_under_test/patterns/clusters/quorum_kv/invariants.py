@@ -20,11 +20,7 @@ from faultline.systems_under_test.patterns.clusters.quorum_kv.messages import (
     WriteRefused,
     WriteTaken,
 )
-from faultline.systems_under_test.patterns.data_replication.version_vector import (
-    DottedVersion,
-    Version,
-    VersionedValue,
-)
+from faultline.systems_under_test.patterns.data_replication.version_vector import DottedVersion, Version, VersionedValue
 
 __all__ = [
     "CountersAreDurable",

@@ -47,11 +47,7 @@ from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.quorum_kv.client import FUNCTIONS, QuorumKeyValueClient
 from faultline.systems_under_test.patterns.clusters.quorum_kv.invariants import quorum_kv_invariants
 from faultline.systems_under_test.patterns.clusters.quorum_kv.messages import MESSAGES
-from faultline.systems_under_test.patterns.clusters.quorum_kv.mutants import (
-    MUTANTS,
-    client_class,
-    mutated_parts,
-)
+from faultline.systems_under_test.patterns.clusters.quorum_kv.mutants import MUTANTS, client_class, mutated_parts
 from faultline.systems_under_test.patterns.clusters.quorum_kv.node import QuorumKeyValueNode
 from faultline.systems_under_test.patterns.clusters.quorum_kv.options import OPTIONS, KeyValueSettings
 

@@ -41,11 +41,7 @@ from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.timestamped_kv.client import TimestampedKvClient
 from faultline.systems_under_test.patterns.clusters.timestamped_kv.invariants import timestamped_kv_invariants
 from faultline.systems_under_test.patterns.clusters.timestamped_kv.messages import MESSAGES
-from faultline.systems_under_test.patterns.clusters.timestamped_kv.mutants import (
-    MUTANTS,
-    client_class,
-    mutated_parts,
-)
+from faultline.systems_under_test.patterns.clusters.timestamped_kv.mutants import MUTANTS, client_class, mutated_parts
 from faultline.systems_under_test.patterns.clusters.timestamped_kv.node import TimestampedKvNode
 from faultline.systems_under_test.patterns.clusters.timestamped_kv.options import OPTIONS, TimestampSettings
 

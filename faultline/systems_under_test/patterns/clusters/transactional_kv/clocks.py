@@ -15,11 +15,7 @@ from typing import Any
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.transactional_kv.messages import OracleTime, OracleTimeRequest
 from faultline.systems_under_test.patterns.data_replication.promise import Promise
-from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import (
-    BEFORE_ALL,
-    HybridClock,
-    HybridTimestamp,
-)
+from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import BEFORE_ALL, HybridClock, HybridTimestamp
 from faultline.systems_under_test.patterns.distributed_time.lamport_clock import LamportClock
 
 __all__ = ["HybridTimes", "LamportTimes", "OracleTimes", "Times"]

@@ -34,10 +34,7 @@ from faultline.systems_under_test.patterns.clusters.consistent_core.messages imp
     SetValue,
 )
 from faultline.systems_under_test.patterns.clusters.consistent_core.options import CoreSettings
-from faultline.systems_under_test.patterns.data_replication.replica_selection import (
-    NearestReplicas,
-    ReplicaDescriptor,
-)
+from faultline.systems_under_test.patterns.data_replication.replica_selection import NearestReplicas, ReplicaDescriptor
 
 __all__ = ["FollowerReadingClient"]
 

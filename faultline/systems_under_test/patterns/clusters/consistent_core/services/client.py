@@ -23,10 +23,7 @@ from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome, OutcomeRegistry, ok
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.cluster_management.lease import DUPLICATE_LEASE, NO_LEASE, HeldLease
-from faultline.systems_under_test.patterns.clusters.consistent_core.client import (
-    DEFINITE_ERRORS,
-    ConsistentCoreClient,
-)
+from faultline.systems_under_test.patterns.clusters.consistent_core.client import DEFINITE_ERRORS, ConsistentCoreClient
 from faultline.systems_under_test.patterns.clusters.consistent_core.key_commands import (
     Command,
     DeleteKey,
