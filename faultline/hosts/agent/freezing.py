@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
@@ -22,24 +23,24 @@ _POLL_S = 0.002
 Processes = Callable[[], Iterable[int]]
 
 
-class Freezer:
+class Freezer(ABC):
     """What each means of freezing does; `means` is its name for people."""
 
     means = ""
 
+    @abstractmethod
     def freeze(self, processes: Processes) -> None:
         """Let none of the processes run any more. Raises GroupError when they do not stand still in time."""
-        raise NotImplementedError
 
+    @abstractmethod
     def thaw(self, processes: Processes) -> None:
         """Let them go on."""
-        raise NotImplementedError
 
+    @abstractmethod
     def is_frozen(self, processes: Processes) -> bool:
         """Does the kernel say that every one of the processes is frozen?"""
-        raise NotImplementedError
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027  # a hook: signals leave nothing behind
         """Leave nothing behind."""
 
 
