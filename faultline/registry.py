@@ -54,6 +54,7 @@ _STORES = {
     "nats": "faultline.systems_under_test.stores.nats.system:NatsJetStream",
     "patroni": "faultline.systems_under_test.stores.postgresql.patroni:Patroni",
     "postgresql": "faultline.systems_under_test.stores.postgresql.system:PostgreSQL",
+    "rabbitmq": "faultline.systems_under_test.stores.rabbitmq.system:RabbitMQ",
     "redis-cluster": "faultline.systems_under_test.stores.redis.cluster:RedisCluster",
     "redis-sentinel": "faultline.systems_under_test.stores.redis.sentinel:RedisSentinel",
     "zookeeper": "faultline.systems_under_test.stores.zookeeper.system:ZooKeeper",

@@ -1,0 +1,1 @@
+"""RabbitMQ: queues that are replicated by Raft."""

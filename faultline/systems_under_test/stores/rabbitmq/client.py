@@ -1,0 +1,98 @@
+"""One client process of RabbitMQ: it puts elements into quorum queues and takes them out.
+
+**Definite errors**, after which a change certainly did not happen:
+
+| error | why nothing happened |
+|---|---|
+| `not-connected` | there was no channel to ask over |
+| `unroutable` | RabbitMQ gave a mandatory publication back, since there is no such queue |
+
+Everything else is `info`. So is a publication that was not confirmed in time, and one that was refused (`nacked`): the
+documentation promises for it only that RabbitMQ takes no responsibility. So is every way of taking an element out that
+failed: one that is handed out for good may be gone with the answer, and one that is lent comes back only when RabbitMQ
+notices the end of the channel, and meanwhile other clients find the queue empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import msgspec
+
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import Outcome, OutcomeRegistry, ok
+from faultline.systems_under_test.stores.client import NOT_CONNECTED, MemberClient
+from faultline.systems_under_test.stores.rabbitmq.channel import ChannelRefusal, QueueChannel
+
+__all__ = ["CLIENT_PORT", "QueueClient", "outcomes"]
+
+CLIENT_PORT = 5672
+
+outcomes = OutcomeRegistry([NOT_CONNECTED, "unroutable"])
+"""The errors after which a change certainly did not happen."""
+
+
+class QueueClient(MemberClient[QueueChannel]):
+    """One client process. What it takes out `is_lent` until it has acknowledged it, or is its own at once."""
+
+    outcomes = outcomes
+    failures = (OSError, ChannelRefusal)
+    reads: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(
+        self,
+        address_of: Callable[[str], str],
+        members: Sequence[str],
+        node: str,
+        *,
+        confirms: bool,
+        is_lent: bool,
+        timeout_s: float,
+    ) -> None:
+        super().__init__(address_of, members, node)
+        self._confirms = confirms
+        self._is_lent = is_lent
+        self._timeout_s = timeout_s
+
+    def connect(self, address: str) -> QueueChannel:
+        """A channel to the member at `address`."""
+        return QueueChannel(address, CLIENT_PORT, self._timeout_s, confirms=self._confirms)
+
+    def hang_up(self, connection: QueueChannel) -> None:
+        """Close the channel; what was lent goes back."""
+        connection.close()
+
+    def is_open(self, connection: QueueChannel) -> bool:
+        """A member that pauses in a minority hangs up on its clients."""
+        return connection.is_open()
+
+    def perform(self, connection: QueueChannel, operation: Operation, node: str) -> Outcome:
+        """Put an element in, take one out, or take out all there are."""
+        queue = str(operation.key)
+        if operation.f == "enqueue":
+            connection.publish(queue, msgspec.json.encode(operation.value))
+            return ok(operation.value, node)
+        if operation.f == "dequeue":
+            return ok(next(iter(self._taken(connection, queue, 1)), None), node)
+        return ok(self._taken(connection, queue, None), node)
+
+    def word_for(self, error: Exception) -> str:
+        """The refusal, `timeout`, or `connection-lost`."""
+        if isinstance(error, ChannelRefusal):
+            return str(error)
+        return "timeout" if isinstance(error, TimeoutError) else "connection-lost"
+
+    def _taken(self, channel: QueueChannel, queue: str, count_max: int | None) -> list[Any]:
+        """The elements that come out, until the queue is empty or there are enough."""
+        taken: list[Any] = []
+        number = 0
+        while count_max is None or len(taken) < count_max:
+            element = channel.get(queue, is_lent=self._is_lent)
+            if element is None:
+                break
+            body, number = element
+            taken.append(msgspec.json.decode(body))
+        if taken and self._is_lent:
+            channel.acknowledge(queue, number)
+        return taken

@@ -1,0 +1,184 @@
+"""RabbitMQ as a system under test: quorum queues, each a Raft group of its own on all members.
+
+Debian's `rabbitmq-server` (3.10 in Debian 12). What a publisher was *confirmed* is in the logs of a majority; what it
+only sent may be anywhere (RabbitMQ documentation, "Consumer Acknowledgements and Publisher Confirms"). On the way out
+a queue promises one of two things. With `acknowledgements=automatic` taking an element out is one entry of the Raft
+log: it comes out at most once, and is gone when the answer gets lost. With `manual` the element is only lent until it
+is acknowledged, and nobody confirms an acknowledgement: it comes out at least once.
+
+Each member is an Erlang machine and its own `epmd`, which tells the members each other's ports. Both descend from the
+member's first process and die with it. Machines are named by their addresses, so hosts need not know names. A host on
+which another epmd runs already is shared with that one, and its Erlang machines.
+
+Who leads is asked of the management plugin, which answers from the member's own copy of the metadata: a member that is
+cut off goes on naming the leader it knew.
+"""
+
+from __future__ import annotations
+
+import base64
+import http.client
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
+
+from faultline.harness.system import OptionDescription, StorePlace
+from faultline.harness.world.ports import NodeStatus
+from faultline.systems_under_test.stores.store import RealStore
+
+if TYPE_CHECKING:
+    from faultline.systems_under_test.stores.rabbitmq.client import QueueClient
+
+__all__ = ["RabbitMQ"]
+
+CLIENT_PORT = 5672
+MANAGEMENT_PORT = 15672
+QUEUES = ("queue-0", "queue-1")
+"""The queues that the workload `queue` uses, one or both of them."""
+PROVISION_TIMEOUT_S = 20.0
+_SERVER = "/usr/lib/rabbitmq/bin/rabbitmq-server"
+_GUEST = "Basic " + base64.b64encode(b"guest:guest").decode()
+
+
+class RabbitMQ(RealStore):
+    """One RabbitMQ on each host."""
+
+    name = "rabbitmq"
+    promise = "a confirmed element is not lost; it comes out at most once, or at least once (acknowledgements=manual)"
+    summary = "RabbitMQ's quorum queues"
+    functions = ("enqueue", "dequeue", "drain")
+    options: ClassVar[Mapping[str, OptionDescription]] = {
+        "confirms": OptionDescription(
+            default="on",
+            choices=("on", "off"),
+            summary="does a publisher wait until a majority has the element, or not even until a member has it?",
+        ),
+        "acknowledgements": OptionDescription(
+            default="automatic",
+            choices=("automatic", "manual"),
+            summary="is an element gone when it is handed out, or when the client has acknowledged it?",
+        ),
+        "partition_handling": OptionDescription(
+            default="pause_minority",
+            choices=("pause_minority", "ignore", "autoheal"),
+            summary="what members do that no longer see all others, once they notice (cluster_partition_handling)",
+        ),
+        "client_timeout_ms": OptionDescription(default="2500", summary="how long a client waits for an answer"),
+    }
+    programs: ClassVar[Mapping[str, str]] = {_SERVER: "rabbitmq-server"}
+    libraries: ClassVar[Mapping[str, str]] = {"pika": "rabbitmq"}
+    up_port = CLIENT_PORT
+    client_port = CLIENT_PORT
+    serving_timeout_s = 120.0
+
+    def files(self, place: StorePlace) -> Mapping[str, str]:
+        """The configuration, the plugin, and the secret by which the members know each other."""
+        peers = [
+            f"cluster_formation.classic_config.nodes.{number} = rabbit@{address}"
+            for number, address in enumerate(place.addresses.values(), 1)
+        ]
+        lines = [
+            f"listeners.tcp.1 = {place.address}:{CLIENT_PORT}",
+            f"management.tcp.ip = {place.address}",
+            f"management.tcp.port = {MANAGEMENT_PORT}",
+            "loopback_users = none",
+            "log.console.level = info",
+            f"cluster_partition_handling = {place.options['partition_handling']}",
+            "cluster_formation.peer_discovery_backend = classic_config",
+            *peers,
+        ]
+        return {
+            "rabbitmq.conf": "\n".join(lines) + "\n",
+            "enabled_plugins": "[rabbitmq_management].\n",
+            ".erlang.cookie": "faultline",
+        }
+
+    def preparation(self, place: StorePlace) -> str:
+        """Erlang refuses a secret that others may read or change."""
+        return "chmod 400 .erlang.cookie"
+
+    def command(self, place: StorePlace) -> list[str]:
+        """The server with one scheduler that does not spin, since many members share a machine."""
+        settings = {
+            "HOME": place.folder,
+            "RABBITMQ_CONF_ENV_FILE": "/dev/null",
+            "RABBITMQ_NODENAME": f"rabbit@{place.address}",
+            "RABBITMQ_USE_LONGNAME": "true",
+            "RABBITMQ_MNESIA_BASE": place.data_folder,
+            "RABBITMQ_CONFIG_FILE": f"{place.folder}/rabbitmq.conf",
+            "RABBITMQ_ENABLED_PLUGINS_FILE": f"{place.folder}/enabled_plugins",
+            "RABBITMQ_LOG_BASE": place.folder,
+            "RABBITMQ_LOGS": "-",
+            "ERL_EPMD_ADDRESS": place.address,
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "+S 1:1 +sbwt none",
+        }
+        return ["env", *(f"{name}={value}" for name, value in settings.items()), _SERVER]
+
+    def provision(self, addresses: Mapping[str, str], options: Mapping[str, str]) -> None:
+        """Make the queues, each on all members. Raises OSError."""
+        from faultline.systems_under_test.stores.rabbitmq.channel import QueueChannel
+
+        channel = QueueChannel(next(iter(addresses.values())), CLIENT_PORT, PROVISION_TIMEOUT_S, confirms=False)
+        try:
+            for name in QUEUES:
+                channel.declare(name, members=len(addresses))
+        finally:
+            channel.close()
+
+    def status(self, address: str, timeout_s: float) -> NodeStatus:
+        """Who leads the first queue as this member knows it; before there is one, how many members it sees.
+
+        RabbitMQ tells no generation: of two that say they lead, the one whom more members name leads.
+        """
+        queues = _asked(address, "/api/queues?disable_stats=true&enable_queue_totals=true", timeout_s)
+        nodes = _asked(address, "/api/nodes?columns=name,running", timeout_s)
+        seen = sum(1 for node in nodes if node.get("running"))
+        return status_from(address, queues, seen)
+
+    def serving(self, statuses: Mapping[str, NodeStatus | None]) -> str | None:
+        """All members see each other, and name one leader as soon as there are queues."""
+        known = [status for status in statuses.values() if status is not None]
+        together = len(known) == len(statuses) and all(status.detail["seen"] == len(statuses) for status in known)
+        if not together or len({status.leader for status in known}) != 1:
+            return None
+        return super().serving(statuses) or ("all members see each other" if known[0].leader is None else None)
+
+    def store_client(
+        self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]
+    ) -> QueueClient:
+        """A client that is connected to the member on `node` first, which passes on what the leader must do."""
+        from faultline.systems_under_test.stores.rabbitmq.client import QueueClient
+
+        return QueueClient(
+            address_of,
+            members,
+            node,
+            confirms=options["confirms"] == "on",
+            is_lent=options["acknowledgements"] == "manual",
+            timeout_s=int(options["client_timeout_ms"]) / 1000,
+        )
+
+
+def status_from(address: str, queues: Sequence[Mapping[str, Any]], seen: int) -> NodeStatus:
+    """The status of the member at `address` that sees `seen` members and tells this of its queues."""
+    first = min(queues, key=lambda queue: str(queue["name"]), default={})
+    told = str(first.get("leader") or first.get("node") or "")
+    leader = told.removeprefix("rabbit@") or None
+    return NodeStatus(role="leader" if leader == address else "follower", leader=leader, detail={"seen": seen})
+
+
+def _asked(address: str, path: str, timeout_s: float) -> Any:
+    """What the management plugin at `address` answers. Raises OSError."""
+    connection = http.client.HTTPConnection(address, MANAGEMENT_PORT, timeout=max(timeout_s, 1.0))
+    try:
+        connection.request("GET", path, headers={"Authorization": _GUEST})
+        answer = connection.getresponse()
+        body = answer.read()
+        if answer.status != http.client.OK:
+            raise OSError(f"no status: the management plugin answered {answer.status}")
+        return msgspec.json.decode(body)
+    except (http.client.HTTPException, msgspec.DecodeError) as error:
+        raise OSError(f"no status: {error!r}") from error
+    finally:
+        connection.close()
