@@ -169,6 +169,7 @@ set_up_hosts() {
   [ -x /usr/sbin/mariadbd ] || missing+=(mariadb-server)
   [ -e /usr/lib/galera/libgalera_smm.so ] || missing+=(galera-4)
   command -v rsync >/dev/null || missing+=(rsync)
+  [ -x /usr/lib/rabbitmq/bin/rabbitmq-server ] || missing+=(rabbitmq-server)
   [ "${#missing[@]}" -gt 0 ] || return 0
   if [ -z "${CI:-}" ] || ! command -v apt-get >/dev/null || ! can_be_root; then
     say "hosts of namespaces are refused here; for them, as root: apt-get install ${missing[*]}"

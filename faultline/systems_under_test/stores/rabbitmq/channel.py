@@ -18,11 +18,12 @@ from typing import Any
 
 from faultline.systems_under_test.stores.library import client_library
 
-__all__ = ["ChannelRefusal", "QueueChannel"]
+__all__ = ["CLIENT_PORT", "ChannelRefusal", "QueueChannel"]
 
 logging.getLogger("pika").addHandler(logging.NullHandler())
 logging.getLogger("pika").propagate = False  # what goes wrong is in the history
 
+CLIENT_PORT = 5672
 _FAREWELL_S = 0.2
 _RETURNED = object()
 """The answer to a publication that no queue wanted."""
@@ -38,7 +39,7 @@ class QueueChannel:
     With `confirms` a publication waits until RabbitMQ says that it has the element safe.
     """
 
-    def __init__(self, address: str, port: int, timeout_s: float, *, confirms: bool) -> None:
+    def __init__(self, address: str, timeout_s: float, *, confirms: bool) -> None:
         pika = client_library("pika", extra="rabbitmq")
         self._errors = client_library("pika.exceptions", extra="rabbitmq")
         self._specification = client_library("pika.spec", extra="rabbitmq")
@@ -47,7 +48,7 @@ class QueueChannel:
         self._confirms = confirms
         self._answers: list[Any] = []
         parameters = pika.ConnectionParameters(
-            host=address, port=port, heartbeat=0, socket_timeout=timeout_s, stack_timeout=timeout_s
+            host=address, port=CLIENT_PORT, heartbeat=0, socket_timeout=timeout_s, stack_timeout=timeout_s
         )
         self._connection = pika.SelectConnection(
             parameters,
@@ -56,7 +57,7 @@ class QueueChannel:
             on_close_callback=self._broken,
         )
         try:
-            self._wait()
+            self._wait(timeout_s + _FAREWELL_S)  # pika gives up before that, and tidies up
             self._channel = self._asked(lambda: self._connection.channel(on_open_callback=self._answer))
             self._prepare()
         except BaseException:
@@ -94,7 +95,7 @@ class QueueChannel:
         RabbitMQ does not answer acknowledgements. But it takes what comes over a channel in order, so an answer to
         something asked later tells that it was heard: by the member, not yet by a majority.
         """
-        self._channel.basic_ack(number, multiple=True)
+        self._sent(lambda: self._channel.basic_ack(number, multiple=True))
         self._asked(lambda: self._channel.queue_declare(queue, passive=True, callback=self._answer))
 
     def is_open(self) -> bool:
@@ -108,6 +109,9 @@ class QueueChannel:
             if self._connection.is_open:
                 self._connection.close()
                 self._turn_until(lambda: self._connection.is_closed, _FAREWELL_S)
+            if not self._connection.is_closed and self._connection._transport is not None:
+                self._connection._transport.abort()  # nobody is there to answer the farewell
+                self._turn()
         self._connection.ioloop.close()
 
     def _prepare(self) -> None:
@@ -139,9 +143,9 @@ class QueueChannel:
         except self._errors.AMQPError as error:
             raise self._translated(error) from error
 
-    def _wait(self) -> Any:
+    def _wait(self, timeout_s: float | None = None) -> Any:
         """The next answer. Raises ChannelRefusal, TimeoutError or ConnectionError."""
-        self._turn_until(lambda: bool(self._answers), self._timeout_s)
+        self._turn_until(lambda: bool(self._answers), timeout_s or self._timeout_s)
         if not self._answers:
             raise TimeoutError(f"no answer within {self._timeout_s:g} s")
         answer = self._answers.pop(0)

@@ -25,9 +25,9 @@ from faultline.harness.outcome import Outcome, OutcomeRegistry, ok
 from faultline.systems_under_test.stores.client import NOT_CONNECTED, MemberClient
 from faultline.systems_under_test.stores.rabbitmq.channel import ChannelRefusal, QueueChannel
 
-__all__ = ["CLIENT_PORT", "QueueClient", "outcomes"]
+__all__ = ["FUNCTIONS", "QueueClient", "outcomes"]
 
-CLIENT_PORT = 5672
+FUNCTIONS = ("enqueue", "dequeue", "drain")
 
 outcomes = OutcomeRegistry([NOT_CONNECTED, "unroutable"])
 """The errors after which a change certainly did not happen."""
@@ -57,7 +57,7 @@ class QueueClient(MemberClient[QueueChannel]):
 
     def connect(self, address: str) -> QueueChannel:
         """A channel to the member at `address`."""
-        return QueueChannel(address, CLIENT_PORT, self._timeout_s, confirms=self._confirms)
+        return QueueChannel(address, self._timeout_s, confirms=self._confirms)
 
     def hang_up(self, connection: QueueChannel) -> None:
         """Close the channel; what was lent goes back."""

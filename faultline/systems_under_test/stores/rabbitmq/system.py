@@ -2,9 +2,10 @@
 
 Debian's `rabbitmq-server` (3.10 in Debian 12). What a publisher was *confirmed* is in the logs of a majority; what it
 only sent may be anywhere (RabbitMQ documentation, "Consumer Acknowledgements and Publisher Confirms"). On the way out
-a queue promises one of two things. With `acknowledgements=automatic` taking an element out is one entry of the Raft
-log: it comes out at most once, and is gone when the answer gets lost. With `manual` the element is only lent until it
-is acknowledged, and nobody confirms an acknowledgement: it comes out at least once.
+a queue promises one of two things. With `acknowledgements=manual` the element is only lent until it is acknowledged,
+and nobody confirms an acknowledgement: it comes out at least once. With `automatic` taking an element out is one entry
+of the Raft log: it comes out at most once, and is gone when the answer gets lost; so many dequeues without an answer
+excuse as many missing elements, and a run under faults often ends as `unknown`.
 
 Each member is an Erlang machine and its own `epmd`, which tells the members each other's ports. Both descend from the
 member's first process and die with it. Machines are named by their addresses, so hosts need not know names. A host on
@@ -19,20 +20,18 @@ from __future__ import annotations
 import base64
 import http.client
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
 from faultline.harness.system import OptionDescription, StorePlace
 from faultline.harness.world.ports import NodeStatus
+from faultline.systems_under_test.stores.rabbitmq.channel import CLIENT_PORT, ChannelRefusal, QueueChannel
+from faultline.systems_under_test.stores.rabbitmq.client import FUNCTIONS, QueueClient
 from faultline.systems_under_test.stores.store import RealStore
-
-if TYPE_CHECKING:
-    from faultline.systems_under_test.stores.rabbitmq.client import QueueClient
 
 __all__ = ["RabbitMQ"]
 
-CLIENT_PORT = 5672
 MANAGEMENT_PORT = 15672
 QUEUES = ("queue-0", "queue-1")
 """The queues that the workload `queue` uses, one or both of them."""
@@ -45,9 +44,9 @@ class RabbitMQ(RealStore):
     """One RabbitMQ on each host."""
 
     name = "rabbitmq"
-    promise = "a confirmed element is not lost; it comes out at most once, or at least once (acknowledgements=manual)"
+    promise = "a confirmed element is not lost; it comes out at least once, or at most once (acknowledgements=automatic)"
     summary = "RabbitMQ's quorum queues"
-    functions = ("enqueue", "dequeue", "drain")
+    functions = FUNCTIONS
     options: ClassVar[Mapping[str, OptionDescription]] = {
         "confirms": OptionDescription(
             default="on",
@@ -55,9 +54,9 @@ class RabbitMQ(RealStore):
             summary="does a publisher wait until a majority has the element, or not even until a member has it?",
         ),
         "acknowledgements": OptionDescription(
-            default="automatic",
-            choices=("automatic", "manual"),
-            summary="is an element gone when it is handed out, or when the client has acknowledged it?",
+            default="manual",
+            choices=("manual", "automatic"),
+            summary="is an element gone when the client has acknowledged it, or as soon as it is handed out?",
         ),
         "partition_handling": OptionDescription(
             default="pause_minority",
@@ -117,12 +116,12 @@ class RabbitMQ(RealStore):
 
     def provision(self, addresses: Mapping[str, str], options: Mapping[str, str]) -> None:
         """Make the queues, each on all members. Raises OSError."""
-        from faultline.systems_under_test.stores.rabbitmq.channel import QueueChannel
-
-        channel = QueueChannel(next(iter(addresses.values())), CLIENT_PORT, PROVISION_TIMEOUT_S, confirms=False)
+        channel = QueueChannel(next(iter(addresses.values())), PROVISION_TIMEOUT_S, confirms=False)
         try:
             for name in QUEUES:
                 channel.declare(name, members=len(addresses))
+        except ChannelRefusal as refusal:
+            raise OSError(f"the queues could not be made ({refusal}).") from refusal
         finally:
             channel.close()
 
@@ -148,8 +147,6 @@ class RabbitMQ(RealStore):
         self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]
     ) -> QueueClient:
         """A client that is connected to the member on `node` first, which passes on what the leader must do."""
-        from faultline.systems_under_test.stores.rabbitmq.client import QueueClient
-
         return QueueClient(
             address_of,
             members,
