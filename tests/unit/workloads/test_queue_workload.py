@@ -42,7 +42,7 @@ def test_seeds_differ_in_the_number_of_queues() -> None:
     assert {len({row.key for row in rows(seed)}) for seed in SEEDS} == {1, 2}
 
 
-def test_lost_and_repeated_elements_are_what_is_judged_first_and_redis_serves_it() -> None:
+def test_lost_and_repeated_elements_are_what_is_judged_first_and_these_stores_serve_it() -> None:
     assert WORKLOAD.checkers()[0].name == "total-queue"
-    for name in ("redis-sentinel", "redis-cluster"):
+    for name in ("redis-sentinel", "redis-cluster", "rabbitmq"):
         assert set(WORKLOAD.functions) <= set(load_system(name).functions)
