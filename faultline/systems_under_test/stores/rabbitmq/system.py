@@ -44,7 +44,7 @@ class RabbitMQ(RealStore):
     """One RabbitMQ on each host."""
 
     name = "rabbitmq"
-    promise = "a confirmed element is not lost; it comes out at least once, or at most once (acknowledgements=automatic)"
+    promise = "a confirmed element comes out at least once, or at most once (acknowledgements=automatic)"
     summary = "RabbitMQ's quorum queues"
     functions = FUNCTIONS
     options: ClassVar[Mapping[str, OptionDescription]] = {
