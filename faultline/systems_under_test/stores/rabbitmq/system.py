@@ -30,7 +30,7 @@ from faultline.systems_under_test.stores.rabbitmq.channel import CLIENT_PORT, Ch
 from faultline.systems_under_test.stores.rabbitmq.client import FUNCTIONS, QueueClient
 from faultline.systems_under_test.stores.store import RealStore
 
-__all__ = ["RabbitMQ"]
+__all__ = ["RabbitMQ", "status_from"]
 
 MANAGEMENT_PORT = 15672
 QUEUES = ("queue-0", "queue-1")
