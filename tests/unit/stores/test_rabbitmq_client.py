@@ -217,6 +217,7 @@ PLACE = StorePlace(
 def test_members_find_each_other_by_address_and_share_a_secret() -> None:
     store = RabbitMQ()
     assert isinstance(store, HostedStore)
+    assert store.up_port != store.client_port, "members killed together let clients in only when all are up"
     files = store.files(PLACE)
     assert "cluster_formation.classic_config.nodes.2 = rabbit@10.0.0.2\n" in files["rabbitmq.conf"]
     assert "cluster_partition_handling = pause_minority\n" in files["rabbitmq.conf"]

@@ -9,7 +9,8 @@ excuse as many missing elements, and a run under faults often ends as `unknown`.
 
 Each member is an Erlang machine and its own `epmd`, which tells the members each other's ports. Both descend from the
 member's first process and die with it. Machines are named by their addresses, so hosts need not know names. A host on
-which another epmd runs already is shared with that one, and its Erlang machines.
+which another epmd listens already is refused. A member counts as up when its `epmd` answers, not when clients can
+connect: members that were killed together wait for each other before they let clients in.
 
 Who leads is asked of the management plugin, which answers from the member's own copy of the metadata: a member that is
 cut off goes on naming the leader it knew.
@@ -32,6 +33,7 @@ from faultline.systems_under_test.stores.store import RealStore
 
 __all__ = ["RabbitMQ", "status_from"]
 
+EPMD_PORT = 4369
 MANAGEMENT_PORT = 15672
 QUEUES = ("queue-0", "queue-1")
 """The queues that the workload `queue` uses, one or both of them."""
@@ -67,7 +69,7 @@ class RabbitMQ(RealStore):
     }
     programs: ClassVar[Mapping[str, str]] = {_SERVER: "rabbitmq-server"}
     libraries: ClassVar[Mapping[str, str]] = {"pika": "rabbitmq"}
-    up_port = CLIENT_PORT
+    up_port = EPMD_PORT
     client_port = CLIENT_PORT
     serving_timeout_s = 120.0
 
