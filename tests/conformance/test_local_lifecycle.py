@@ -16,7 +16,7 @@ from toy_run import fault, operation, parts, plan, run
 
 from faultline.harness.errors import HarnessError
 from faultline.harness.plan import PlannedFault
-from faultline.harness.world.real import run as real_run
+from faultline.harness.world.real.cluster import NodeCluster
 from faultline.harness.world.real.local import run_local
 
 pytestmark = pytest.mark.real
@@ -101,7 +101,7 @@ def test_a_node_that_cannot_be_built_ends_the_run_with_its_reason_and_its_log(tm
 def test_a_cluster_without_a_leader_is_an_error_that_names_the_logs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(real_run, "LEADER_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(NodeCluster, "serving_timeout_s", 0.2)
     with pytest.raises(HarnessError, match="No node became leader") as caught:
         run_local(SHORT, parts("LeaderlessSystem"), folder=tmp_path)
     assert all(f"nodes/{node}/node.log" in caught.value.next_step for node in SHORT.nodes)

@@ -1,6 +1,7 @@
 """The clock of a member: one setting for all its processes, also for those that come later.
 
-The setting is the machine's as the member sees it: a process that starts anew goes on with it. Putting the clock
+The setting is the machine's as the member sees it: a process that starts anew goes on with it – from the moment on at
+which we see it, some milliseconds after its start, later on a busy machine. Putting the clock
 right ends all drift and puts the wall clock right at once. A monotonic clock never goes back: one that is behind jumps
 forward, one that is ahead goes at half its speed until it is right.
 

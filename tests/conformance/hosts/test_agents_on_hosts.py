@@ -52,6 +52,11 @@ def refused_as_it_should(hosts: NamespaceHosts, plan: Plan, parts: Parts, folder
     return bool(reasons)
 
 
+def times_in(log: str) -> list[datetime]:
+    """What etcd takes the time to be, line by line."""
+    return [datetime.fromisoformat(text) for text in re.findall(r'"ts":"([^"]+)Z"', log)]
+
+
 @on_namespaces
 def test_etcd_serves_under_clock_faults_and_a_restarted_member_goes_on_with_its_clock(
     hosts: NamespaceHosts, tmp_path: Path
@@ -73,10 +78,11 @@ def test_etcd_serves_under_clock_faults_and_a_restarted_member_goes_on_with_its_
     assert record.errors == [] and record.breaches == []
     assert [(fault.kind, fault.applied) for fault in record.faults] == [(fault.kind, None) for fault in faults]
     assert judge(record, parts, run_id="clocks").verdict is Verdict.PASS
-    # etcd says itself what time it takes it to be, from the first line of its second start on.
+    # etcd says itself what time it takes it to be, also after its second start: soon, if not from its first line on.
     log = (tmp_path / "nodes" / "athens" / "node.log").read_text()
-    first, second = map(datetime.fromisoformat, re.findall(r'"ts":"([^"]+)Z".*"starting an etcd server"', log))
-    assert timedelta(0) < second - first + timedelta(hours=1) < timedelta(minutes=10)
+    _, first, second = log.split("starting an etcd server")
+    started, *_ = times_in(first)
+    assert any(timedelta(0) < time - started + timedelta(hours=1) < timedelta(minutes=10) for time in times_in(second))
 
 
 @on_namespaces

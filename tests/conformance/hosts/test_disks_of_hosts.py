@@ -128,7 +128,8 @@ def test_a_full_disk_says_that_there_is_no_room_and_serves_again(hosts: Namespac
 def test_a_disk_turns_read_only_under_an_open_file_and_is_mended_with_what_was_synced(hosts: NamespaceHosts) -> None:
     data = data_of(hosts, "n1")
     hosts.fleet["n1"].run(f"echo kept >{data}/file; sync {data}/file")
-    writer = hosts.fleet["n1"].open(f"exec >>{data}/file; read go; /bin/echo more")
+    writer = hosts.fleet["n1"].open(f"exec >>{data}/file; echo open >&2; read go; /bin/echo more")
+    assert writer.recv_stderr(5) == b"open\n"
     hosts.disks.strike("n1", "read-only")
     assert hosts.disks.state("n1") == "read-only"
     writer.sendall(b"go\n")
