@@ -194,7 +194,9 @@ class RealRun:
         return machine_monotonic_us() - self._ready_us
 
     def _tell_healed(self) -> None:
-        self._loop.call_soon_threadsafe(self._healed.set)
+        # A heal that took too long may end after the run, and find its loop closed.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._healed.set)
 
     def _watch_nodes(self) -> None:
         """A node that ends without being killed has crashed: a finding about the system, not about the harness."""
