@@ -109,8 +109,8 @@ def test_a_node_that_cannot_start_is_an_error_with_its_log(hosts: NamespaceHosts
     occupied = (
         hosts.fleet["n1"]
         .run(
-            'setsid python3 -c \'import socket,time; s=socket.create_server(("0.0.0.0",7077)); print(1,flush=True); '
-            "time.sleep(60)' >/tmp/faultline-port.$$ 2>&1 </dev/null & echo $!"
+            'setsid python3 -c \'import socket,time; s=socket.create_server(("0.0.0.0",7077)); '
+            "time.sleep(60)' >/dev/null 2>&1 </dev/null & echo $!"
         )
         .text
     )
