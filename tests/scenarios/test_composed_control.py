@@ -116,7 +116,7 @@ def test_what_a_deposed_controller_sent_before_changes_nothing_once_the_table_is
         else:
             post(source, target, message)
 
-    cluster.post = hold  # type: ignore[method-assign]
+    cluster.post = hold  # type: ignore[method-assign]  # a stand-in
     leader = cluster.nodes[jupiter].controller
     entry = leader.table.entries[0]
     leader.wish(entry.leader, AlterInSync(0, entry.generation, entry.revision, (entry.leader,)))

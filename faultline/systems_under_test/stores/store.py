@@ -63,10 +63,10 @@ class RealStore(ABC):
         """Nothing."""
         return ""
 
-    def form(self, addresses: Mapping[str, str], options: Mapping[str, str]) -> None:  # noqa: B027  # a hook
+    def form(self, addresses: Mapping[str, str], options: Mapping[str, str]) -> None:  # noqa: B027  # few need it
         """The members know each other from their command lines."""
 
-    def provision(self, addresses: Mapping[str, str], options: Mapping[str, str]) -> None:  # noqa: B027  # a hook
+    def provision(self, addresses: Mapping[str, str], options: Mapping[str, str]) -> None:  # noqa: B027  # few need it
         """Keys need no table."""
 
     def serving(self, statuses: Mapping[str, NodeStatus | None]) -> str | None:

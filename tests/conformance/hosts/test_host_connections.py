@@ -99,9 +99,9 @@ class Deaf:
 @on_namespaces
 def test_a_host_that_takes_the_command_and_does_nothing_is_found_out(hosts: NamespaceHosts) -> None:
     one = hosts.fleet["n1"]
-    assert "CONFIG_INET_DIAG_DESTROY" in kill_refusal(Deaf(one, b"1\n1\n", 0))  # type: ignore[arg-type]
-    assert "bash and ss are needed: no such thing" in kill_refusal(Deaf(one, b"", 127))  # type: ignore[arg-type]
-    assert "takes no rule that resets: no such thing" in reset_refusal(Deaf(one, b"", 1))  # type: ignore[arg-type]
+    assert "CONFIG_INET_DIAG_DESTROY" in kill_refusal(Deaf(one, b"1\n1\n", 0))  # type: ignore[arg-type]  # a stand-in
+    assert "bash and ss are needed: no such thing" in kill_refusal(Deaf(one, b"", 127))  # type: ignore[arg-type]  # a stand-in
+    assert "takes no rule that resets: no such thing" in reset_refusal(Deaf(one, b"", 1))  # type: ignore[arg-type]  # a stand-in
 
 
 @on_namespaces

@@ -127,7 +127,7 @@ def test_what_a_killed_harness_leaves_on_a_device_is_found_and_removed(hosts: Na
 def test_a_host_without_python_says_that_its_links_cannot_be_probed(hosts: NamespaceHosts, tmp_path: Path) -> None:
     with over_ssh(hosts, tmp_path) as remote:
         probe = StationProbe(remote.fleet, shares_clock=True)
-        remote.fleet["n1"].open = lambda command: hosts.fleet["n1"].open("echo no such program >&2")  # type: ignore[method-assign]
+        remote.fleet["n1"].open = lambda command: hosts.fleet["n1"].open("echo no such program >&2")  # type: ignore[method-assign]  # a stand-in
         with pytest.raises(HarnessError, match="On n1, links cannot be probed: no such program"):
             probe.observe({LINK: LinkQuality()})
         probe.close()

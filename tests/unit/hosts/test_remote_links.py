@@ -117,7 +117,7 @@ class Hosts:
 
 
 def qualities(answer: Any) -> RemoteQualities:
-    return RemoteQualities(Hosts(answer), shares_clock=True)  # type: ignore[arg-type]
+    return RemoteQualities(Hosts(answer), shares_clock=True)  # type: ignore[arg-type]  # a stand-in
 
 
 def test_the_best_means_is_chosen_that_every_host_has() -> None:
@@ -144,5 +144,5 @@ def test_what_somebody_else_has_put_on_a_device_is_left_there() -> None:
 
     hosts = Hosts(answer)
     with pytest.raises(HarnessError, match="eth7 has a queueing discipline of its own: qdisc tbf 8001"):
-        Netem(hosts).apply({THERE: LinkQuality(loss=0.5)})  # type: ignore[arg-type]
+        Netem(hosts).apply({THERE: LinkQuality(loss=0.5)})  # type: ignore[arg-type]  # a stand-in
     assert not [command for command in hosts.commands if "batch" in command]

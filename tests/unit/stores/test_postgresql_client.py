@@ -49,7 +49,7 @@ class ScriptedSession(Session):
 
     def __init__(self, server: Server) -> None:
         self.server = server
-        self.connection = SimpleNamespace(closed=False)  # type: ignore[assignment]
+        self.connection = SimpleNamespace(closed=False)  # type: ignore[assignment]  # a stand-in
         self.expired = False
         self.unreplicated = False
 
@@ -73,7 +73,7 @@ class ScriptedSession(Session):
         return self.server.commit_tag if command == "COMMIT" else command
 
     def close(self) -> None:
-        self.connection.closed = True  # type: ignore[misc]
+        self.connection.closed = True  # type: ignore[misc]  # a stand-in
 
 
 @pytest.fixture
@@ -233,7 +233,7 @@ class Connected:
 
 def test_a_deadline_ends_a_connection_that_keeps_silent_and_no_other() -> None:
     connection = Connected()
-    session = Session(connection)  # type: ignore[arg-type]
+    session = Session(connection)  # type: ignore[arg-type]  # a stand-in
     with session.deadline(30.0):
         connection.theirs.sendall(b"answer")
         assert connection.ours.recv(6) == b"answer"
@@ -247,7 +247,7 @@ def test_a_deadline_ends_a_connection_that_keeps_silent_and_no_other() -> None:
 
 def test_a_session_hears_the_warning_that_no_standby_confirmed() -> None:
     connection = Connected()
-    session = Session(connection)  # type: ignore[arg-type]
+    session = Session(connection)  # type: ignore[arg-type]  # a stand-in
     connection.handlers[0](SimpleNamespace(message_primary="relation exists, skipping"))
     assert not session.unreplicated
     warning = "canceling wait for synchronous replication due to user request"
@@ -263,7 +263,7 @@ def test_a_client_whose_deadline_ended_the_connection_says_timeout(
         session.expired = True
         raise psycopg.OperationalError("server closed the connection unexpectedly")
 
-    monkeypatch.setitem(STATEMENTS, "write", slow)  # type: ignore[arg-type]
+    monkeypatch.setitem(STATEMENTS, "write", slow)  # type: ignore[arg-type]  # a stand-in
     assert do(client, "write", 1) == ("info", None, "timeout")
 
 

@@ -351,5 +351,5 @@ def test_a_missing_library_is_refused_by_name_before_anything_is_started(
     monkeypatch.setattr("faultline.hosts.store_cluster.find_spec", lambda name: None)
     plan: Any = SimpleNamespace(nodes=("athens",))
     with pytest.raises(UsageError, match="zookeeper need the Python library kazoo") as refused:
-        StoreCluster(plan, ZooKeeper(), SimpleNamespace(), tmp_path)  # type: ignore[arg-type]
+        StoreCluster(plan, ZooKeeper(), SimpleNamespace(), tmp_path)  # type: ignore[arg-type]  # a stand-in
     assert "faultline[zookeeper]" in refused.value.next_step

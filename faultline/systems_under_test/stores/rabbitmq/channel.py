@@ -87,7 +87,10 @@ class QueueChannel:
 
         When it `is_lent`, it goes back to the queue with the end of this channel, unless acknowledged before.
         """
-        return self._asked(lambda: self._channel.basic_get(queue, self._got, auto_ack=not is_lent))  # type: ignore[no-any-return]
+        got: tuple[bytes, int] | None = self._asked(
+            lambda: self._channel.basic_get(queue, self._got, auto_ack=not is_lent)
+        )
+        return got
 
     def acknowledge(self, queue: str, number: int) -> None:
         """Acknowledge all elements up to `number`, and wait until the channel's member has heard it.
