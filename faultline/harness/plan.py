@@ -17,8 +17,9 @@ __all__ = ["FAULT_TARGETS", "NODE_NAMES", "Plan", "PlannedFault", "PlannedOperat
 NODE_NAMES = ("athens", "byzantium", "cyrene", "delphi", "ephesus", "fatima", "gortyn", "halicarnassus", "ithaca")
 """The names of simulated and local nodes, in order; see `node_names` for more than these."""
 
-FAULT_TARGETS = ("leader", "follower", "one", "first", "minority", "majority", "all")
-"""The symbolic targets of faults that act on nodes: `one` is drawn for each fault, `first` is always the same node.
+FAULT_TARGETS = ("leader", "follower", "last-follower", "one", "first", "minority", "majority", "all")
+"""The symbolic targets of faults that act on nodes: `one` and `follower` are drawn for each fault, `first` is always
+the same node, and `last-follower` is the same for as long as the leader is.
 
 An explicit node name is a target too.
 """

@@ -64,6 +64,8 @@ def resolve(target: str, *, nodes: Sequence[str], leader: str | None, chance: in
         return Resolution((nodes[0],))
     if target == "one":
         return Resolution(order[:1])
+    if target == "last-follower":
+        return _last_follower(nodes, leader)
     if target in ("leader", "follower"):
         return _by_role(target, order, leader)
     raise UsageError(
@@ -79,3 +81,10 @@ def _by_role(target: str, order: tuple[str, ...], leader: str | None) -> Resolut
         return Resolution((leader,))
     followers = tuple(node for node in order if node != leader)
     return Resolution(followers[:1]) if followers else Resolution(order[:1], "no follower: the only node instead")
+
+
+def _last_follower(nodes: Sequence[str], leader: str | None) -> Resolution:
+    if leader is None or leader not in nodes:
+        return Resolution((nodes[-1],), "no leader known: the last node")
+    followers = [node for node in nodes if node != leader]
+    return Resolution((followers[-1],)) if followers else Resolution((leader,), "no follower: the only node instead")

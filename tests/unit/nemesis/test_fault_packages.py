@@ -112,7 +112,7 @@ def test_restarts_kills_for_moments_that_late_messages_outlive() -> None:
     assert both > len(SEEDS) / 3
 
 
-@pytest.mark.parametrize(("name", "target"), [("fail-over", "leader"), ("followers", "follower")])
+@pytest.mark.parametrize(("name", "target"), [("fail-over", "leader"), ("followers", "last-follower")])
 def test_cuts_that_stores_must_notice_are_few_and_take_seconds(name: str, target: str) -> None:
     faults = [plan(name, seed, start_us=0, end_us=15_000_000) for seed in SEEDS]
     assert {(fault.kind, fault.target) for planned in faults for fault in planned} == {("partition", target)}

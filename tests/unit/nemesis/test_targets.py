@@ -21,6 +21,13 @@ def test_the_leader_is_the_leader_and_a_follower_is_not() -> None:
     assert {hit("follower", chance) for chance in CHANCES} == {(node,) for node in NODES if node != "cyrene"}
 
 
+def test_the_last_follower_is_the_same_for_as_long_as_the_leader_is() -> None:
+    assert {hit("last-follower", chance) for chance in CHANCES} == {("ephesus",)}
+    assert {hit("last-follower", chance, leader="ephesus") for chance in CHANCES} == {("delphi",)}
+    nobody = resolve("last-follower", nodes=NODES, leader=None, chance=5)
+    assert (nobody.nodes, nobody.note) == (("ephesus",), "no leader known: the last node")
+
+
 def test_one_is_any_node() -> None:
     assert {hit("one", chance) for chance in CHANCES} == {(node,) for node in NODES}
 
