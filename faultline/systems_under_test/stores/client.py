@@ -76,7 +76,11 @@ class MemberClient(ABC, Generic[Connection]):
         return node
 
     def close(self) -> None:
-        """Hang up."""
+        """Hang up for good, and end whatever else the client keeps going."""
+        self.disconnect()
+
+    def disconnect(self) -> None:
+        """Hang up; the next operation connects anew."""
         if self._connection is not None:
             connection, self._connection = self._connection, None
             self.hang_up(connection)
@@ -87,7 +91,7 @@ class MemberClient(ABC, Generic[Connection]):
 
     def _connected(self) -> Connection:
         if self._connection is not None and not self.is_open(self._connection):
-            self.close()
+            self.disconnect()
         if self._connection is None:
             self._connection = self._connect_to_any() if self.looks_further else self._connect()
         return self._connection
@@ -105,7 +109,7 @@ class MemberClient(ABC, Generic[Connection]):
         return self._connect()
 
     def _failed(self, operation: Operation, error: str, node: str) -> Outcome:
-        self.close()
+        self.disconnect()
         self._node = (self._node + 1) % len(self._members)
         if operation.f in self.reads:
             return Outcome("fail", None, error, node)

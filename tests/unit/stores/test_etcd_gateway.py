@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import socket
-import threading
 from collections.abc import Iterator
 from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from scripted_etcd import HOST, Gateway, text
 
 from faultline.harness.errors import UsageError
 from faultline.harness.operation import Operation
@@ -24,70 +21,6 @@ from faultline.registry import resolve
 from faultline.systems_under_test.stores.etcd import gateway
 from faultline.systems_under_test.stores.etcd.gateway import EtcdClient, EtcdRefusal
 from faultline.systems_under_test.stores.etcd.system import Etcd
-
-HOST = "127.0.0.1"
-
-
-def text(encoded: str) -> str:
-    return base64.b64decode(encoded).decode()
-
-
-class Gateway:
-    """Keeps a dictionary and answers as etcd does; `mood` says what happens to the next request instead."""
-
-    def __init__(self) -> None:
-        self.stored: dict[str, str] = {}
-        self.asked: list[tuple[str, Any]] = []
-        self.mood = ""
-        gateway = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                gateway.asked.append((self.path, body))
-                if gateway.mood == "hang up":
-                    self.close_connection = True
-                    return
-                if gateway.mood == "silence":
-                    gateway.silent.wait(10)
-                    self.close_connection = True
-                    return
-                status = 503 if gateway.mood == "503" else 200
-                answer = {"error": "no leader"} if status == 503 else gateway.answer(self.path, body)
-                content = b"{" if gateway.mood == "garbage" else json.dumps(answer).encode()
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-            def log_message(self, *arguments: object) -> None:
-                """Nobody reads it."""
-
-        self.silent = threading.Event()
-        self.server = ThreadingHTTPServer((HOST, 0), Handler)
-        self.port = self.server.server_address[1]
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True)
-        self.thread.start()
-
-    def answer(self, path: str, body: Any) -> Any:
-        if path == "/v3/kv/put":
-            self.stored[body["key"]] = body["value"]
-            return {}
-        if path == "/v3/kv/range":
-            return {"kvs": [{"value": self.stored[body["key"]]}]} if body["key"] in self.stored else {}
-        compare, success = body["compare"][0], body["success"][0]["request_put"]
-        if self.stored.get(compare["key"]) != compare["value"]:
-            return {}
-        self.stored[success["key"]] = success["value"]
-        return {"succeeded": True}
-
-    def close(self) -> None:
-        self.silent.set()
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
 
 
 @pytest.fixture

@@ -3,10 +3,11 @@
 etcd answers gRPC only, but translates JSON over HTTP on the same port, so that the standard library suffices:
 `/v3/kv/put`, `/v3/kv/range`, `/v3/kv/txn`, keys and values in base 64 (etcd's documentation, "gRPC gateway").
 
-**Outcomes.** Three things are definite: a connection that did not come about, since nothing was said on it; a
-compare-and-set that etcd itself says did not succeed; and a read that failed, since a read changes nothing. Everything
-else after the request has been handed to the network is `info`, also etcd's own error answers: a proposal of which
-it says that it timed out may still be committed.
+**Outcomes.** Four things are definite: a connection that did not come about, since nothing was said on it; a
+compare-and-set that etcd itself says did not succeed; a key that was to be attached to a lease which there is not,
+since etcd looks for the lease before it writes; and a read that failed, since a read changes nothing. Everything else
+after the request has been handed to the network is `info`, also etcd's own error answers: a proposal of which it says
+that it timed out may still be committed.
 """
 
 from __future__ import annotations
@@ -22,15 +23,18 @@ from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, Outcome, OutcomeRegistry, ok
 from faultline.systems_under_test.stores.client import NOT_CONNECTED, MemberClient
 
-__all__ = ["CLIENT_PORT", "EtcdClient", "EtcdRefusal", "ask", "outcomes"]
+__all__ = ["CLIENT_PORT", "NO_LEASE", "EtcdClient", "EtcdRefusal", "ask", "decoded", "encoded", "outcomes", "packed"]
 
 CLIENT_PORT = 2379
-outcomes = OutcomeRegistry([NOT_CONNECTED, CAS_MISMATCH])
+NO_LEASE = "no-lease"
+outcomes = OutcomeRegistry([NOT_CONNECTED, CAS_MISMATCH, NO_LEASE])
 """The errors after which a change certainly did not happen."""
+
+_LEASE_NOT_FOUND = b"etcdserver: requested lease not found"
 
 
 class EtcdRefusal(Exception):
-    """etcd answered, with something else than a result."""
+    """etcd answered, with something else than a result; the text is one word."""
 
 
 def ask(connection: http.client.HTTPConnection, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -39,7 +43,7 @@ def ask(connection: http.client.HTTPConnection, path: str, body: Mapping[str, An
     response = connection.getresponse()
     content = response.read()
     if response.status != 200:
-        raise EtcdRefusal(f"http-{response.status}")
+        raise EtcdRefusal(NO_LEASE if _LEASE_NOT_FOUND in content else f"http-{response.status}")
     answer: dict[str, Any] = msgspec.json.decode(content)
     return answer
 
@@ -65,9 +69,11 @@ class EtcdClient(MemberClient[http.client.HTTPConnection]):
 
     def connect(self, address: str) -> http.client.HTTPConnection:
         """A connection to the member's gateway."""
-        connection = http.client.HTTPConnection(address, CLIENT_PORT, timeout=self._timeout_s)
-        connection.connect()
-        return connection
+        return _connected(address, self._timeout_s)
+
+    def connect_to(self, member: int, timeout_s: float) -> http.client.HTTPConnection:
+        """A further connection, to the member of this number, counted round and round; each wait is limited so."""
+        return _connected(self._address_of(self._members[member % len(self._members)]), timeout_s)
 
     def hang_up(self, connection: http.client.HTTPConnection) -> None:
         """Close the connection."""
@@ -75,17 +81,17 @@ class EtcdClient(MemberClient[http.client.HTTPConnection]):
 
     def perform(self, connection: http.client.HTTPConnection, operation: Operation, node: str) -> Outcome:
         """Read, write or compare-and-set one key."""
-        key = _encoded(str(operation.key))
+        key = encoded(str(operation.key))
         if operation.f == "read":
             body = {"key": key, "serializable": self._serializable}
             found = ask(connection, "/v3/kv/range", body).get("kvs", ())
-            return ok(_decoded(found[0]["value"]) if found else None, node)
+            return ok(decoded(found[0]["value"]) if found else None, node)
         if operation.f == "write":
-            ask(connection, "/v3/kv/put", {"key": key, "value": _value(operation.value)})
+            ask(connection, "/v3/kv/put", {"key": key, "value": packed(operation.value)})
             return ok(operation.value, node)
         expected, new = operation.value
-        compare = {"key": key, "target": "VALUE", "result": "EQUAL", "value": _value(expected)}
-        success = {"request_put": {"key": key, "value": _value(new)}}
+        compare = {"key": key, "target": "VALUE", "result": "EQUAL", "value": packed(expected)}
+        success = {"request_put": {"key": key, "value": packed(new)}}
         answer = ask(connection, "/v3/kv/txn", {"compare": [compare], "success": [success]})
         return ok(operation.value, node) if answer.get("succeeded") else outcomes.outcome(CAS_MISMATCH, node)
 
@@ -96,13 +102,22 @@ class EtcdClient(MemberClient[http.client.HTTPConnection]):
         return str(error) if isinstance(error, EtcdRefusal) else "connection-lost"
 
 
-def _encoded(text: str) -> str:
+def _connected(address: str, timeout_s: float) -> http.client.HTTPConnection:
+    connection = http.client.HTTPConnection(address, CLIENT_PORT, timeout=timeout_s)
+    connection.connect()
+    return connection
+
+
+def encoded(text: str) -> str:
+    """A key as the gateway wants it."""
     return base64.b64encode(text.encode()).decode()
 
 
-def _value(value: Any) -> str:
+def packed(value: Any) -> str:
+    """A value as it is stored: JSON, as the gateway wants it."""
     return base64.b64encode(msgspec.json.encode(value)).decode()
 
 
-def _decoded(text: str) -> Any:
+def decoded(text: str) -> Any:
+    """The value that `packed` made this of."""
     return msgspec.json.decode(base64.b64decode(text))

@@ -13,7 +13,8 @@ from typing import ClassVar
 
 from faultline.harness.system import OptionDescription, StorePlace
 from faultline.harness.world.ports import NodeStatus
-from faultline.systems_under_test.stores.etcd.gateway import CLIENT_PORT, EtcdClient, ask
+from faultline.systems_under_test.stores.etcd.gateway import CLIENT_PORT, ask
+from faultline.systems_under_test.stores.etcd.leases import LEASE_FUNCTIONS, LeasingClient
 from faultline.systems_under_test.stores.store import RealStore
 
 __all__ = ["Etcd"]
@@ -27,7 +28,7 @@ class Etcd(RealStore):
     name = "etcd"
     promise = "each key is a linearizable register; with serializable reads, reads may be stale"
     summary = "etcd from Debian's package, over its JSON gateway"
-    functions = ("read", "write", "cas")
+    functions = ("read", "write", "cas", *LEASE_FUNCTIONS)
     options: ClassVar[Mapping[str, OptionDescription]] = {
         "read_mode": OptionDescription(
             default="linearizable",
@@ -35,6 +36,10 @@ class Etcd(RealStore):
             summary="serializable reads are answered by one member alone and may be stale",
         ),
         "client_timeout_ms": OptionDescription(default="1500", summary="how long a client waits for an answer"),
+        "lease_ttl_s": OptionDescription(
+            default="2",
+            summary="how long a lease lives that is not refreshed; etcd gives 1.5 election time-outs at least",
+        ),
         "election_timeout_ms": OptionDescription(
             default="1000", summary="of etcd; it sends heartbeats ten times as often"
         ),
@@ -80,12 +85,13 @@ class Etcd(RealStore):
 
     def store_client(
         self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]
-    ) -> EtcdClient:
+    ) -> LeasingClient:
         """A client that talks to `node` first."""
-        return EtcdClient(
+        return LeasingClient(
             address_of,
             members,
             node,
             serializable=options["read_mode"] == "serializable",
             timeout_s=int(options["client_timeout_ms"]) / 1000,
+            lease_ttl_s=int(options["lease_ttl_s"]),
         )

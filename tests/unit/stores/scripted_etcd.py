@@ -1,0 +1,199 @@
+"""A gateway of the tests' own: one member of etcd with keys, revisions, leases and watches, and moods to fail in."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+__all__ = ["HOST", "Gateway", "text", "wait_until"]
+
+HOST = "127.0.0.1"
+
+
+def text(encoded: str) -> str:
+    return base64.b64decode(encoded).decode()
+
+
+class Gateway:
+    """Keeps a dictionary and answers as etcd does; `mood` says what happens to the next request instead."""
+
+    def __init__(self) -> None:
+        self.revision = 1
+        self.stored: dict[str, dict[str, Any]] = {}
+        """What is told of each key, by the key in clear."""
+        self.events: list[dict[str, Any]] = []
+        self.leases: set[str] = set()
+        self.asked: list[tuple[str, Any]] = []
+        self.mood = ""
+        self.streams_end_after: int | None = None
+        """After how many answers a watch's stream breaks off; None: never."""
+        self.silent = threading.Event()
+        self.changed = threading.Condition()
+        gateway = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                gateway.asked.append((self.path, body))
+                if gateway.mood == "hang up":
+                    self.close_connection = True
+                elif gateway.mood == "silence":
+                    gateway.silent.wait(10)
+                    self.close_connection = True
+                elif gateway.mood == "503":
+                    self.say(503, {"error": "no leader"})
+                elif gateway.mood == "garbage":
+                    self.say(200, None)
+                elif self.path == "/v3/watch":
+                    self.stream(body["create_request"])
+                else:
+                    with gateway.changed:
+                        answer = gateway.answer(self.path, body)
+                        gateway.changed.notify_all()
+                    self.say(404 if "error" in answer else 200, answer)
+
+            def say(self, status: int, answer: Any) -> None:
+                content = b"{" if answer is None else json.dumps(answer).encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def stream(self, wanted: dict[str, Any]) -> None:
+                self.close_connection = True
+                self.send_response(200)
+                self.send_header("Transfer-Encoding", "chunked")
+                self.end_headers()
+                for number, answer in enumerate(gateway.told(wanted)):
+                    if number == gateway.streams_end_after:
+                        return
+                    line = json.dumps({"result": answer}).encode() + b"\n"
+                    self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
+                    self.wfile.flush()
+
+            def log_message(self, *arguments: object) -> None:
+                """Nobody reads it."""
+
+        self.server = ThreadingHTTPServer((HOST, 0), Handler)
+        self.server.daemon_threads = True
+        self.port = self.server.server_address[1]
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True)
+        self.thread.start()
+
+    # -- keys and leases -------------------------------------------------------------------------------------------
+
+    def answer(self, path: str, body: Any) -> Any:
+        """What etcd says to one request."""
+        name = path.removeprefix("/v3/").replace("/", "_")
+        answer: dict[str, Any] = getattr(self, f"_{name}")(body)
+        answer.setdefault("header", {"revision": str(self.revision)})
+        return answer
+
+    def change(self, *changes: tuple[str, str | None], lease: str = "0") -> None:
+        """One revision in which all these keys change, as if somebody else had done it; values in base 64."""
+        self.revision += 1
+        for key, value in changes:
+            kv = {"key": base64.b64encode(key.encode()).decode(), "mod_revision": str(self.revision)}
+            if value is None:
+                del self.stored[key]
+                self.events.append({"type": "DELETE", "kv": kv})
+            else:
+                self.stored[key] = {**kv, "value": value, "lease": lease}
+                self.events.append({"kv": self.stored[key]})
+
+    def end_lease(self, number: str) -> None:
+        """Delete its keys in one revision."""
+        with self.changed:
+            self.leases.discard(number)
+            gone = sorted(key for key, kv in self.stored.items() if kv["lease"] == number)
+            if gone:
+                self.change(*((key, None) for key in gone))
+            self.changed.notify_all()
+
+    def keys_in(self, body: Any) -> list[str]:
+        first, end = text(body["key"]), text(body.get("range_end", ""))
+        return sorted(key for key in self.stored if (first <= key < end if end else key == first))
+
+    def _kv_put(self, body: Any) -> dict[str, Any]:
+        lease = str(body.get("lease", "0"))
+        if lease not in {"0", *self.leases}:
+            return {"error": "etcdserver: requested lease not found", "code": 5}
+        self.change((text(body["key"]), body["value"]), lease=lease)
+        return {}
+
+    def _kv_range(self, body: Any) -> dict[str, Any]:
+        found = [self.stored[key] for key in self.keys_in(body)]
+        return {"kvs": found} if found else {}
+
+    def _kv_deleterange(self, body: Any) -> dict[str, Any]:
+        gone = self.keys_in(body)
+        if gone:
+            self.change(*((key, None) for key in gone))
+        return {"deleted": str(len(gone))} if gone else {}
+
+    def _kv_txn(self, body: Any) -> dict[str, Any]:
+        [compare] = body["compare"]
+        held = self.stored.get(text(compare["key"]))
+        if compare["target"] == "CREATE":
+            is_met = held is None
+        else:
+            is_met = held is not None and held["value"] == compare["value"]
+        if is_met:
+            for step in body["success"]:
+                self._kv_put(step["request_put"])
+        return {"succeeded": True} if is_met else {}
+
+    def _lease_grant(self, body: Any) -> dict[str, Any]:
+        number = str(7_000 + len(self.asked))
+        self.leases.add(number)
+        return {"ID": number, "TTL": body["TTL"]}
+
+    def _lease_keepalive(self, body: Any) -> dict[str, Any]:
+        alive = {"TTL": "2"} if str(body["ID"]) in self.leases else {}
+        return {"result": {"ID": body["ID"], **alive}}
+
+    def _lease_revoke(self, body: Any) -> dict[str, Any]:
+        if str(body["ID"]) not in self.leases:
+            return {"error": "etcdserver: requested lease not found", "code": 5}
+        self.leases.discard(str(body["ID"]))
+        return {}
+
+    # -- watches ---------------------------------------------------------------------------------------------------
+
+    def told(self, wanted: dict[str, Any]) -> Any:
+        """The answers of one watch, without end: events by revision, and a word about progress when there are none."""
+        first, end = text(wanted["key"]), text(wanted["range_end"])
+        after = int(wanted.get("start_revision", self.revision + 1)) - 1
+        yield {"header": {"revision": str(self.revision)}, "created": True}
+        while not self.silent.is_set():
+            with self.changed:
+                if not any(int(event["kv"]["mod_revision"]) > after for event in self.events):
+                    self.changed.wait(0.05)
+                upto = max(self.revision, after)
+                news = [event for event in self.events if after < int(event["kv"]["mod_revision"]) <= upto]
+            events = [event for event in news if first <= text(event["kv"]["key"]) < end]
+            after = upto
+            yield {"header": {"revision": str(upto)}, **({"events": events} if events else {})}
+
+    def close(self) -> None:
+        self.silent.set()
+        with self.changed:
+            self.changed.notify_all()
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
+def wait_until(is_so: Any, limit_s: float = 5.0) -> None:
+    """Wait until `is_so()`; fail after `limit_s`."""
+    end_s = time.monotonic() + limit_s
+    waiting = threading.Event()
+    while not is_so():
+        assert time.monotonic() < end_s, "it never came about"
+        waiting.wait(0.005)
