@@ -40,7 +40,7 @@ from faultline.systems_under_test.patterns.clusters.consistent_core.update_queue
     UPDATE_QUEUE_CHANGES,
     UPDATE_QUEUE_MUTANTS,
 )
-from faultline.systems_under_test.patterns.clusters.planted_bugs import LazyFlush, layered, with_bugs
+from faultline.systems_under_test.patterns.clusters.planted_bugs import LazyFlush, in_front, layered, with_bugs
 from faultline.systems_under_test.patterns.data_replication.follower_handler import FollowerHandler
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicatedLog
@@ -305,9 +305,8 @@ def mutated_parts(names: Iterable[str]) -> Parts:
 
 @lru_cache(maxsize=64)
 def _mutated_parts(names: frozenset[str]) -> Parts:
-    others = (*FOLLOWER_READ_MUTANTS, *SERVICE_MUTANTS)
-    elsewhere: dict[str, Callable[[Parts], Parts]] = {bug.name: lambda parts: parts for bug in others}
-    return with_bugs("consistent-core", names, Parts(), _CHANGES | elsewhere)
+    elsewhere = (bug.name for bug in (*FOLLOWER_READ_MUTANTS, *SERVICE_MUTANTS))
+    return with_bugs("consistent-core", names, Parts(), _CHANGES, elsewhere)
 
 
 def forced_options(names: Iterable[str]) -> dict[str, str]:
@@ -318,4 +317,4 @@ def forced_options(names: Iterable[str]) -> dict[str, str]:
 def with_client_bug(client: type[ConsistentCoreClient], names: Iterable[str]) -> type[ConsistentCoreClient]:
     """`client` with the planted bugs `names` that are bugs of clients; itself when there are none."""
     change = mutated_parts(names).client
-    return client if change is None else type(change.__name__, (change, client), {})
+    return client if change is None else in_front(change, client)

@@ -19,7 +19,7 @@ from faultline.systems_under_test.patterns.clusters.consistent_core.messages imp
     LoggedCommand,
 )
 from faultline.systems_under_test.patterns.clusters.consistent_core.node import Parts
-from faultline.systems_under_test.patterns.clusters.planted_bugs import layered
+from faultline.systems_under_test.patterns.clusters.planted_bugs import layered, together
 from faultline.systems_under_test.patterns.data_replication.follower_handler import FollowerHandler
 from faultline.systems_under_test.patterns.data_replication.leader_reads import LeaderLeaseReads, Read, ReadIndexReads
 from faultline.systems_under_test.patterns.data_replication.quorum import majority
@@ -42,8 +42,7 @@ _COMMANDS: msgspec.msgpack.Decoder[LoggedCommand] = msgspec.msgpack.Decoder(Logg
 
 def in_the_log(change: type[ReplicatedLog]) -> Callable[[Parts], Parts]:
     """The bug in both kinds of log, the pushed and the pulled one."""
-    pushed, pulled = layered("replicated_log", change), layered("pulled_log", change)
-    return lambda parts: pulled(pushed(parts))
+    return together(layered("replicated_log", change), layered("pulled_log", change))
 
 
 # -- what a follower takes --------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from faultline.systems_under_test.patterns.clusters.coordinated_kv.table import 
     Entry,
     value_of,
 )
-from faultline.systems_under_test.patterns.clusters.planted_bugs import LazyFlush, layered, with_bugs
+from faultline.systems_under_test.patterns.clusters.planted_bugs import LazyFlush, class_with_bugs, layered, with_bugs
 from faultline.systems_under_test.patterns.data_partitioning.partition_host import Answer, PartitionContent
 
 __all__ = ["MUTANTS", "mutated_parts", "node_class"]
@@ -228,7 +228,6 @@ class _CopiedBeforeFlush(LazyFlush, ReplicaStore):
 _CHANGES: dict[str, Callable[[DataParts], DataParts]] = {
     "table-stored-without-comparing": layered("controller", _StoredWithoutComparing),
     "controls-without-a-lease": layered("controller", _ControlsWithoutALease),
-    "leads-without-a-lease": lambda parts: parts,
     "acknowledged-by-the-leader-alone": layered("leader", _AcknowledgedByTheLeaderAlone),
     "any-replica-appointed": layered("controller", _AnyReplicaAppointed),
     "joins-when-the-table-says-so": layered("leader", _JoinsWhenTheTableSaysSo),
@@ -247,10 +246,9 @@ _NODES: dict[str, type[DataNode]] = {
 
 def node_class(names: Iterable[str]) -> type[DataNode]:
     """The data node with those of the planted bugs `names` that sit in it."""
-    changes = [_NODES[name] for name in sorted(names) if name in _NODES]
-    return type("Node", (*changes,), {}) if changes else DataNode
+    return class_with_bugs(names, DataNode, _NODES)
 
 
 def mutated_parts(names: Iterable[str]) -> DataParts:
     """The parts of a data node with the planted bugs `names`, the correct ones with none. Raises UsageError."""
-    return with_bugs("coordinated-kv", names, DataParts(), _CHANGES)
+    return with_bugs("coordinated-kv", names, DataParts(), _CHANGES, elsewhere=_NODES)

@@ -16,7 +16,7 @@ from faultline.systems_under_test.patterns.cluster_management.emergent_leader im
 from faultline.systems_under_test.patterns.clusters.emergent.messages import JoinRequest, SplitBrainJoin
 from faultline.systems_under_test.patterns.clusters.emergent.node import EmergentNode, Parts
 from faultline.systems_under_test.patterns.clusters.emergent.silence import Silence
-from faultline.systems_under_test.patterns.clusters.planted_bugs import with_bugs
+from faultline.systems_under_test.patterns.clusters.planted_bugs import class_with_bugs, with_bugs
 
 __all__ = ["MUTANTS", "mutated_parts", "node_class"]
 
@@ -219,17 +219,15 @@ _NODES: dict[str, type[EmergentNode]] = {
 }
 
 _CHANGES: dict[str, Callable[[Parts], Parts]] = {
-    **{name: lambda parts: parts for name in _NODES},
     "no-pause-guard": lambda parts: replace(parts, silence=_NoPauseGuard),
 }
 
 
 def mutated_parts(names: Iterable[str]) -> Parts:
     """The parts of a node with the planted bugs `names`, the correct ones with none. Raises UsageError."""
-    return with_bugs("emergent-leader", names, Parts(), _CHANGES)
+    return with_bugs("emergent-leader", names, Parts(), _CHANGES, elsewhere=_NODES)
 
 
 def node_class(names: Iterable[str]) -> type[EmergentNode]:
     """The node with those of the planted bugs `names` that sit in it."""
-    changes = [_NODES[name] for name in sorted(names) if name in _NODES]
-    return type("Node", (*changes,), {}) if changes else EmergentNode
+    return class_with_bugs(names, EmergentNode, _NODES)

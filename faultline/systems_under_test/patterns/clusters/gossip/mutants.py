@@ -20,7 +20,7 @@ from faultline.systems_under_test.patterns.cluster_management.gossip_disseminati
 )
 from faultline.systems_under_test.patterns.clusters.gossip.messages import GossipStates
 from faultline.systems_under_test.patterns.clusters.gossip.node import GossipNode, Parts
-from faultline.systems_under_test.patterns.clusters.planted_bugs import layered, with_bugs
+from faultline.systems_under_test.patterns.clusters.planted_bugs import class_with_bugs, layered, with_bugs
 
 __all__ = ["MUTANTS", "mutated_parts", "node_class"]
 
@@ -233,7 +233,6 @@ def _metadata(change: type[ClusterMetadata]) -> Callable[[Parts], Parts]:
 
 _CHANGES: dict[str, Callable[[Parts], Parts]] = {
     "merge-by-arrival": _metadata(_MergeByArrival),
-    "reply-not-merged": lambda parts: parts,
     "no-generation": lambda parts: replace(parts, generation=lambda _: 1),
     "own-entry-overwritten": _metadata(_OwnEntryOverwritten),
     "always-the-first-peers": lambda parts: replace(parts, choose=_first_peers),
@@ -251,10 +250,9 @@ _NODES: dict[str, type[GossipNode]] = {"reply-not-merged": _ReplyNotMerged}
 
 def node_class(names: Iterable[str]) -> type[GossipNode]:
     """The node with those of the planted bugs `names` that sit in it."""
-    changes = [_NODES[name] for name in sorted(names) if name in _NODES]
-    return type("Node", (*changes,), {}) if changes else GossipNode
+    return class_with_bugs(names, GossipNode, _NODES)
 
 
 def mutated_parts(names: Iterable[str]) -> Parts:
     """The parts of a node with the planted bugs `names`, the correct ones with none. Raises UsageError."""
-    return with_bugs("gossip", names, Parts(), _CHANGES)
+    return with_bugs("gossip", names, Parts(), _CHANGES, elsewhere=_NODES)

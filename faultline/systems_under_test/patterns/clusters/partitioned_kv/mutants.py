@@ -17,7 +17,13 @@ from faultline.systems_under_test.patterns.clusters.partitioned_kv.client import
 from faultline.systems_under_test.patterns.clusters.partitioned_kv.coordinator import Coordinator
 from faultline.systems_under_test.patterns.clusters.partitioned_kv.messages import PartitionRequest, PartitionResponse
 from faultline.systems_under_test.patterns.clusters.partitioned_kv.node import NodeParts, PartitionedNode
-from faultline.systems_under_test.patterns.clusters.planted_bugs import LazyFlush, layered, with_bugs
+from faultline.systems_under_test.patterns.clusters.planted_bugs import (
+    LazyFlush,
+    class_with_bugs,
+    layered,
+    together,
+    with_bugs,
+)
 from faultline.systems_under_test.patterns.data_partitioning.cluster_directory import (
     ClusterDirectory,
     Migration,
@@ -287,21 +293,15 @@ def _coordinator_part(part: str, change: type) -> Callable[[NodeParts], NodePart
     return changed
 
 
-def _table_before_data(parts: NodeParts) -> NodeParts:
-    changed: NodeParts = layered("host", _BeginsWithNothing)(parts)
-    return _coordinator_part("directory", _TableBeforeData)(changed)
-
-
 _CHANGES: dict[str, Callable[[NodeParts], NodeParts]] = {
-    "salted-hash": lambda parts: parts,
-    "mod-live-nodes": lambda parts: parts,
     "host-again-empties": layered("host", _HostAgainEmpties),
     "writes-while-migrating": layered("host", _WritesWhileMigrating),
     "late-move-overwrites": layered("host", _LateMoveOverwrites),
-    "table-before-data": _table_before_data,
+    "table-before-data": together(
+        layered("host", _BeginsWithNothing), _coordinator_part("directory", _TableBeforeData)
+    ),
     "moves-of-the-leader-only": layered("coordinator", _MovesOfTheLeaderOnly),
     "surplus-dropped": _coordinator_part("directory", _SurplusDropped),
-    "absent-instead-of-refused": lambda parts: parts,
     "partitions-from-one": _coordinator_part("directory", _PartitionsFromOne),
     "no-wrap-around": _coordinator_part("ring", _NoWrapAround),
     "tokens-by-cluster-size": _coordinator_part("ring", _TokensByClusterSize),
@@ -316,16 +316,14 @@ _NODES: dict[str, type[PartitionedNode]] = {"absent-instead-of-refused": _Absent
 
 def client_class(names: Iterable[str]) -> type[PartitionedClient]:
     """The client with those of the planted bugs `names` that sit in it."""
-    changes = [_CLIENTS[name] for name in sorted(names) if name in _CLIENTS]
-    return type("Client", (*changes,), {}) if changes else PartitionedClient
+    return class_with_bugs(names, PartitionedClient, _CLIENTS)
 
 
 def node_class(names: Iterable[str]) -> type[PartitionedNode]:
     """The node with those of the planted bugs `names` that sit in it."""
-    changes = [_NODES[name] for name in sorted(names) if name in _NODES]
-    return type("Node", (*changes,), {}) if changes else PartitionedNode
+    return class_with_bugs(names, PartitionedNode, _NODES)
 
 
 def mutated_parts(names: Iterable[str]) -> NodeParts:
     """The parts of a node with the planted bugs `names`, the correct ones with none. Raises UsageError."""
-    return with_bugs("partitioned-kv", names, NodeParts(), _CHANGES)
+    return with_bugs("partitioned-kv", names, NodeParts(), _CHANGES, elsewhere=(*_CLIENTS, *_NODES))

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 
 from faultline.harness.system import Mutant
 from faultline.systems_under_test.patterns.clusters.paxos_kv.node import ClientChange, PaxosKvParts
 from faultline.systems_under_test.patterns.clusters.paxos_kv.options import PaxosKvSettings
-from faultline.systems_under_test.patterns.clusters.planted_bugs import layered, with_bugs
+from faultline.systems_under_test.patterns.clusters.planted_bugs import layered, planted, with_bugs
 from faultline.systems_under_test.patterns.data_replication.paxos import (
     Acceptor,
     Attempt,
@@ -27,27 +28,7 @@ from faultline.systems_under_test.patterns.data_replication.paxos_store import C
 __all__ = ["PAXOS_KV_MUTANTS", "paxos_kv_parts"]
 
 
-def _planted(
-    name: str,
-    requirement: str,
-    summary: str,
-    shows_as: str,
-    campaign: str,
-    caught_by: tuple[str, ...],
-    pattern: str = "paxos",
-    **options: str,
-) -> Mutant:
-    return Mutant(
-        name=name,
-        pattern=pattern,
-        id=requirement,
-        summary=summary,
-        shows_as=shows_as,
-        campaign=campaign,
-        caught_by=caught_by,
-        options=options,
-    )
-
+_planted = partial(planted, pattern="paxos", campaign="paxos-duels")
 
 _RECORDS = (
     _planted(
@@ -55,48 +36,52 @@ _RECORDS = (
         "PAX-M1",
         "a proposer proposes its own value whatever acceptors have accepted",
         "two values are chosen for one version, and an acknowledged write is lost",
-        "paxos-duels",
-        ("PAX-I1", "PAX-I3", "linearizability"),
+        "PAX-I1",
+        "PAX-I3",
+        "linearizability",
     ),
     _planted(
         "adopt-oldest-accepted",
         "PAX-M2",
         "a proposer adopts the accepted value of the lowest generation, not that of the highest",
         "a chosen value is replaced by one that was abandoned",
-        "paxos-duels",
-        ("PAX-I1", "PAX-I3", "linearizability"),
+        "PAX-I1",
+        "PAX-I3",
+        "linearizability",
     ),
     _planted(
         "adopt-under-old-generation",
         "PAX-M3",
         "a proposer proposes the value it adopts under the generation in which that was accepted",
         "the acceptors have promised a higher one and refuse, so nobody ever finishes that value and its key is stuck",
-        "paxos-duels",
-        ("PAX-R8",),
+        "PAX-R8",
     ),
     _planted(
         "rounds-not-learned",
         "PAX-M13",
         "a node does not learn the rounds of others, and tries again at once",
         "it proposes below what it has promised itself; after a duel it needs many attempts, or starves",
-        "paxos-duels",
-        ("PAX-R4",),
+        "PAX-R4",
     ),
     _planted(
         "accept-below-promise",
         "PAX-M4",
         "an acceptor accepts proposals of a lower generation than it promised",
         "a proposer that was superseded gets a second value chosen",
-        "paxos-duels",
-        ("PAX-I4", "PAX-I1", "PAX-I3", "linearizability"),
+        "PAX-I4",
+        "PAX-I1",
+        "PAX-I3",
+        "linearizability",
     ),
     _planted(
         "late-answers-count",
         "PAX-M5",
         "a proposer counts answers to its earlier generations for the present one",
         "a value is called chosen that no quorum accepted in one generation",
-        "paxos-duels",
-        ("PAX-I1", "PAX-I3", "PAX-R8", "linearizability"),
+        "PAX-I1",
+        "PAX-I3",
+        "PAX-R8",
+        "linearizability",
         phase_timeout_ms="25",
         backoff_ms="2",
     ),
@@ -105,74 +90,79 @@ _RECORDS = (
         "PAX-M12",
         "an acceptor accepts only what is above its promise, as the table of the text has it",
         "no value is ever chosen, so no operation is answered after the heal either",
-        "paxos-duels",
-        ("availability",),
+        "availability",
     ),
     _planted(
         "promise-not-durable",
         "PAX-M6",
         "an acceptor answers before its promise or acceptance is on disk, and does not flush it",
         "after a restart it breaks promises and has forgotten chosen values",
-        "paxos-durability",
-        ("PAX-I4", "PAX-I1", "PAX-I3", "PAX-R3", "linearizability"),
+        "PAX-I4",
+        "PAX-I1",
+        "PAX-I3",
+        "PAX-R3",
+        "linearizability",
+        campaign="paxos-durability",
     ),
     _planted(
         "ids-not-unique",
         "PAX-M7",
         "generations are bare rounds, without the node's name to break ties",
         "two proposers propose different values in one generation",
-        "paxos-duels",
-        ("PAX-R3", "PAX-I1", "PAX-I3", "linearizability"),
+        "PAX-R3",
+        "PAX-I1",
+        "PAX-I3",
+        "linearizability",
     ),
     _planted(
         "naive-reset",
         "PAX-M8",
         "as printed, an acceptor starts over after each commit and neither tells nor learns what was committed",
         "a node that missed a commit reads nothing, or brings the value before it back",
-        "paxos-duels",
-        ("PAX-I2", "PAX-I1", "PAX-I3", "PAX-I4", "linearizability"),
+        "PAX-I2",
+        "PAX-I1",
+        "PAX-I3",
+        "PAX-I4",
+        "linearizability",
     ),
     _planted(
         "local-read",
         "PAX-M9",
         "a read is answered from what the asked node knows to be committed",
         "a read returns a value that was overwritten before it began",
-        "paxos-duels",
-        ("linearizability",),
+        "linearizability",
     ),
     _planted(
         "success-without-accepts",
         "PAX-M10",
         "as printed, a proposer reports success when its own value was refused in the accept phase",
         "an acknowledged write is lost",
-        "paxos-duels",
-        ("linearizability",),
+        "linearizability",
     ),
     _planted(
         "success-with-other-value",
         "PAX-M11",
         "a proposer that had to finish somebody else's value reports success for its own",
         "an acknowledged write never happened",
-        "paxos-duels",
-        ("linearizability",),
+        "linearizability",
     ),
     _planted(
         "half-quorums",
         "PAX-M14",
         "half of the members are a quorum of both phases, so two quorums need not meet",
         "two values are chosen for one version",
-        "paxos-duels",
-        ("PAX-I1", "PAX-I3", "linearizability"),
-        "quorum",
+        "PAX-I1",
+        "PAX-I3",
+        "linearizability",
+        pattern="quorum",
     ),
     _planted(
         "no-duplicate-detection",
         "IDR-M1",
         "a request that stands in the register already is executed again",
         "a compare-and-set fails that took effect; an old value comes back after a newer one",
-        "paxos-duels",
-        ("linearizability",),
-        "idempotent-receiver",
+        "linearizability",
+        pattern="idempotent-receiver",
     ),
 )
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from faultline.harness.system import Mutant
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.clusters.planted_bugs import with_bugs
+from faultline.systems_under_test.patterns.clusters.planted_bugs import class_with_bugs, planted, with_bugs
 from faultline.systems_under_test.patterns.clusters.quorum_kv.client import QuorumKeyValueClient
 from faultline.systems_under_test.patterns.clusters.quorum_kv.node import OBSOLETE_VERSION, NoRepair, Parts
 from faultline.systems_under_test.patterns.clusters.sibling_store import (
@@ -32,91 +33,88 @@ from faultline.systems_under_test.patterns.data_replication.version_vector impor
 __all__ = ["MUTANTS", "client_class", "mutated_parts"]
 
 
-_FAILS_OVER = "fails-over-when-obsolete"
-
-
-def _record(name: str, row: str, summary: str, shows_as: str, *caught_by: str, **options: str) -> Mutant:
-    return Mutant(
-        name=name,
-        pattern="version-vector",
-        id=f"VVC-{row}",
-        summary=summary,
-        shows_as=shows_as,
-        campaign="siblings-durability" if name == "counter-lost-at-restart" else "siblings",
-        caught_by=("siblings", *caught_by),
-        options=options,
-    )
-
+_planted = partial(planted, pattern="version-vector", campaign="siblings")
 
 _RECORDS = (
-    _record(
+    _planted(
         "overwrite-siblings",
-        "M1",
+        "VVC-M1",
         "a replica replaces what it has by what arrives, without comparing versions",
         "of two concurrent acknowledged writes one vanishes",
+        "siblings",
         "VVC-I5",
     ),
-    _record(
+    _planted(
         "unequal-nodes-are-older",
-        "M2",
+        "VVC-M2",
         "vectors are compared on the nodes they have in common only",
         "a value disappears for a concurrent one that knew nothing of it",
+        "siblings",
         versions="server-id",
     ),
-    _record(
+    _planted(
         "every-replica-counts",
-        "M3",
+        "VVC-M3",
         "a replica that stores a copy counts it as an update of its own",
         "the copies of one write look concurrent: a value is its own sibling",
+        "siblings",
         versions="server-id",
     ),
-    _record(
+    _planted(
         "no-read-repair",
-        "M4",
+        "VVC-M4",
         "a read does not bring the replicas it has asked to the same state",
         "after everything is healed, reads of one key go on disagreeing",
+        "siblings",
     ),
-    _record(
+    _planted(
         "one-sibling-context",
-        "M5",
+        "VVC-M5",
         "a read of several siblings returns the context of one of them",
         "a conflict comes back after it was resolved",
+        "siblings",
     ),
-    _record(
+    _planted(
         "obsolete-write-accepted",
-        "M6",
+        "VVC-M6",
         "a node takes a write that does not know its latest update, and numbers it as if it did",
         "an acknowledged write is replaced by one that never saw it",
+        "siblings",
         versions="server-id",
     ),
-    _record(
+    _planted(
         "prune-while-walking",
-        "M7",
+        "VVC-M7",
         "obsolete values are removed from the list that is being walked through, so some are skipped",
         "a value stays beside one that replaced it",
+        "siblings",
         "VVC-I1",
     ),
-    _record(
-        _FAILS_OVER,
-        "M8",
+    _planted(
+        "fails-over-when-obsolete",
+        "VVC-M8",
         "a client that is refused as obsolete sends the same write to the next replica",
         "the stale write becomes a sibling there, although its client was to read again first",
+        "siblings",
         "VVC-R8",
         versions="server-id",
     ),
-    _record(
+    _planted(
         "counter-lost-at-restart",
-        "M9",
+        "VVC-M9",
         "a node forgets in a crash how many updates it has numbered",
         "two values share a version, and one of them is silently lost",
+        "siblings",
         "VVC-I2",
         "VVC-I6",
+        campaign="siblings-durability",
     ),
-    _record(
+    _planted(
         "clock-decides",
-        "M10",
+        "VVC-M10",
         "of concurrent values the one with the latest wall clock is kept, whatever the versions say",
         "of two concurrent acknowledged writes one vanishes",
+        "siblings",
         "VVC-I5",
     ),
 )
@@ -206,17 +204,18 @@ _CHANGES: dict[str, Callable[[Parts], Parts]] = {
     "one-sibling-context": lambda parts: replace(parts, context=_context_of_one),
     "obsolete-write-accepted": _versioning(_ObsoleteWriteAccepted),
     "prune-while-walking": _versioning(_PruneWhileWalking),
-    _FAILS_OVER: lambda parts: parts,
     "counter-lost-at-restart": lambda parts: replace(parts, store=_CounterLostAtRestart),
     "clock-decides": _versioning(LastWriteWins),
 }
 
+_CLIENTS = {"fails-over-when-obsolete": _FailsOverWhenObsolete}
+
 
 def mutated_parts(names: Iterable[str]) -> Parts:
     """The parts of a node with the planted bugs `names`; with none, the correct ones. Raises UsageError."""
-    return with_bugs("quorum-kv", names, Parts(), _CHANGES)
+    return with_bugs("quorum-kv", names, Parts(), _CHANGES, elsewhere=_CLIENTS)
 
 
 def client_class(names: Iterable[str]) -> type[QuorumKeyValueClient]:
-    """The client, with the planted bugs `names`."""
-    return _FailsOverWhenObsolete if _FAILS_OVER in names else QuorumKeyValueClient
+    """The client with those of the planted bugs `names` that sit in it."""
+    return class_with_bugs(names, QuorumKeyValueClient, _CLIENTS)

@@ -298,7 +298,6 @@ def _from_the_beginning(_: int) -> CorrelationIds:
 _CHANGES: dict[str, Callable[[Parts], Parts]] = {
     "ack-before-quorum": layered("coordinator", _AckBeforeQuorum),
     "count-duplicate-answers": lambda parts: replace(parts, waiting=_CountDuplicates),
-    _TIMEOUT_AS_FAILURE: lambda parts: parts,
     "waits-for-ever": lambda parts: replace(parts, waiting=_WaitsForEver),
     "answers-twice": layered("coordinator", _AnswersTwice),
     "restarted-correlation-ids": lambda parts: replace(parts, correlation_ids=_from_the_beginning),
@@ -314,7 +313,7 @@ _CHANGES: dict[str, Callable[[Parts], Parts]] = {
 
 def mutated_parts(names: Iterable[str]) -> Parts:
     """The parts of a node with the planted bugs `names`; with none, the correct ones. Raises UsageError."""
-    return with_bugs("quorum-register", names, Parts(), _CHANGES)
+    return with_bugs("quorum-register", names, Parts(), _CHANGES, elsewhere=[_TIMEOUT_AS_FAILURE])
 
 
 def definite_errors(names: Iterable[str]) -> frozenset[str]:

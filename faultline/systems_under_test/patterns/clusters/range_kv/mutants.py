@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from faultline.harness.system import Mutant
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.clusters.planted_bugs import layered, with_bugs
+from faultline.systems_under_test.patterns.clusters.planted_bugs import layered, together, with_bugs
 from faultline.systems_under_test.patterns.clusters.range_kv.coordinator import RangeCoordinator
 from faultline.systems_under_test.patterns.clusters.range_kv.host import RangeHost
 from faultline.systems_under_test.patterns.clusters.range_kv.messages import (
@@ -260,9 +260,7 @@ _CHANGES: dict[str, Callable[[Parts], Parts]] = {
     "inclusive-end": layered("partition", _InclusiveEnd),
     "split-at-half-the-maximum": layered("host", _HalfSize),
     "split-without-the-data": layered("partition", _SplitWithoutData),
-    "split-at-the-start": lambda parts: layered("coordinator", _EmptyRangesPermitted)(
-        layered("host", _SplitAtStart)(parts)
-    ),
+    "split-at-the-start": together(layered("host", _SplitAtStart), layered("coordinator", _EmptyRangesPermitted)),
     "no-end-is-the-lowest-key": layered("host", _NoEndIsTheLowestKey),
     "scan-in-table-order": layered("map", _TableOrder),
     "writes-during-copy-lost": layered("host", _CopyFirstLetGoLater),

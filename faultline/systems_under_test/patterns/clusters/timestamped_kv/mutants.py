@@ -11,7 +11,7 @@ from typing import Any
 
 from faultline.harness.system import Mutant
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.clusters.planted_bugs import layered, with_bugs
+from faultline.systems_under_test.patterns.clusters.planted_bugs import class_with_bugs, layered, together, with_bugs
 from faultline.systems_under_test.patterns.clusters.timestamped_kv.client import TimestampedKvClient
 from faultline.systems_under_test.patterns.clusters.timestamped_kv.clocks import HybridStamps, LamportStamps
 from faultline.systems_under_test.patterns.clusters.timestamped_kv.messages import (
@@ -234,18 +234,13 @@ def _waits(option: str, change: Callable[..., Any]) -> Callable[[Parts], Parts]:
 
 
 def _both_clocks(change: type[Any]) -> Callable[[Parts], Parts]:
-    def changed(parts: Parts) -> Parts:
-        result: Parts = layered("lamport", change)(layered("hybrid", change)(parts))
-        return result
-
-    return changed
+    return together(layered("hybrid", change), layered("lamport", change))
 
 
 _CHANGES: dict[str, Callable[[Parts], Parts]] = {
     "ignore-request-stamp": _both_clocks(_IgnoreRequest),
     "stamp-without-increment": layered("lamport", _WithoutIncrement),
     "clock-not-restored": _both_clocks(_NotRestored),
-    "client-keeps-last-stamp": lambda parts: parts,
     "wall-time-stamps": layered("hybrid", _WallTime),
     "no-write-wait": _waits("write", NoWait),
     "answer-before-wait": _waits("write", _AnswerBeforeWait),
@@ -253,7 +248,6 @@ _CHANGES: dict[str, Callable[[Parts], Parts]] = {
     "stamp-earliest": _waits("commit", _StampEarliest),
     "no-pending-check": _waits("commit", _NoPendingCheck),
     "no-read-wait": _waits("commit", _NoReadWait),
-    "window-too-small": lambda parts: parts,
 }
 
 
@@ -276,10 +270,9 @@ _CLIENTS: dict[str, type[TimestampedKvClient]] = {
 
 def mutated_parts(names: Iterable[str]) -> Parts:
     """The parts of a node with the planted bugs `names`, the correct ones with none. Raises UsageError."""
-    return with_bugs("timestamped-kv", names, Parts(), _CHANGES)
+    return with_bugs("timestamped-kv", names, Parts(), _CHANGES, elsewhere=_CLIENTS)
 
 
 def client_class(names: Iterable[str]) -> type[TimestampedKvClient]:
     """The client with those of the planted bugs `names` that sit in it."""
-    changes = [_CLIENTS[name] for name in sorted(names) if name in _CLIENTS]
-    return type("Client", (*changes,), {}) if changes else TimestampedKvClient
+    return class_with_bugs(names, TimestampedKvClient, _CLIENTS)

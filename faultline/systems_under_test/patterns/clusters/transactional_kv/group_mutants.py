@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from faultline.harness.system import Mutant
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.clusters.planted_bugs import layered
+from faultline.systems_under_test.patterns.clusters.planted_bugs import in_front, layered, planted, together
 from faultline.systems_under_test.patterns.clusters.transactional_kv.group_messages import ToGroup
 from faultline.systems_under_test.patterns.clusters.transactional_kv.group_ports import Outbox
 from faultline.systems_under_test.patterns.clusters.transactional_kv.group_replica import GroupReplica
@@ -29,29 +30,7 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_records
 
 __all__ = ["GROUP_CHANGES", "GROUP_MUTANTS"]
 
-_REPLICATED = {"replication_factor": "3"}
-
-
-def _planted(
-    name: str,
-    requirement: str,
-    summary: str,
-    shows_as: str,
-    campaign: str,
-    *caught_by: str,
-    pattern: str = "two-phase-commit",
-) -> Mutant:
-    return Mutant(
-        name=name,
-        pattern=pattern,
-        id=requirement,
-        summary=summary,
-        shows_as=shows_as,
-        campaign=campaign,
-        caught_by=caught_by,
-        options=_REPLICATED,
-    )
-
+_planted = partial(planted, pattern="two-phase-commit", campaign="replicated-transactions", replication_factor="3")
 
 _RECORDS = (
     _planted(
@@ -59,7 +38,6 @@ _RECORDS = (
         "TPC-R44",
         "a group's leader votes yes when the promise is in its own log, and no follower has it yet",
         "the leader dies, the next one knows of no promise, and half of a transfer is lost",
-        "replicated-transactions",
         "TPC-R44",
         "bank",
     ),
@@ -68,16 +46,15 @@ _RECORDS = (
         "TPC-R44",
         "a coordinating leader tells its decision when it is in its own log only",
         "the next leader finds no decision and rolls back what others have committed, or clients believe committed",
-        "deposed-leaders",
         "TPC-I2",
         "list-append",
+        campaign="deposed-leaders",
     ),
     _planted(
         "serves-when-elected",
         "TPC-R44",
         "a new leader serves at once, without waiting until all that its log holds is committed and known",
         "it has never heard of promises and decisions at the end of its log",
-        "replicated-transactions",
         "TPC-R44",
         "TPC-I2",
         "bank",
@@ -87,7 +64,6 @@ _RECORDS = (
         "TPC-R44",
         "a new leader takes over the promises of the old one, and not their locks",
         "what was promised is overwritten before it is committed",
-        "replicated-transactions",
         "TPC-R44",
         "bank",
     ),
@@ -96,7 +72,6 @@ _RECORDS = (
         "TPC-R44",
         "a leader that learns that it is deposed sends what it had held back until it was replicated",
         "votes and decisions that no log holds",
-        "replicated-transactions",
         "TPC-R44",
         "TPC-I2",
         "bank",
@@ -106,16 +81,15 @@ _RECORDS = (
         "TPC-R44",
         "a leader that has lost its followers goes on answering from memory, sure that it leads",
         "a deposed oracle gives out times that lie behind, and reads at them miss what was acknowledged",
-        "deposed-leaders",
         "TPC-S18",
         "list-append",
+        campaign="deposed-leaders",
     ),
     _planted(
         "participants-by-address",
         "TPC-M17",
         "a coordinator remembers on which node it found a participant, and sends the decision there",
         "after a fail-over the decision goes to a node that leads no longer, and what was promised stays locked",
-        "replicated-transactions",
         "TPC-I8",
         "availability",
     ),
@@ -124,9 +98,9 @@ _RECORDS = (
         "HYC-M4",
         "whoever stands by stores values under the time of its own clock, not under that of the record",
         "the members of a group have the same values under different times",
-        "replicated-compaction",
         "LWM-I1",
         "LWM-I5",
+        campaign="replicated-compaction",
         pattern="hybrid-clock",
     ),
 )
@@ -216,17 +190,14 @@ def _about(message: Any) -> TransactionId | None:
 
 
 def _replica(change: type[GroupReplica]) -> Callable[[Parts], Parts]:
-    def changed(parts: Parts) -> Parts:
-        return replace(parts, replica=type(change.__name__, (change, parts.replica or GroupReplica), {}))
-
-    return changed
+    return lambda parts: replace(parts, replica=in_front(change, parts.replica or GroupReplica))
 
 
 GROUP_CHANGES: dict[str, Callable[[Parts], Parts]] = {
     "vote-before-replication": layered("outbox", _VoteBeforeReplication),
     "decision-before-replication": layered("outbox", _DecisionBeforeReplication),
     "deposed-leader-lets-go": layered("outbox", _DeposedLeaderLetsGo),
-    "deposed-leader-answers": lambda parts: _replica(_NeverStepsDown)(layered("outbox", _AnswersWithoutLease)(parts)),
+    "deposed-leader-answers": together(layered("outbox", _AnswersWithoutLease), _replica(_NeverStepsDown)),
     "serves-when-elected": _replica(_ServesWhenElected),
     "locks-not-taken-over": _replica(_LocksNotTakenOver),
     "stamped-when-replayed": layered("participant", _StampedWhenReplayed),

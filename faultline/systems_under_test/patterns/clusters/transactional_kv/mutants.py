@@ -6,10 +6,11 @@ They break it for good: never use them outside the harness.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from faultline.harness.system import Mutant
-from faultline.systems_under_test.patterns.clusters.planted_bugs import layered, with_bugs
+from faultline.systems_under_test.patterns.clusters.planted_bugs import layered, planted, with_bugs
 from faultline.systems_under_test.patterns.clusters.transactional_kv.group_mutants import GROUP_CHANGES, GROUP_MUTANTS
 from faultline.systems_under_test.patterns.clusters.transactional_kv.parts import Parts
 from faultline.systems_under_test.patterns.data_partitioning.coordinator_records import TransactionStatus
@@ -32,20 +33,7 @@ from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import 
 __all__ = ["MUTANTS", "mutated_parts"]
 
 
-def _planted(
-    name: str, requirement: str, summary: str, shows_as: str, campaign: str, *caught_by: str, **options: str
-) -> Mutant:
-    return Mutant(
-        name=name,
-        pattern="two-phase-commit",
-        id=requirement,
-        summary=summary,
-        shows_as=shows_as,
-        campaign=campaign,
-        caught_by=caught_by,
-        options=options,
-    )
-
+_planted = partial(planted, pattern="two-phase-commit", campaign="bank")
 
 _RECORDS = (
     _planted(
@@ -53,7 +41,6 @@ _RECORDS = (
         "TPC-M1",
         "a coordinator sends its decision to commit and does not write it down",
         "after a crash it rolls back at some nodes what others have committed",
-        "bank",
         "TPC-I2",
         "bank",
     ),
@@ -63,14 +50,12 @@ _RECORDS = (
         "a participant that has lost a transaction's writes in a restart promises to commit all the same",
         "half of a transfer",
         "bank",
-        "bank",
     ),
     _planted(
         "forgets-its-promise",
         "TPC-M3",
         "a participant starts without the promises that stand in its log",
         "half of a transfer; and what was promised is overwritten",
-        "bank",
         "TPC-I2",
         "bank",
     ),
@@ -79,7 +64,6 @@ _RECORDS = (
         "TPC-M4",
         "the transaction timeout rolls back what is decided, too",
         "who hears late rolls back what others have committed",
-        "bank",
         "TPC-I2",
         "bank",
     ),
@@ -88,86 +72,86 @@ _RECORDS = (
         "TPC-M5",
         "a read lock is given back as soon as the value is read",
         "lost updates: two transfers start from the same balance, two guests book the same day",
-        "transaction-conflicts",
         "bank",
         "booking",
         "list-append",
         "TPC-I6",
+        campaign="transaction-conflicts",
     ),
     _planted(
         "no-read-locks",
         "TPC-M6",
         "reads take no locks at all",
         "lost updates, and readers that see half of a transfer",
-        "transaction-conflicts",
         "bank",
         "booking",
         "list-append",
+        campaign="transaction-conflicts",
     ),
     _planted(
         "wounds-the-prepared",
         "TPC-M7",
         "an older transaction takes locks also from one that has promised to commit",
         "that one is committed on some nodes and rolled back on others",
-        "transaction-conflicts",
         "TPC-I2",
         "TPC-I6",
         "bank",
         "booking",
+        campaign="transaction-conflicts",
     ),
     _planted(
         "age-inverted",
         "TPC-M8",
         "the younger transaction wounds the older one",
         "the longer a transaction tries, the more often it is aborted",
-        "transaction-conflicts",
         "TPC-R26",
+        campaign="transaction-conflicts",
     ),
     _planted(
         "first-waiter-only",
         "TPC-M9",
         "a released lock wakes the first of those who wait, and no other",
         "readers wait, until their time is over, for a lock that nobody holds",
-        "transaction-conflicts",
         "TPC-I7",
+        campaign="transaction-conflicts",
     ),
     _planted(
         "locks-released-before-apply",
         "TPC-M11",
         "a participant releases the locks of a committed transaction, and shows its values a moment later",
         "who gets the lock in between reads the old values, and writes over the new ones",
-        "transaction-conflicts",
         "bank",
         "booking",
         "list-append",
+        campaign="transaction-conflicts",
     ),
     _planted(
         "snapshot-ignores-prepared",
         "TPC-M12",
         "a read at a time does not wait for promises at or below that time",
         "read again at the same time, the key has another value; a bank is read in the middle of a transfer",
-        "snapshot-reads",
         "TPC-I9",
         "bank",
+        campaign="snapshot-reads",
     ),
     _planted(
         "own-prepare-time",
         "TPC-M13",
         "each participant stores its values under the time it voted for, not under that of the decision",
         "a read at a time in between sees half of a transfer",
-        "snapshot-reads",
         "HYC-I5",
         "TPC-I9",
         "bank",
+        campaign="snapshot-reads",
     ),
     _planted(
         "clock-ignores-reads",
         "TPC-M14",
         "a read at a time does not move the clock of the node on which it reads",
         "later writes come below a time that was read already",
-        "snapshot-reads",
         "TPC-I9",
         "bank",
+        campaign="snapshot-reads",
         clock="lamport",
     ),
     _planted(
@@ -175,7 +159,6 @@ _RECORDS = (
         "TPC-M15",
         "a request of a transaction that has ended opens it again",
         "its locks stay for ever, and nobody can write its keys any more",
-        "bank",
         "TPC-I8",
         "availability",
     ),
@@ -184,7 +167,6 @@ _RECORDS = (
         "TPC-M16",
         "a decision that comes a second time is carried out a second time",
         "old balances replace newer ones",
-        "bank",
         "HYC-I5",
         "bank",
     ),
@@ -193,7 +175,6 @@ _RECORDS = (
         "TPC-M18",
         "after a restart a coordinator numbers its transactions from one again",
         "two transactions have one name: what became of the first is told to the second",
-        "bank",
         "TPC-I2",
         "TPC-I8",
         "HYC-I5",

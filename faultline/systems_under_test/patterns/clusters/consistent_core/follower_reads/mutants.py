@@ -31,6 +31,7 @@ from faultline.systems_under_test.patterns.clusters.consistent_core.messages imp
     LoggedCommand,
     SetValue,
 )
+from faultline.systems_under_test.patterns.clusters.planted_bugs import in_front, parts_with_bugs
 from faultline.systems_under_test.patterns.clusters.stamped_store import VersionOf
 from faultline.systems_under_test.patterns.data_replication.follower_reads import LeaderContact, WaitingReads
 from faultline.systems_under_test.patterns.data_replication.versioned_value import OrderedVersions
@@ -321,7 +322,7 @@ _Change = Callable[[ReadParts], ReadParts]
 
 
 def _service(bug: type[FollowerReadService]) -> _Change:
-    return lambda parts: replace(parts, service=type(bug.__name__, (bug, parts.service), {}))
+    return lambda parts: replace(parts, service=in_front(bug, parts.service))
 
 
 def _in_service(**parts_of_service: type[Any]) -> _Change:
@@ -356,11 +357,4 @@ _CHANGES: dict[str, _Change] = {
 
 def read_parts(names: Iterable[str]) -> ReadParts:
     """The parts of the read side with those of the planted bugs `names` that belong there."""
-    parts = ReadParts()
-    for name in sorted(names):
-        parts = _CHANGES.get(name, _unchanged)(parts)
-    return parts
-
-
-def _unchanged(parts: ReadParts) -> ReadParts:
-    return parts
+    return parts_with_bugs(names, ReadParts(), _CHANGES)

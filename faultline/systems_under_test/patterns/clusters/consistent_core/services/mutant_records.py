@@ -2,38 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
-from faultline.harness.system import Mutant
+from faultline.systems_under_test.patterns.clusters.planted_bugs import planted
 
 __all__ = ["SERVICE_MUTANTS"]
 
 
-def _lease_bug(name: str, row: str, summary: str, shows_as: str, *caught_by: str, **rest: Any) -> Mutant:
-    return Mutant(
-        name=name,
-        pattern="lease",
-        id=row,
-        summary=summary,
-        shows_as=shows_as,
-        campaign=rest.pop("campaign", "leases"),
-        caught_by=caught_by,
-        **rest,
-    )
-
-
-def _watch_bug(name: str, row: str, summary: str, shows_as: str, *caught_by: str, **rest: Any) -> Mutant:
-    return Mutant(
-        name=name,
-        pattern=rest.pop("pattern", "state-watch"),
-        id=row,
-        summary=summary,
-        shows_as=shows_as,
-        campaign=rest.pop("campaign", "watches"),
-        caught_by=caught_by or ("watches",),
-        **rest,
-    )
-
+_lease_bug = partial(planted, pattern="lease", campaign="leases")
+_watch_bug = partial(planted, pattern="state-watch", campaign="watches")
 
 SERVICE_MUTANTS = (
     _lease_bug(
@@ -117,7 +94,7 @@ SERVICE_MUTANTS = (
         "an owner whose request or answer was late believes in a lease that has ended",
         "leased-lock",
         campaign="short-leases",
-        options={"lease_margin_percent": "0"},
+        lease_margin_percent="0",
     ),
     _lease_bug(
         "attached-on-the-leader-only",
@@ -135,7 +112,8 @@ SERVICE_MUTANTS = (
         "a key whose writer was refused is there, and never goes",
         "watches",
         campaign="watches",
-        options={"lease_ttl_ms": "150", "lease_check_ms": "20"},
+        lease_ttl_ms="150",
+        lease_check_ms="20",
     ),
     _lease_bug(
         "silent-expiry",
@@ -157,12 +135,14 @@ SERVICE_MUTANTS = (
         "WA-M2",
         "a watch that is set again gets what happens from then on, not what it missed",
         "events between two connections are missing",
+        "watches",
     ),
     _watch_bug(
         "position-before-events",
         "WA-M3",
         "a client notes how far it got before its user's queue has taken the events",
         "events that found the queue full are missing",
+        "watches",
         campaign="slow-watchers",
     ),
     _watch_bug(
@@ -170,42 +150,49 @@ SERVICE_MUTANTS = (
         "WA-M4",
         "what was missed is looked up by the path itself, not by what is below it",
         "replay has nothing for a watch on a parent",
+        "watches",
     ),
     _watch_bug(
         "replay-to-all",
         "WA-M5, WA-I4",
         "a replay goes to everybody who watches the path, and clients take whatever comes",
         "a watcher is told of old events again",
+        "watches",
     ),
     _watch_bug(
         "history-on-the-leader-only",
         "WA-M7",
         "only the leader keeps events",
         "events are missing after a leader change",
+        "watches",
     ),
     _watch_bug(
         "notify-at-append",
         "WA-M8",
         "watchers are told of a change when it is appended, not when it is applied",
         "watchers are told of a change that is never committed, or differently from others",
+        "watches",
     ),
     _watch_bug(
         "replay-behind-live",
         "WA-M9",
         "what was missed is looked up, and sent later as complete up to then",
         "events in between are missing",
+        "watches",
     ),
     _watch_bug(
         "plain-prefix",
         "WA-M11, CC-M9",
         "a path stands for every key that begins like it",
         "who watches or lists `servers` is shown `servers2/1`",
+        "watches",
     ),
     _watch_bug(
         "resume-by-index",
         "WA-M13",
         "a watch is resumed behind the entry of its last event, whatever else that entry changed",
         "of several keys that went with a lease some are never told",
+        "watches",
         campaign="slow-watchers",
     ),
     _watch_bug(
@@ -213,6 +200,7 @@ SERVICE_MUTANTS = (
         "WA-M14",
         "what is not kept any more is passed over without a word",
         "events are missing, and no gap was announced",
+        "watches",
         campaign="slow-watchers",
     ),
     _watch_bug(
@@ -220,6 +208,7 @@ SERVICE_MUTANTS = (
         "WA-M16",
         "a client sets its watches once, and not again at the next leader",
         "after a leader change a watcher is told of nothing, for ever",
+        "watches",
     ),
 )
 """All of them."""

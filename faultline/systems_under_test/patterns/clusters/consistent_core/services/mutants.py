@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from faultline.systems_under_test.patterns.clusters.consistent_core.services.lease_mutants import LEASE_CHANGES
 from faultline.systems_under_test.patterns.clusters.consistent_core.services.node import ServiceParts
 from faultline.systems_under_test.patterns.clusters.consistent_core.services.watch_mutants import WATCH_CHANGES
+from faultline.systems_under_test.patterns.clusters.planted_bugs import parts_with_bugs
 
 __all__ = ["service_parts"]
 
@@ -15,8 +16,4 @@ _CHANGES = LEASE_CHANGES | WATCH_CHANGES
 
 def service_parts(names: Iterable[str]) -> ServiceParts:
     """The parts of leases and watches with those of the planted bugs `names` that concern them."""
-    parts = ServiceParts()
-    for name in sorted(names):
-        if name in _CHANGES:
-            parts = _CHANGES[name](parts)
-    return parts
+    return parts_with_bugs(names, ServiceParts(), _CHANGES)

@@ -30,7 +30,7 @@ from faultline.systems_under_test.patterns.clusters.consistent_core.services.wat
     ClientWatch,
     ClientWatches,
 )
-from faultline.systems_under_test.patterns.clusters.planted_bugs import layered
+from faultline.systems_under_test.patterns.clusters.planted_bugs import in_front, layered, together
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
 
 __all__ = ["WATCH_CHANGES"]
@@ -96,8 +96,8 @@ class _ResumeByIndex(Watching):
 
 def _source_with(change: type[Any]) -> Callable[[ServiceSettings], EventSource]:
     def new(settings: ServiceSettings) -> EventSource:
-        usual = BoundedHistory if settings.watch_source == "history" else VersionedHistory
-        source: EventSource = type(change.__name__, (change, usual), {})(settings.watch_history_max)
+        usual: type[Any] = BoundedHistory if settings.watch_source == "history" else VersionedHistory
+        source: EventSource = in_front(change, usual)(settings.watch_history_max)
         return source
 
     return new
@@ -176,15 +176,6 @@ class _NotResetClient(ServicedClient):
     watches_type = _NotReset
 
 
-def _both(*changes: Callable[[ServiceParts], ServiceParts]) -> Callable[[ServiceParts], ServiceParts]:
-    def changed(parts: ServiceParts) -> ServiceParts:
-        for change in changes:
-            parts = change(parts)
-        return parts
-
-    return changed
-
-
 def _client(change: type[Any]) -> Callable[[ServiceParts], ServiceParts]:
     return lambda parts: replace(parts, client=change)
 
@@ -197,11 +188,11 @@ WATCH_CHANGES: dict[str, Callable[[ServiceParts], ServiceParts]] = {
     "watch-starts-live": layered("watching", _StartsLive),
     "position-before-events": _client(_PositionFirstClient),
     "history-by-equal-key": _source(_EqualKey),
-    "replay-to-all": _both(layered("watching", _ReplayToAll), _client(_TakesAllClient)),
-    "history-on-the-leader-only": _both(layered("watching", _LeaderKeepsEvents), layered("store", _RecordsNothing)),
+    "replay-to-all": together(layered("watching", _ReplayToAll), _client(_TakesAllClient)),
+    "history-on-the-leader-only": together(layered("watching", _LeaderKeepsEvents), layered("store", _RecordsNothing)),
     "notify-at-append": layered("watching", _AtAppend),
     "replay-behind-live": layered("watching", _ReplayBehindLive),
-    "plain-prefix": _both(_source(_PlainPrefix), layered("store", _ListsByPrefix)),
+    "plain-prefix": together(_source(_PlainPrefix), layered("store", _ListsByPrefix)),
     "resume-by-index": layered("watching", _ResumeByIndex),
     "silent-eviction": _source(_SilentEviction),
     "watches-not-reset": _client(_NotResetClient),
