@@ -12,7 +12,7 @@ VACUOUS; the others are told beside a pass.
 | `no-reads-after-heal`         | yes   | faults were planned, no read succeeded that was invoked after the heal      |
 | `mostly-indeterminate`        | yes   | more than 90 % of the operations are indeterminate                          |
 | `no-concurrency`              | yes   | there were several workers, and never two operations in flight at once      |
-| `one-key`                     | no    | every operation was on the same key                                         |
+| `one-key`                     | no    | every operation named the same key                                          |
 | `one-worker`                  | no    | a single worker can never show a conflict between clients                   |
 | `some-faults-not-applied`     | no    | some of the planned faults did not take effect                              |
 | `fault-without-operations`    | no    | a kind of fault during which nothing was in flight                          |
@@ -174,7 +174,7 @@ def _had_two_in_flight(history: History) -> bool:
 
 def _keys(history: History, _run: RunRecord) -> Iterator[VacuityWarning]:
     keys = set(history.key)
-    if len(keys) == 1:
+    if len(keys) == 1 and keys != {None}:  # without keys of their own, operations name in their values what they touch
         trigger = f"All {len(history)} operations were on the same key."
         yield VacuityWarning("one-key", trigger, "Use several keys, unless the workload is about one object.")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from faultline.harness.history import OPEN, History
 from faultline.harness.verdict import Finding
-from faultline.reports.sentences import deed
+from faultline.reports.deeds import deed
 from faultline.reports.text import count, value_text, visible
 
 if TYPE_CHECKING:
@@ -91,21 +91,8 @@ def _moment(history: History, row: int, clock: str) -> str:
 
 
 def _operation(history: History, row: int) -> str:
-    if history.f[row] == "txn":
-        return f"client {history.process[row]} {_transaction(history, row)}"
     did = f"client {history.process[row]} {deed(history.row(row))}"
     return did if history.outcome[row] == "ok" else f"{did}: {_ending(history, row)}"
-
-
-def _transaction(history: History, row: int) -> str:
-    """A transaction's micro-operations, with what its reads answered if it is known."""
-    is_ok = history.outcome[row] == "ok" and isinstance(history.result[row], list)
-    parts = history.result[row] if is_ok else history.value[row]
-    if not isinstance(parts, list) or not all(isinstance(part, list) and part for part in parts):
-        return value_text(parts, _VALUE_LENGTH)
-    told = [" ".join(value_text(field, _VALUE_LENGTH) for field in part) for part in parts[:_OPERATIONS_MAX]]
-    more = ["…"] if len(parts) > _OPERATIONS_MAX else []
-    return "; ".join([*told, *more]) + ("" if history.outcome[row] == "ok" else f" → {_ending(history, row)}")
 
 
 def _ending(history: History, row: int) -> str:

@@ -13,8 +13,9 @@ from statistics import median
 
 from faultline.harness.history import OPEN, Row
 from faultline.harness.run_record import FaultInterval, MessageRecord, RunRecord
+from faultline.reports.deeds import operation_label
 from faultline.reports.selection import faults_during, messages_during, settled_faults, window
-from faultline.reports.sentences import client_name, decimals_for, operation_label
+from faultline.reports.sentences import client_name, decimals_for
 from faultline.reports.text import display_width
 from faultline.reports.time_axis import Room, TimeAxis, bent_axis
 

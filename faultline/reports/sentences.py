@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from faultline.harness.history import OPEN, Row
 from faultline.harness.judgement import Judgement
 from faultline.harness.run_record import FaultInterval
+from faultline.reports.deeds import deed
 from faultline.reports.legend import status
 from faultline.reports.text import NOTHING, duration, shorten, time_point, value_text, visible
 
@@ -18,11 +19,9 @@ __all__ = [
     "SENTENCE_LIMIT",
     "client_name",
     "decimals_for",
-    "deed",
     "fault_sentence",
     "fault_subject",
     "judgement_sentence",
-    "operation_label",
     "operation_sentence",
     "undecided_sentences",
     "verdict_sentence",
@@ -69,70 +68,10 @@ def client_name(process: int) -> str:
 # -- one operation -----------------------------------------------------------------------------------------------
 
 
-def operation_label(row: Row, with_key: bool = False, limit: int = 22) -> str:
-    """The operation as it is written on its bar: `write 9`, `read → 7`, `cas 3→5 ✗`, `write 4 ?`."""
-    key = f"{value_text(row.key, 12)}: " if with_key and row.key is not None else ""
-    return f"{key}{_call(row, limit)}{_answer(row, limit)}"
-
-
-def _call(row: Row, limit: int) -> str:
-    if row.f == "cas" and isinstance(row.value, list | tuple) and len(row.value) == 2:
-        return f"cas {value_text(row.value[0], limit // 2)}→{value_text(row.value[1], limit // 2)}"
-    return (
-        value_text(row.f, limit) if row.value is None else f"{value_text(row.f, limit)} {value_text(row.value, limit)}"
-    )
-
-
-def _answer(row: Row, limit: int) -> str:
-    if row.outcome == "fail":
-        return " ✗"
-    if row.outcome == "info":
-        return " ?"
-    return f" → {value_text(row.result, limit)}" if row.f == "read" or row.result is not None else ""
-
-
 def operation_sentence(row: Row, decimals: int = 3) -> str:
     """The operation as a sentence: who, what, through which node, when, and what came of it."""
     node = f" through {value_text(row.node, 40)}" if row.node else ""
     return f"{client_name(row.process).capitalize()} {deed(row)}{node}, {_when(row, decimals)}."
-
-
-def deed(row: Row) -> str:
-    """What the client did, or tried to do, without when and where: `wrote 7 to k3`."""
-    key = "" if row.key is None else value_text(row.key, 40)
-    if row.outcome == "ok":
-        return _done(row, key)
-    return f"tried to {_infinitive(row, key)}"
-
-
-def _done(row: Row, key: str) -> str:
-    if row.f == "read":
-        return f"read {value_text(row.result)}{_of(' from ', key)}"
-    if row.f == "write":
-        return f"wrote {value_text(row.value)}{_of(' to ', key)}"
-    if row.f == "cas" and isinstance(row.value, list | tuple) and len(row.value) == 2:
-        return f"changed {key or 'the register'} from {value_text(row.value[0])} to {value_text(row.value[1])}"
-    answer = "" if row.result is None else f" and got {value_text(row.result)}"
-    return f"did {_generic(row, key)}{answer}"
-
-
-def _infinitive(row: Row, key: str) -> str:
-    if row.f == "read":
-        return f"read {key or 'the register'}"
-    if row.f == "write":
-        return f"write {value_text(row.value)}{_of(' to ', key)}"
-    if row.f == "cas" and isinstance(row.value, list | tuple) and len(row.value) == 2:
-        return f"change {key or 'the register'} from {value_text(row.value[0])} to {value_text(row.value[1])}"
-    return f"do {_generic(row, key)}"
-
-
-def _generic(row: Row, key: str) -> str:
-    argument = "" if row.value is None else f" {value_text(row.value)}"
-    return f"{value_text(row.f, 40)}{_of(' on ', key)}{argument}"
-
-
-def _of(preposition: str, key: str) -> str:
-    return preposition + key if key else ""
 
 
 def _when(row: Row, decimals: int) -> str:

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 
 from faultline.harness.history import OPEN, Row
 from faultline.harness.run_record import MessageRecord, RunRecord
+from faultline.reports.deeds import operation_label
 from faultline.reports.scene import message_end
 from faultline.reports.selection import faults_during, messages_during, settled_faults, window
-from faultline.reports.sentences import client_name, decimals_for, fault_subject, operation_label
+from faultline.reports.sentences import client_name, decimals_for, fault_subject
 from faultline.reports.text import count, time_point, visible
 
 __all__ = ["sequence_lines"]

@@ -15,13 +15,13 @@ from markupsafe import Markup
 
 from faultline.harness.history import Row
 from faultline.harness.run_record import FaultInterval, MessageRecord, RunRecord
+from faultline.reports.deeds import operation_label
 from faultline.reports.legend import fault_family
 from faultline.reports.scene import CHARACTER, FAULT_ROW, GUTTER, MARGIN, NODE_LANE, Scene, lay_out
 from faultline.reports.sentences import (
     client_name,
     fault_sentence,
     fault_subject,
-    operation_label,
     operation_sentence,
 )
 from faultline.reports.svg import group, hatch_definitions, number, tag

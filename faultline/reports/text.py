@@ -12,7 +12,18 @@ import re
 import unicodedata
 from typing import Any
 
-__all__ = ["NOTHING", "count", "display_width", "duration", "percent", "shorten", "time_point", "value_text", "visible"]
+__all__ = [
+    "NOTHING",
+    "clipped",
+    "count",
+    "display_width",
+    "duration",
+    "percent",
+    "shorten",
+    "time_point",
+    "value_text",
+    "visible",
+]
 
 NOTHING = "nothing"
 """How a report writes the absence of a value (JSON null)."""
@@ -39,6 +50,11 @@ def _visible_character(character: str) -> str:
 def shorten(text: str, limit: int) -> str:
     """`text`, or its first `limit` characters and how many there were."""
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text):,} characters)"
+
+
+def clipped(text: str, limit: int) -> str:
+    """`text`, or its beginning and `…`: for labels, beside which the whole of it stands in words."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def value_text(value: Any, limit: int = 60) -> str:

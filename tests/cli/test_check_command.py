@@ -81,7 +81,7 @@ def test_explanations_can_be_asked_for_and_left_out(check):
 def test_a_cycle_is_told_edge_by_edge(check):
     _, out, _ = check(str(DATA / "elle" / "paper-example.edn"))
     lines = [line.strip() for line in out.splitlines()]
-    assert "T1. event 3–4: client 0 append 255 8; r 253 [1, 3, 4]" in lines
+    assert "T1. event 3–4: client 0 appended 8 to 255 and read [1, 3, 4] from 253, in one transaction" in lines
     assert "T3 before T1 (rw): T3 read [2, 3, 4, 5] from 255, before T1 appended 8" in lines
 
 

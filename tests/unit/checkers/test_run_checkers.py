@@ -179,6 +179,11 @@ def test_a_mild_warning_stands_beside_a_pass(name):
     assert name in [warning["name"] for warning in result.detail["named"]]
 
 
+def test_operations_that_name_no_key_are_not_all_on_the_same_key():
+    run = run_of(*((p, "txn", None, 10 * p, 10 * p + 15, ok([["append", f"k{p}", 1]])) for p in range(4)))
+    assert "one-key" not in [warning["name"] for warning in check(VacuityChecker(), run).detail["named"]]
+
+
 def test_faults_that_partly_bit_are_told_apart():
     run = run_of(*GOOD, faults=[(120_000, 700_000)])
     run.faults.append(FaultInterval(kind="kill", target="one", start_us=260_000, stop_us=300_000))

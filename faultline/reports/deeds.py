@@ -1,0 +1,133 @@
+"""What a client did, in the words of its operation: `wrote 7 to k3`, `appended 18 to k0 and read [1, 2] from k1`.
+
+An operation is told in two lengths: as the label of a bar, and as the predicate of a sentence. A transaction is told
+by its parts, with what its reads answered, because that is its evidence: cut off in the middle it would prove nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from faultline.harness.history import Row
+from faultline.reports.text import clipped, value_text
+
+__all__ = ["deed", "operation_label", "transaction_parts"]
+
+_VALUE = 120
+"""How many characters of a value a sentence shows: a list of some dozen elements, the balances of some accounts."""
+_PARTS = 12
+_WORDS = {
+    "write": ("wrote", "write", "to"),
+    "w": ("wrote", "write", "to"),
+    "append": ("appended", "append", "to"),
+    "add": ("added", "add", "to"),
+    "enqueue": ("enqueued", "enqueue", "into"),
+}
+"""Operations that put a value somewhere: what was done, what was tried, and the word before the key."""
+_TAKING = {"read": "read", "dequeue": "dequeued", "drain": "drained"}
+"""Operations that are about what they answer."""
+
+
+# -- labels --------------------------------------------------------------------------------------------------------
+
+
+def operation_label(row: Row, with_key: bool = False, limit: int = 22) -> str:
+    """The operation as it is written on its bar: `write 9`, `read → 7`, `cas 3→5 ✗`, `write 4 ?`."""
+    if (parts := transaction_parts(row)) is not None:
+        told = clipped(", ".join(_terse(part, limit) for part in parts), 2 * limit)
+        return f"{told}{'' if row.outcome == 'ok' else _answer(row, limit)}"
+    key = f"{value_text(row.key, 12)}: " if with_key and row.key is not None else ""
+    return f"{key}{_call(row, limit)}{_answer(row, limit)}"
+
+
+def _terse(part: Sequence[Any], limit: int) -> str:
+    """A part of a transaction in the notation of the field: `r x [1 2]`, `append y 3`."""
+    return " ".join(value_text(field, limit) for field in part if field is not None)
+
+
+def _call(row: Row, limit: int) -> str:
+    if row.f == "cas" and isinstance(row.value, list | tuple) and len(row.value) == 2:
+        return f"cas {value_text(row.value[0], limit // 2)}→{value_text(row.value[1], limit // 2)}"
+    return (
+        value_text(row.f, limit) if row.value is None else f"{value_text(row.f, limit)} {value_text(row.value, limit)}"
+    )
+
+
+def _answer(row: Row, limit: int) -> str:
+    if row.outcome == "fail":
+        return " ✗"
+    if row.outcome == "info":
+        return " ?"
+    return f" → {value_text(row.result, limit)}" if row.f == "read" or row.result is not None else ""
+
+
+# -- sentences -----------------------------------------------------------------------------------------------------
+
+
+def deed(row: Row) -> str:
+    """What the client did, or tried to do, without when and where: `wrote 7 to k3`."""
+    key = "" if row.key is None else value_text(row.key, 40)
+    if (parts := transaction_parts(row)) is not None:
+        return _transaction(parts, row.outcome == "ok")
+    return _done(row, key) if row.outcome == "ok" else f"tried to {_infinitive(row, key)}"
+
+
+def transaction_parts(row: Row) -> list[Sequence[Any]] | None:
+    """The parts of a transaction, with what its reads answered when it is known to have happened; None for others."""
+    parts = row.result if row.outcome == "ok" and isinstance(row.result, list | tuple) else row.value
+    if row.f != "txn" or not isinstance(parts, list | tuple) or not parts:
+        return None
+    whole = all(isinstance(part, list | tuple) and part and isinstance(part[0], str) for part in parts)
+    return list(parts) if whole else None
+
+
+def _transaction(parts: Sequence[Sequence[Any]], done: bool) -> str:
+    told = [_part(part, done) for part in parts[:_PARTS]]
+    if len(parts) > _PARTS:
+        told.append(f"{len(parts) - _PARTS} things more")
+    words = told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"
+    return f"{words}, in one transaction" if done else f"tried in one transaction to {words}"
+
+
+def _part(part: Sequence[Any], done: bool) -> str:
+    name, fields = part[0], [value_text(field, _VALUE) for field in part[1:]]
+    if name in _WORDS and len(fields) == 2:
+        past, infinitive, preposition = _WORDS[name]
+        return f"{past if done else infinitive} {fields[1]} {preposition} {fields[0]}"
+    if name == "r" and len(fields) == 2:
+        return f"read {fields[1]} from {fields[0]}" if done else f"read {fields[0]}"
+    return " ".join(["did" if done else "do", value_text(name, 40), *fields])
+
+
+def _done(row: Row, key: str) -> str:
+    if row.f in _TAKING and (row.value is None or row.f == "read"):
+        return f"{_TAKING[row.f]} {value_text(row.result, _VALUE)}{_of(' from ', key)}"
+    answer = "" if row.result in (None, row.value) else f" and got {value_text(row.result, _VALUE)}"
+    if row.f in _WORDS:
+        past, _, preposition = _WORDS[row.f]
+        got = "" if row.f == "write" else answer
+        return f"{past} {value_text(row.value, _VALUE)}{_of(f' {preposition} ', key)}{got}"
+    if row.f == "cas" and isinstance(row.value, list | tuple) and len(row.value) == 2:
+        return f"changed {key or 'the register'} from {value_text(row.value[0])} to {value_text(row.value[1])}"
+    return f"did {_generic(row, key)}{answer}"
+
+
+def _infinitive(row: Row, key: str) -> str:
+    if row.f == "read":
+        return f"read {key or 'the register'}"
+    if row.f in _WORDS:
+        _, infinitive, preposition = _WORDS[row.f]
+        return f"{infinitive} {value_text(row.value, _VALUE)}{_of(f' {preposition} ', key)}"
+    if row.f == "cas" and isinstance(row.value, list | tuple) and len(row.value) == 2:
+        return f"change {key or 'the register'} from {value_text(row.value[0])} to {value_text(row.value[1])}"
+    return f"do {_generic(row, key)}"
+
+
+def _generic(row: Row, key: str) -> str:
+    argument = "" if row.value is None else f" {value_text(row.value, _VALUE)}"
+    return f"{value_text(row.f, 40)}{_of(' on ', key)}{argument}"
+
+
+def _of(preposition: str, key: str) -> str:
+    return preposition + key if key else ""
