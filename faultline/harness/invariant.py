@@ -27,7 +27,7 @@ Report = Callable[[Breach], None]
 
 
 class Invariant(Protocol):
-    """One invariant of a system, alive for one run. `events` are the event types it wants to see.
+    """One invariant of a system, alive for one run. `events` is a plain attribute with the types it wants to see.
 
     It may also have `broken_by`: the event types at which alone it ever reports a breach, when these are fewer. A run
     in which none of them occurred need not be looked at.
@@ -35,7 +35,10 @@ class Invariant(Protocol):
 
     id: str
     statement: str
-    events: tuple[type[msgspec.Struct], ...]
+
+    @property
+    def events(self) -> tuple[type[msgspec.Struct], ...]:
+        """The event types to show to it."""
 
     def observe(self, time_us: int, node: str, event: Any, report: Report) -> None:
         """Look at one event; call `report` when it breaks the invariant."""
@@ -58,11 +61,14 @@ def events_that_break(invariant: Invariant) -> tuple[type[msgspec.Struct], ...]:
 class ReportingInvariant:
     """A base for invariants that spares them the form of a breach. Nobody must inherit from it.
 
+    `events` and `broken_by` are the types of events that it looks at, and those at which alone it can be broken.
     `needs_order` is true where reports of different nodes must come in the order in which they were made.
     """
 
     id = ""
     statement = ""
+    events: tuple[type[msgspec.Struct], ...] = ()
+    broken_by: tuple[type[msgspec.Struct], ...] = ()
     needs_order = False
 
     def _breach(self, report: Report, time_us: int, node: str, sentence: str) -> None:

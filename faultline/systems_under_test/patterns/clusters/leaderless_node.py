@@ -182,15 +182,13 @@ def _crash(_: tuple[NodeId, Any], error: Exception) -> None:
 
 # -- invariants -------------------------------------------------------------------------------------------------------
 
-Events = tuple[type[msgspec.Struct], ...]
-
 
 class OneAnswerPerRequest(ReportingInvariant):
     """RWL-I1, within an incarnation: whatever becomes of the replicas, the client hears once, and in time."""
 
     id = "RWL-I1"
     statement = "A node that lives answers each request of a client once, as soon as it has waited long enough."
-    events: Events = (NodeStarted, RequestTaken, RequestAnswered)
+    events = (NodeStarted, RequestTaken, RequestAnswered)
 
     def __init__(self) -> None:
         self._due_us: dict[str, dict[tuple[str, int], tuple[int, int]]] = {}
@@ -224,7 +222,7 @@ class NothingWaitsForLong(ReportingInvariant):
 
     id = "RWL-I4"
     statement = "After a sweep of the request waiting list, nothing in it has waited longer than the expiration."
-    events: Events = (WaitingSwept,)
+    events = (WaitingSwept,)
 
     def observe(self, time_us: int, node: str, event: WaitingSwept, report: Report) -> None:
         """Look at the oldest."""

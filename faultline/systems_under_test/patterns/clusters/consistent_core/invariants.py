@@ -17,8 +17,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from faultline.harness.invariant import Invariant, Report, ReportingInvariant
 from faultline.systems_under_test.patterns.clusters.consistent_core.communication_invariants import (
     BatchesRespectTheirSize,
@@ -62,15 +60,13 @@ __all__ = [
     "consistent_core_invariants",
 ]
 
-Events = tuple[type[msgspec.Struct], ...]
-
 
 class OneLeaderPerGeneration(ReportingInvariant):
     """LDR-I1."""
 
     id = "LDR-I1"
     statement = "At most one server leads in a generation."
-    events: Events = (BecameLeader,)
+    events = (BecameLeader,)
 
     def __init__(self) -> None:
         self._leaders: dict[int, str] = {}
@@ -89,7 +85,7 @@ class OneVotePerGeneration(ReportingInvariant):
 
     id = "LDR-I2"
     statement = "A server votes for at most one candidate in a generation."
-    events: Events = (VoteCounted, CandidateSeen)
+    events = (VoteCounted, CandidateSeen)
 
     def __init__(self) -> None:
         self._votes: dict[tuple[int, str], str] = {}
@@ -112,7 +108,7 @@ class LeaderIsComplete(ReportingInvariant):
 
     id = "LDR-I3"
     statement = "A leader's log reaches every entry that was committed in earlier generations."
-    events: Events = (BecameLeader, HighWaterMarkAdvanced)
+    events = (BecameLeader, HighWaterMarkAdvanced)
 
     def __init__(self) -> None:
         self._leaders: dict[int, tuple[str, int, int]] = {}
@@ -149,7 +145,7 @@ class GenerationsAscend(ReportingInvariant):
 
     id = "GEN-I1"
     statement = "A server's generation never decreases, restarts included."
-    events: Events = (NodeStarted, GenerationAdopted, BecameLeader)
+    events = (NodeStarted, GenerationAdopted, BecameLeader)
 
     def __init__(self) -> None:
         self._now: dict[str, int] = {}
@@ -173,7 +169,7 @@ class GenerationsAlongTheLogAscend(ReportingInvariant):
 
     id = "GEN-I2"
     statement = "Along a log, generations do not decrease."
-    events: Events = (EntryApplied, NodeStarted, StateRestored)
+    events = (EntryApplied, NodeStarted, StateRestored)
 
     def __init__(self) -> None:
         self._last: dict[str, int] = {}
@@ -197,7 +193,7 @@ class EntriesMatch(ReportingInvariant):
 
     id = "LOG-I1"
     statement = "Entries with the same index and generation are the same, and follow the same entry."
-    events: Events = (EntryApplied, NodeStarted, StateRestored)
+    events = (EntryApplied, NodeStarted, StateRestored)
 
     def __init__(self) -> None:
         self._entries: dict[tuple[int, int], tuple[int, int]] = {}
@@ -222,7 +218,7 @@ class AppliedEntriesAgree(ReportingInvariant):
 
     id = "LOG-I2"
     statement = "No two servers apply different entries at one index."
-    events: Events = (EntryApplied,)
+    events = (EntryApplied,)
 
     def __init__(self) -> None:
         self._applied: dict[int, tuple[int, int, str]] = {}
@@ -245,7 +241,7 @@ class MarkRestsOnTheOwnGeneration(ReportingInvariant):
 
     id = "LOG-R14"
     statement = "A leader never moves the high-water mark by counting copies of an earlier generation's entry."
-    events: Events = (HighWaterMarkAdvanced,)
+    events = (HighWaterMarkAdvanced,)
 
     def observe(self, time_us: int, node: str, event: HighWaterMarkAdvanced, report: Report) -> None:
         """Look at the entry the mark now points to."""
@@ -262,7 +258,7 @@ class MarkMovesForward(ReportingInvariant):
 
     id = "HWM-I1"
     statement = "The high-water mark of a server does not move back."
-    events: Events = (HighWaterMarkAdvanced, NodeStarted)
+    events = (HighWaterMarkAdvanced, NodeStarted)
 
     def __init__(self) -> None:
         self._marks: dict[str, int] = {}
@@ -283,7 +279,7 @@ class TruncationSparesTheMark(ReportingInvariant):
 
     id = "HWM-I5"
     statement = "Nothing at or below a server's own high-water mark is cut off its log."
-    events: Events = (EntriesTruncated,)
+    events = (EntriesTruncated,)
 
     def observe(self, time_us: int, node: str, event: EntriesTruncated, report: Report) -> None:
         """Compare the cut with the mark."""
@@ -297,8 +293,8 @@ class LeaseReadsEndBeforeTheNextLeader(ReportingInvariant):
 
     id = "LOG-I7"
     statement = "No read is answered under a lease after a later leader has committed an entry."
-    events: Events = (LeaseReadServed, HighWaterMarkAdvanced)
-    broken_by: Events = (LeaseReadServed,)
+    events = (LeaseReadServed, HighWaterMarkAdvanced)
+    broken_by = (LeaseReadServed,)
     needs_order = True
 
     def __init__(self) -> None:

@@ -85,7 +85,7 @@ class EntriesAreNotFromTheFuture:
     id = "GEN-I4"
     statement = "A server holds no entry of a generation above its own."
     needs_order = False
-    events: tuple[Any, ...] = (NodeStarted, GenerationAdopted, EntryApplied)
+    events = (NodeStarted, GenerationAdopted, EntryApplied)
 
     def __init__(self) -> None:
         self._generations: dict[str, int] = {}

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from faultline.harness.invariant import Report, ReportingInvariant
 from faultline.systems_under_test.patterns.clusters.consistent_core.trace_events import (
     EntryApplied,
@@ -34,16 +32,14 @@ __all__ = [
     "ReadsWaitForTheNoOp",
 ]
 
-Events = tuple[type[msgspec.Struct], ...]
-
 
 class LeadersOnlyAppend(ReportingInvariant):
     """LOG-I3."""
 
     id = "LOG-I3"
     statement = "A leader cuts nothing off its own log."
-    events: Events = (BecameLeader, SteppedDown, NodeStarted, EntriesTruncated)
-    broken_by: Events = (EntriesTruncated,)
+    events = (BecameLeader, SteppedDown, NodeStarted, EntriesTruncated)
+    broken_by = (EntriesTruncated,)
 
     def __init__(self) -> None:
         self._leading: dict[str, int] = {}
@@ -66,7 +62,7 @@ class AppliedInOrderUpToTheMark(ReportingInvariant):
 
     id = "LOG-I5"
     statement = "A server applies each entry once, in the order of the log, and none above its mark."
-    events: Events = (EntryApplied, HighWaterMarkAdvanced, NodeStarted, StateRestored)
+    events = (EntryApplied, HighWaterMarkAdvanced, NodeStarted, StateRestored)
 
     def __init__(self) -> None:
         self._applied: dict[str, int] = {}
@@ -94,7 +90,7 @@ class FollowersTrailTheLeader(ReportingInvariant):
 
     id = "HWM-I3"
     statement = "A follower's mark is at most the mark its leader has reached in that generation."
-    events: Events = (BecameLeader, HighWaterMarkAdvanced, NodeStarted, StateRestored)
+    events = (BecameLeader, HighWaterMarkAdvanced, NodeStarted, StateRestored)
     needs_order = True
 
     def __init__(self) -> None:
@@ -131,8 +127,8 @@ class CommittedEntriesAreOnAQuorumOfDisks(ReportingInvariant):
 
     id = "HWM-I2"
     statement = "A committed entry is on the disks of a majority."
-    events: Events = (HighWaterMarkAdvanced, NodeStarted)
-    broken_by: Events = (NodeStarted,)
+    events = (HighWaterMarkAdvanced, NodeStarted)
+    broken_by = (NodeStarted,)
     needs_order = True
 
     def __init__(self) -> None:
@@ -166,8 +162,8 @@ class ReadsWaitForTheNoOp(ReportingInvariant):
 
     id = "LOG-R15"
     statement = "A leader answers no read before an entry of its own generation is applied."
-    events: Events = (EntryApplied, NodeStarted, IndexReadServed, LeaseReadServed)
-    broken_by: Events = (IndexReadServed, LeaseReadServed)
+    events = (EntryApplied, NodeStarted, IndexReadServed, LeaseReadServed)
+    broken_by = (IndexReadServed, LeaseReadServed)
 
     def __init__(self) -> None:
         self._applied: dict[str, int] = {}
@@ -191,7 +187,7 @@ class FollowersConverge(ReportingInvariant):
 
     id = "LOG-I8"
     statement = "At the end of a run, every server has applied what was committed before the heal."
-    events: Events = (HighWaterMarkAdvanced, EntryApplied, NodeStarted, StateRestored)
+    events = (HighWaterMarkAdvanced, EntryApplied, NodeStarted, StateRestored)
 
     def __init__(self) -> None:
         self._committed: list[tuple[int, int]] = [(0, 0)]

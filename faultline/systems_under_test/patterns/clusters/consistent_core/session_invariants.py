@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from faultline.harness.invariant import Report, ReportingInvariant
 from faultline.systems_under_test.patterns.clusters.consistent_core.trace_events import (
     DuplicateAnswered,
@@ -31,8 +29,6 @@ __all__ = [
     "SessionsAgree",
 ]
 
-Events = tuple[type[msgspec.Struct], ...]
-
 _CLOCKS_MAY_DIFFER = 0.25
 """By how much a leader's five minutes may be shorter than those of the run: faults make clocks drift."""
 
@@ -42,7 +38,7 @@ class CommandsTakeEffectOnce(ReportingInvariant):
 
     id = "IDR-I1"
     statement = "A client's request takes effect at most once."
-    events: Events = (EntryApplied,)
+    events = (EntryApplied,)
 
     def __init__(self) -> None:
         self._executed: dict[tuple[int, int], int] = {}
@@ -65,7 +61,7 @@ class DuplicatesGetOneAnswer(ReportingInvariant):
 
     id = "IDR-R5"
     statement = "All answers to repetitions of one request are equal."
-    events: Events = (DuplicateAnswered,)
+    events = (DuplicateAnswered,)
 
     def __init__(self) -> None:
         self._answers: dict[tuple[int, int], int] = {}
@@ -82,7 +78,7 @@ class ClientIdsAreUnique(ReportingInvariant):
 
     id = "IDR-I2"
     statement = "No two registrations give the same client id."
-    events: Events = (EntryApplied,)
+    events = (EntryApplied,)
 
     def __init__(self) -> None:
         self._registered: dict[int, int] = {}
@@ -102,7 +98,7 @@ class SessionsAgree(ReportingInvariant):
 
     id = "IDR-I3"
     statement = "Servers that have applied the same entries hold the same sessions with the same answers."
-    events: Events = (SessionsSeen,)
+    events = (SessionsSeen,)
 
     def __init__(self) -> None:
         self._seen: dict[int, tuple[int, int, str]] = {}
@@ -122,7 +118,7 @@ class AnswersAreKeptWithinBounds(ReportingInvariant):
 
     id = "IDR-I4"
     statement = "No client has more saved answers than the discard policy allows."
-    events: Events = (SessionsSeen,)
+    events = (SessionsSeen,)
 
     def observe(self, time_us: int, node: str, event: SessionsSeen, report: Report) -> None:
         """Compare the largest session with the bound."""
@@ -136,8 +132,8 @@ class LiveSessionsStay(ReportingInvariant):
 
     id = "IDR-R14"
     statement = "A session that is in use does not expire."
-    events: Events = (EntryApplied, SessionsEnded)
-    broken_by: Events = (SessionsEnded,)
+    events = (EntryApplied, SessionsEnded)
+    broken_by = (SessionsEnded,)
     needs_order = True
 
     def __init__(self) -> None:
@@ -172,7 +168,7 @@ class NobodyUnknownIsServed(ReportingInvariant):
 
     id = "IDR-R16"
     statement = "No command is executed for a client whose session has ended."
-    events: Events = (SessionsEnded, EntryApplied)
+    events = (SessionsEnded, EntryApplied)
 
     def __init__(self) -> None:
         self._ended: dict[int, int] = {}

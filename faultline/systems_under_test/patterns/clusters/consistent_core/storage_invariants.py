@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from faultline.harness.invariant import Report, ReportingInvariant
 from faultline.systems_under_test.patterns.clusters.consistent_core.trace_events import (
     EntryApplied,
@@ -35,8 +33,6 @@ __all__ = [
     "SnapshotAndLogJoin",
 ]
 
-Events = tuple[type[msgspec.Struct], ...]
-
 _SNAPSHOTS_WITHOUT_CLEANING_MAX = 10
 _INTERVALS_WITHOUT_CLEANING_MAX = 20
 
@@ -49,8 +45,8 @@ class CommittedEntriesAreRecovered(ReportingInvariant):
 
     id = "WAL-I1"
     statement = "Only a minority of servers ever restarts without an entry that had been committed before."
-    events: Events = (NodeStarted, HighWaterMarkAdvanced)
-    broken_by: Events = (NodeStarted,)
+    events = (NodeStarted, HighWaterMarkAdvanced)
+    broken_by = (NodeStarted,)
     needs_order = True
 
     def __init__(self) -> None:
@@ -85,7 +81,7 @@ class EntriesAreAppliedInTurn(ReportingInvariant):
 
     id = "WAL-I3"
     statement = "A process applies the entry after its snapshot first, and then one after the other."
-    events: Events = (NodeStarted, StateRestored, EntryApplied)
+    events = (NodeStarted, StateRestored, EntryApplied)
 
     def __init__(self) -> None:
         self._applied: dict[str, int] = {}
@@ -109,7 +105,7 @@ class SegmentsJoin(ReportingInvariant):
 
     id = "SEG-I2"
     statement = "Each segment of a log begins with the entry after the last one of the segment before."
-    events: Events = (LogCleaned,)
+    events = (LogCleaned,)
 
     def observe(self, time_us: int, node: str, event: LogCleaned, report: Report) -> None:
         """Compare neighbours, from the first retained entry on."""
@@ -126,7 +122,7 @@ class SegmentsJoin(ReportingInvariant):
 class _StatesAgree(ReportingInvariant):
     """Every server that has the state of one entry has the same state."""
 
-    events: Events = (SnapshotTaken, StateRestored)
+    events = (SnapshotTaken, StateRestored)
     installed = False
 
     def __init__(self) -> None:
@@ -164,7 +160,7 @@ class SnapshotAndLogJoin(ReportingInvariant):
 
     id = "LWM-I2"
     statement = "The retained log begins at the latest with the entry after the snapshot that is restored."
-    events: Events = (StateRestored, SnapshotTaken, LogCleaned, NodeStarted)
+    events = (StateRestored, SnapshotTaken, LogCleaned, NodeStarted)
 
     def __init__(self) -> None:
         self._marks: dict[str, int] = {}
@@ -197,8 +193,8 @@ class LowWaterMarkStaysBehind(ReportingInvariant):
     statement = (
         "The low-water mark moves forward only, and stays behind what is applied, which stays behind the high one."
     )
-    events: Events = (SnapshotTaken, HighWaterMarkAdvanced, StateRestored, NodeStarted)
-    broken_by: Events = (SnapshotTaken,)
+    events = (SnapshotTaken, HighWaterMarkAdvanced, StateRestored, NodeStarted)
+    broken_by = (SnapshotTaken,)
 
     def __init__(self) -> None:
         self._high: dict[str, int] = {}
@@ -235,7 +231,7 @@ class LogIsCleanedAgainAndAgain(ReportingInvariant):
 
     id = "LWM-I4"
     statement = "While a server goes on taking snapshots, its log is cleaned again and again."
-    events: Events = (LogCleaned, SnapshotTaken, NodeStarted)
+    events = (LogCleaned, SnapshotTaken, NodeStarted)
 
     def __init__(self) -> None:
         self._since: dict[str, tuple[int, int, int]] = {}

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from faultline.harness.invariant import Invariant, Report, ReportingInvariant
 from faultline.systems_under_test.patterns.clusters.consistent_core.invariants import consistent_core_invariants
 from faultline.systems_under_test.patterns.clusters.consistent_core.services.invariants import SERVICE_INVARIANTS
@@ -36,8 +34,6 @@ __all__ = [
     "coordinated_invariants",
 ]
 
-Events = tuple[type[msgspec.Struct], ...]
-
 _SETTLED_US = 3_000_000
 
 _Copy = tuple[int, int]
@@ -49,7 +45,7 @@ class OneOwnerPerGeneration(ReportingInvariant):
 
     id = "X-I1"
     statement = "Each generation of a partition has one owner, and nobody serves one after a later one was served."
-    events: Events = (RequestServed, TableTaken)
+    events = (RequestServed, TableTaken)
     needs_order = True
 
     def __init__(self) -> None:
@@ -89,7 +85,7 @@ class OneControllerPerLease(ReportingInvariant):
 
     id = "X-I2"
     statement = "One node alone acts under each incarnation of the controller's lease, and none after a later one did."
-    events: Events = (ControllerActed,)
+    events = (ControllerActed,)
     needs_order = True
 
     def __init__(self) -> None:
@@ -112,7 +108,7 @@ class TablesSucceedEachOther(ReportingInvariant):
 
     id = "X-I3"
     statement = "Versions of the table are the same wherever they are seen, and nothing in a later one goes back."
-    events: Events = (TableTaken, TableSeen, ReplicasRecovered)
+    events = (TableTaken, TableSeen, ReplicasRecovered)
 
     def __init__(self) -> None:
         self._tables: dict[int, ClusterTable] = {}
@@ -172,7 +168,7 @@ class AppointedAreInSync(ReportingInvariant):
 
     id = "X-I4"
     statement = "Whoever is appointed was in sync in the version before."
-    events: Events = (TableTaken,)
+    events = (TableTaken,)
 
     def __init__(self) -> None:
         self._tables: dict[int, tuple[Entry, ...]] = {}
@@ -198,7 +194,7 @@ class NothingServedIsLost(ReportingInvariant):
 
     id = "X-I5"
     statement = "A leader begins with at least the writes out of which earlier leaders answered their clients."
-    events: Events = (RequestServed, LeadershipBegan)
+    events = (RequestServed, LeadershipBegan)
     needs_order = True
 
     def __init__(self) -> None:
@@ -226,7 +222,7 @@ class CopiesDoNotGoBack(ReportingInvariant):
     statement = (
         "A node that has a copy of one generation takes nothing from leaders of lower ones, also after a restart."
     )
-    events: Events = (ReplicaChanged, LeadershipBegan, ReplicaCounted, ReplicasRecovered)
+    events = (ReplicaChanged, LeadershipBegan, ReplicaCounted, ReplicasRecovered)
     needs_order = True
 
     def __init__(self) -> None:
@@ -281,7 +277,7 @@ class AnswersAreCopied(ReportingInvariant):
 
     id = "X-I7"
     statement = "What a leader answers is on every replica that the table has in sync: each of them can be appointed."
-    events: Events = (RequestServed, ControllerActed, TableTaken, ReplicaChanged, ReplicasRecovered)
+    events = (RequestServed, ControllerActed, TableTaken, ReplicaChanged, ReplicasRecovered)
     needs_order = True
 
     def __init__(self) -> None:
@@ -321,7 +317,7 @@ class PartitionsComeBack(ReportingInvariant):
 
     id = "X-I8"
     statement = "Some time after the last fault every partition has a leader, and all its copies are in sync."
-    events: Events = (TableTaken,)
+    events = (TableTaken,)
 
     def __init__(self) -> None:
         self._table = ClusterTable()

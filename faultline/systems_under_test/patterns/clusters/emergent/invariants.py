@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from faultline.harness.invariant import Invariant, Report, ReportingInvariant
 from faultline.systems_under_test.patterns.cluster_management.emergent_leader import Membership
 from faultline.systems_under_test.patterns.clusters.emergent.messages import (
@@ -25,15 +23,13 @@ __all__ = [
 _AGE_US = 400_000
 """Longer than any heartbeat interval and than the default failure timeout with it."""
 
-Events = tuple[type[msgspec.Struct], ...]
-
 
 class VersionsNameOneList(ReportingInvariant):
     """Two sides of a cut may use one version number; one coordinator never does so twice."""
 
     id = "EL-I3"
     statement = "A version of one coordinator's incarnation is one membership, whoever follows it."
-    events: Events = (MembershipMade, MembershipInstalled)
+    events = (MembershipMade, MembershipInstalled)
 
     def __init__(self) -> None:
         self._lists: dict[tuple[str, int, int], Membership] = {}
@@ -53,7 +49,7 @@ class VersionsNeverGoBack(ReportingInvariant):
 
     id = "EL-R14"
     statement = "The versions that a start of a node follows ascend."
-    events: Events = (MembershipInstalled, NodeStarted)
+    events = (MembershipInstalled, NodeStarted)
 
     def __init__(self) -> None:
         self._versions: dict[str, int] = {}
@@ -74,7 +70,7 @@ class AgesAreUnique(ReportingInvariant):
 
     id = "EL-I4"
     statement = "Ages and addresses of live members are unique, nobody is live and failed, and ages do not change."
-    events: Events = (MembershipMade,)
+    events = (MembershipMade,)
 
     def observe(self, time_us: int, node: str, event: MembershipMade, report: Report) -> None:
         """Look at the list, and at the one before it."""
@@ -98,7 +94,7 @@ class OnlyTheOldestDecides(ReportingInvariant):
 
     id = "EL-I5"
     statement = "Who makes a membership is the oldest in it, and was so before or found all older members silent."
-    events: Events = (MembershipMade,)
+    events = (MembershipMade,)
 
     def observe(self, time_us: int, node: str, event: MembershipMade, report: Report) -> None:
         """Was it the node's turn?"""
@@ -116,7 +112,7 @@ class NobodyIsJudgedInSleep(ReportingInvariant):
 
     id = "EL-I8"
     statement = "Nobody is removed by a node whose last look at the silence of others is an age ago."
-    events: Events = (SilenceChecked, MembershipMade, NodeStarted)
+    events = (SilenceChecked, MembershipMade, NodeStarted)
 
     def __init__(self) -> None:
         self._looks: dict[str, tuple[int, int]] = {}

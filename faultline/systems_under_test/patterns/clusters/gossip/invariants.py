@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from faultline.harness.invariant import Invariant, Report, ReportingInvariant
 from faultline.systems_under_test.patterns.clusters.gossip.messages import (
     EntryLearned,
@@ -14,15 +12,13 @@ from faultline.systems_under_test.patterns.clusters.gossip.messages import (
 
 __all__ = ["KnowledgeGrows", "NothingIsInvented", "RoundsAreSmall", "gossip_invariants"]
 
-Events = tuple[type[msgspec.Struct], ...]
-
 
 class KnowledgeGrows(ReportingInvariant):
     """What a node knows of a key never gets older while the node lives."""
 
     id = "GO-I1"
     statement = "What a node knows of a key never gets older, unless the node restarts."
-    events: Events = (EntryLearned, NodeStarted)
+    events = (EntryLearned, NodeStarted)
 
     def __init__(self) -> None:
         self._known: dict[str, dict[tuple[str, str], tuple[int, int]]] = {}
@@ -46,7 +42,7 @@ class NothingIsInvented(ReportingInvariant):
 
     id = "GO-I2"
     statement = "Whatever a node learns was said by its owner under that version, and each version has one value."
-    events: Events = (EntrySaid, EntryLearned)
+    events = (EntrySaid, EntryLearned)
     needs_order = True
 
     def __init__(self) -> None:
@@ -69,7 +65,7 @@ class RoundsAreSmall(ReportingInvariant):
 
     id = "GO-I5"
     statement = "A round asks at most the permitted number of distinct peers, and never its own node."
-    events: Events = (RoundBegun,)
+    events = (RoundBegun,)
 
     def observe(self, time_us: int, node: str, event: RoundBegun, report: Report) -> None:
         """Count the peers of the round."""

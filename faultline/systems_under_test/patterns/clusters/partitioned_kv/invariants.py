@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from faultline.harness.invariant import Invariant, Report, ReportingInvariant
 from faultline.systems_under_test.patterns.clusters.consistent_core.invariants import consistent_core_invariants
 from faultline.systems_under_test.patterns.clusters.partitioned_kv.messages import (
@@ -39,8 +37,6 @@ __all__ = [
     "partition_invariants",
 ]
 
-Events = tuple[type[msgspec.Struct], ...]
-
 _SETTLED_US = 2_500_000
 
 
@@ -49,7 +45,7 @@ class KeysKeepTheirPartition(ReportingInvariant):
 
     id = "FXP-I1"
     statement = "A key is in the same partition at all times and on all nodes."
-    events: Events = (KeyStored,)
+    events = (KeyStored,)
 
     def __init__(self) -> None:
         self._partitions: dict[str, int] = {}
@@ -67,7 +63,7 @@ class TablesCoverAllPartitions(ReportingInvariant):
 
     id = "FXP-I2"
     statement = "A table that is not empty has one owner for each partition, and no generation of an entry goes back."
-    events: Events = (TableApplied, HostStarted)
+    events = (TableApplied, HostStarted)
 
     def __init__(self) -> None:
         self._tables: dict[str, PartitionTable] = {}
@@ -95,7 +91,7 @@ class OneOwnerAtATime(ReportingInvariant):
 
     id = "FXP-I2"
     statement = "Each generation of a partition has one node that executes writes, and none after a later one began."
-    events: Events = (WriteAccepted,)
+    events = (WriteAccepted,)
     needs_order = True
 
     def __init__(self) -> None:
@@ -118,7 +114,7 @@ class DataIsTakenInOnce(ReportingInvariant):
 
     id = "FXP-R27"
     statement = "The data with which a generation of a partition begins is taken in once, and no older data after it."
-    events: Events = (PartitionTaken, HostStarted)
+    events = (PartitionTaken, HostStarted)
 
     def __init__(self) -> None:
         self._taken: dict[str, dict[int, int]] = {}
@@ -144,7 +140,7 @@ class HostingFollowsTheTable(ReportingInvariant):
 
     id = "FXP-I4"
     statement = "When nothing has moved for a while, the owners in the table serve their partitions, and nobody else."
-    events: Events = (TableApplied, PartitionsMoving, PartitionsHosted, HostStarted)
+    events = (TableApplied, PartitionsMoving, PartitionsHosted, HostStarted)
 
     def __init__(self) -> None:
         self._table = PartitionTable()
@@ -191,7 +187,7 @@ class LoadsAreEven(ReportingInvariant):
 
     id = "FXP-I5"
     statement = "After a round-robin assignment and after a rebalancing, loads differ by one at most."
-    events: Events = (PartitionsAssigned,)
+    events = (PartitionsAssigned,)
 
     def observe(self, time_us: int, node: str, event: PartitionsAssigned, report: Report) -> None:
         """Compare the largest load with the smallest."""
@@ -205,7 +201,7 @@ class OwnersFollowTheRing(ReportingInvariant):
 
     id = "FXP-R32"
     statement = "When all have joined, a partition is owned by the node with the first token around the circle."
-    events: Events = (RingSettled,)
+    events = (RingSettled,)
 
     def observe(self, time_us: int, node: str, event: RingSettled, report: Report) -> None:
         """Look for every partition's owner on the circle, without the ring that is judged."""
@@ -223,7 +219,7 @@ class OneJoinsAtATime(ReportingInvariant):
 
     id = "FXP-R35"
     statement = "Of the members of a ring, one gets partitions at a time."
-    events: Events = (RingMoves,)
+    events = (RingMoves,)
 
     def observe(self, time_us: int, node: str, event: RingMoves, report: Report) -> None:
         """Count who gets partitions."""
@@ -236,7 +232,7 @@ class PartitionsHoldTheirOwnKeys(ReportingInvariant):
 
     id = "FXP-I6"
     statement = "A partition holds only keys that hash to it."
-    events: Events = (KeyStored,)
+    events = (KeyStored,)
 
     def observe(self, time_us: int, node: str, event: KeyStored, report: Report) -> None:
         """Hash the key again."""

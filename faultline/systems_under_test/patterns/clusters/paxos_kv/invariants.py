@@ -9,8 +9,6 @@ A value counts as chosen when a proposer has counted a quorum, or a node was tol
 
 from __future__ import annotations
 
-import msgspec
-
 from faultline.harness.invariant import Invariant, Report, ReportingInvariant
 from faultline.systems_under_test.patterns.data_replication.paxos import NEVER, MonotonicId
 from faultline.systems_under_test.patterns.data_replication.paxos_proposer import (
@@ -33,8 +31,6 @@ __all__ = [
     "paxos_kv_invariants",
 ]
 
-Events = tuple[type[msgspec.Struct], ...]
-
 _Instance = tuple[str, int]
 
 
@@ -43,7 +39,7 @@ class OneValuePerVersion(ReportingInvariant):
 
     id = "PAX-I1"
     statement = "At most one value is chosen for each version of a key."
-    events: Events = (ValueChosen, Learned)
+    events = (ValueChosen, Learned)
 
     def __init__(self) -> None:
         self._chosen: dict[_Instance, tuple[str, MonotonicId, int]] = {}
@@ -67,7 +63,7 @@ class ChosenValuesWereProposed(ReportingInvariant):
     id = "PAX-I2"
     statement = "A chosen value was proposed for that version, by a proposer that was free to choose."
     needs_order = True
-    events: Events = (ValueProposed, ValueChosen)
+    events = (ValueProposed, ValueChosen)
 
     def __init__(self) -> None:
         self._proposed: dict[_Instance, list[int]] = {}
@@ -88,7 +84,7 @@ class LaterProposalsAgree(ReportingInvariant):
 
     id = "PAX-I3"
     statement = "Once a value is chosen in a generation, every higher generation proposes the same value."
-    events: Events = (ValueProposed, ValueChosen)
+    events = (ValueProposed, ValueChosen)
 
     def __init__(self) -> None:
         self._chosen: dict[_Instance, tuple[MonotonicId, int]] = {}
@@ -134,7 +130,7 @@ class PromisesAreKept(ReportingInvariant):
     id = "PAX-I4"
     statement = "What an acceptor promised never decreases, and it accepts nothing below; restarts included."
     needs_order = True
-    events: Events = (Promised, Accepted, PromiseCounted, AcceptanceCounted, StoreStarted)
+    events = (Promised, Accepted, PromiseCounted, AcceptanceCounted, StoreStarted)
 
     def __init__(self) -> None:
         self._durable: dict[str, dict[_Instance, MonotonicId]] = {}
@@ -187,7 +183,7 @@ class OneProposalPerGeneration(ReportingInvariant):
 
     id = "PAX-R3"
     statement = "A generation proposes one value in an instance: generations are unique, restarts included."
-    events: Events = (ValueProposed,)
+    events = (ValueProposed,)
 
     def __init__(self) -> None:
         self._proposed: dict[tuple[str, int, MonotonicId], tuple[str, int]] = {}
@@ -209,7 +205,7 @@ class CommitsMoveForward(ReportingInvariant):
 
     id = "PAX-I6"
     statement = "The committed version of a key at a node never decreases while its process lives."
-    events: Events = (Learned, StoreStarted)
+    events = (Learned, StoreStarted)
 
     def __init__(self) -> None:
         self._versions: dict[str, dict[str, int]] = {}
@@ -235,7 +231,7 @@ class RoundsAreLearned(ReportingInvariant):
 
     id = "PAX-R4"
     statement = "A node's new attempt has a higher round than all that it has promised, accepted or learned."
-    events: Events = (Promised, Accepted, Learned, StoreStarted)
+    events = (Promised, Accepted, Learned, StoreStarted)
 
     def __init__(self) -> None:
         self._rounds: dict[str, MonotonicId] = {}
@@ -260,7 +256,7 @@ class ProposalsStandOnPromises(ReportingInvariant):
 
     id = "PAX-R8"
     statement = "A value is proposed under the generation whose promises its proposer has counted last."
-    events: Events = (PromiseCounted, ValueProposed)
+    events = (PromiseCounted, ValueProposed)
 
     def __init__(self) -> None:
         self._counted: dict[tuple[str, str, int], MonotonicId] = {}

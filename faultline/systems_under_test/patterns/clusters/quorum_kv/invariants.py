@@ -31,15 +31,13 @@ __all__ = [
     "quorum_kv_invariants",
 ]
 
-Events = tuple[type[msgspec.Struct], ...]
-
 
 class SiblingsAreConcurrent(ReportingInvariant):
     """VVC-I1."""
 
     id = "VVC-I1"
     statement = "No value at a replica descends another one beside it."
-    events: Events = (SiblingsStored,)
+    events = (SiblingsStored,)
 
     def observe(self, time_us: int, node: str, event: SiblingsStored, report: Report) -> None:
         """Compare each pair, both ways."""
@@ -55,7 +53,7 @@ class VersionsNameOneValue(ReportingInvariant):
 
     id = "VVC-I2"
     statement = "Two values with the same version are the same value."
-    events: Events = (SiblingsReceived,)
+    events = (SiblingsReceived,)
 
     def __init__(self) -> None:
         self._checksums: dict[tuple[str, bytes], int] = {}
@@ -79,7 +77,7 @@ class NewerValuesReplaceOlder(ReportingInvariant):
 
     id = "VVC-I5"
     statement = "A value leaves a replica only for one that descends it, never for one that it descends itself."
-    events: Events = (SiblingsStored, CountersRecovered)
+    events = (SiblingsStored, CountersRecovered)
 
     def __init__(self) -> None:
         self._siblings: dict[str, dict[str, tuple[VersionedValue, ...]]] = {}
@@ -108,7 +106,7 @@ class CountersAreDurable(ReportingInvariant):
     id = "VVC-I6"
     statement = "No version anywhere has an entry of a node above the counter that the node recovers."
     needs_order = True
-    events: Events = (SiblingsReceived, CountersRecovered)
+    events = (SiblingsReceived, CountersRecovered)
 
     def __init__(self) -> None:
         self._carried: dict[str, dict[str, int]] = {}
@@ -139,7 +137,7 @@ class RefusedWritesAreTakenNowhere(ReportingInvariant):
 
     id = "VVC-R8"
     statement = "An update that one replica refused as obsolete is taken by no other."
-    events: Events = (WriteRefused, WriteTaken)
+    events = (WriteRefused, WriteTaken)
 
     def __init__(self) -> None:
         self._refused: dict[tuple[str, str, int], str] = {}

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
 from faultline.harness.invariant import Invariant, Report, ReportingInvariant
 from faultline.systems_under_test.patterns.clusters.leaderless_node import waiting_invariants
 from faultline.systems_under_test.patterns.clusters.quorum_register.messages import (
@@ -26,15 +24,13 @@ __all__ = [
     "quorum_register_invariants",
 ]
 
-Events = tuple[type[msgspec.Struct], ...]
-
 
 class CompletedStoresAreOnAQuorum(ReportingInvariant):
     """QRM-I2, RWL-I2: what a coordinator calls stored has been taken by a write quorum of distinct replicas."""
 
     id = "QRM-I2"
     statement = "A store is acknowledged only when a write quorum of distinct replicas has taken it or a newer one."
-    events: Events = (CopyStored, StoreCompleted)
+    events = (CopyStored, StoreCompleted)
     needs_order = True
 
     def __init__(self) -> None:
@@ -60,7 +56,7 @@ class StampsNameOneValue(ReportingInvariant):
 
     id = "unique-stamps"
     statement = "Two copies with the same stamp hold the same value."
-    events: Events = (CopyStored,)
+    events = (CopyStored,)
 
     def __init__(self) -> None:
         self._checksums: dict[tuple[str, Stamp], int] = {}
@@ -83,7 +79,7 @@ class QuorumsShareAMember(ReportingInvariant):
 
     id = "QRM-I1"
     statement = "The replicas that answered a question share a member with those of every acknowledged store."
-    events: Events = (AnswersCompleted, StoreCompleted)
+    events = (AnswersCompleted, StoreCompleted)
 
     def __init__(self) -> None:
         self._asked: dict[str, dict[tuple[str, ...], str]] = {}
@@ -114,7 +110,7 @@ class NothingIsDecidedByTooFew(ReportingInvariant):
 
     id = "QRM-I3"
     statement = "A node goes on only when a quorum of distinct replicas has answered it."
-    events: Events = (AnswersCompleted, StoreCompleted)
+    events = (AnswersCompleted, StoreCompleted)
 
     def observe(self, time_us: int, node: str, event: AnswersCompleted | StoreCompleted, report: Report) -> None:
         """Count the distinct replicas."""

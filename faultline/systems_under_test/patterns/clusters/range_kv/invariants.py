@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import msgspec
-
 from faultline.harness.invariant import Invariant, Report, ReportingInvariant
 from faultline.systems_under_test.patterns.clusters.range_kv.messages import (
     KeysStored,
@@ -25,8 +23,6 @@ __all__ = [
     "range_invariants",
 ]
 
-Events = tuple[type[msgspec.Struct], ...]
-
 _PATIENCE_US = 1_000_000
 """How long after the heal, or after it grew so big, a partition may wait for its split."""
 
@@ -36,7 +32,7 @@ class RangesTile(ReportingInvariant):
 
     id = "KRP-I1"
     statement = "After every change of the table its ranges tile the key space: no gap, no overlap, none empty."
-    events: Events = (TableChanged,)
+    events = (TableChanged,)
 
     def observe(self, time_us: int, node: str, event: TableChanged, report: Report) -> None:
         """Lay the ranges side by side."""
@@ -53,7 +49,7 @@ class KeysLieInTheirRange(ReportingInvariant):
 
     id = "KRP-I2"
     statement = "Every key that a host stores lies within the range of the partition it is stored in."
-    events: Events = (KeysStored,)
+    events = (KeysStored,)
 
     def observe(self, time_us: int, node: str, event: KeysStored, report: Report) -> None:
         """Look at the lowest and the highest."""
@@ -69,7 +65,7 @@ class GenerationsRule(ReportingInvariant):
 
     id = "KRP-I4"
     statement = "A request is served under the generation that its host holds, and never after a newer one was served."
-    events: Events = (RequestServed,)
+    events = (RequestServed,)
     needs_order = True
 
     def __init__(self) -> None:
@@ -94,7 +90,7 @@ class BigPartitionsAreSplit(ReportingInvariant):
 
     id = "KRP-I5"
     statement = "Some time after the last fault no partition has reached the maximum size, if it can be split."
-    events: Events = (SizeChecked,)
+    events = (SizeChecked,)
 
     def __init__(self) -> None:
         self._due: dict[str, dict[int, tuple[int, int, int]]] = {}
@@ -124,7 +120,7 @@ class SplitsAreDue(ReportingInvariant):
 
     id = "KRP-R10"
     statement = "A split is proposed for a partition whose size or load has reached the configured maximum."
-    events: Events = (SplitProposed,)
+    events = (SplitProposed,)
 
     def observe(self, time_us: int, node: str, event: SplitProposed, report: Report) -> None:
         """Compare."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from faultline.harness.invariant import Invariant, Report, ReportingInvariant
 from faultline.systems_under_test.patterns.clusters.timestamped_kv.messages import (
     ReadAnswered,
@@ -25,15 +23,13 @@ __all__ = [
     "words",
 ]
 
-Events = tuple[type[msgspec.Struct], ...]
-
 
 class StampsAscend(ReportingInvariant):
     """LMC-I2 and HYC-I1, over what clients got to know: a stamp that a crash took away was never seen by anybody."""
 
     id = "HYC-I1"
     statement = "A node never gives a stamp at or below one that a client got from it, restarts included."
-    events: Events = (StampIssued, StampLearned)
+    events = (StampIssued, StampLearned)
     needs_order = True
 
     def __init__(self) -> None:
@@ -54,7 +50,7 @@ class AnswersAreLaterThanRequests(ReportingInvariant):
 
     id = "LMC-I3"
     statement = "The stamp of a write is larger than every stamp its client had seen."
-    events: Events = (StampIssued,)
+    events = (StampIssued,)
 
     def observe(self, time_us: int, node: str, event: StampIssued, report: Report) -> None:
         """Compare the stamp with the request's."""
@@ -68,7 +64,7 @@ class ClientClocksAscend(ReportingInvariant):
 
     id = "LMC-I4"
     statement = "The clock of a client never goes back."
-    events: Events = (StampLearned,)
+    events = (StampLearned,)
 
     def __init__(self) -> None:
         self._seen: dict[str, HybridTimestamp] = {}
@@ -86,7 +82,7 @@ class StampsFollowRealTime(ReportingInvariant):
 
     id = "CBW-I1"
     statement = "A write that begins after another was acknowledged gets the larger stamp, whatever node and key."
-    events: Events = (WriteBegun, WriteAcknowledged)
+    events = (WriteBegun, WriteAcknowledged)
     needs_order = True
 
     def __init__(self) -> None:
@@ -110,7 +106,7 @@ class ThePastStays(ReportingInvariant):
 
     id = "CBW-I3"
     statement = "After a read at a time was answered, no version of the key is shown at or before that time."
-    events: Events = (ReadAnswered, VersionShown)
+    events = (ReadAnswered, VersionShown)
 
     def __init__(self) -> None:
         self._read: dict[str, HybridTimestamp] = {}

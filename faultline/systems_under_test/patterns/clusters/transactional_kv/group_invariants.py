@@ -63,8 +63,6 @@ __all__ = [
     "TimesAscendOverLeaders",
     "group_invariants",
 ]
-
-Events = tuple[type[msgspec.Struct], ...]
 _Interested = dict[str, list[tuple[type[msgspec.Struct], Invariant]]]
 
 _OF_A_LOG: tuple[Callable[[], Any], ...] = (
@@ -112,7 +110,7 @@ class GroupLogs:
 
     id = "LOG-I2"
     statement = "Each group's log and leaders keep the invariants of a replicated log, from LDR-I1 to LWM-I5."
-    events: Events = (ReplicaEvent,)
+    events = (ReplicaEvent,)
     needs_order = True
 
     def __init__(self) -> None:
@@ -148,7 +146,7 @@ class GroupTransactions:
 
     id = "TPC-I6"
     statement = "Each group keeps the invariants of a participant, from TPC-I6 to TPC-I9 and HYC-I5, whoever leads it."
-    events: Events = (LeadershipEvent,)
+    events = (LeadershipEvent,)
     needs_order = True
 
     def __init__(self) -> None:
@@ -181,7 +179,7 @@ class GroupDecisionsAgree(ReportingInvariant):
 
     id = "TPC-I2"
     statement = "A transaction ends alike in all groups that promised, whoever leads them; committed under one time."
-    events: Events = (LeadershipEvent,)
+    events = (LeadershipEvent,)
 
     def __init__(self) -> None:
         self._ends = DecisionsAgree()
@@ -203,7 +201,7 @@ class PromisesOutliveTheirLeader(ReportingInvariant):
 
     id = "TPC-R44"
     statement = "Who takes over a group takes over every promise that anybody heard of, with all its locks."
-    events: Events = (LeadershipEvent,)
+    events = (LeadershipEvent,)
     needs_order = True
 
     def __init__(self) -> None:
@@ -254,7 +252,7 @@ class TimesAscendOverLeaders(ReportingInvariant):
 
     id = "TPC-S18"
     statement = "The oracle's times ascend, whoever leads its group."
-    events: Events = (LeadershipEvent,)
+    events = (LeadershipEvent,)
     needs_order = True
 
     def __init__(self) -> None:

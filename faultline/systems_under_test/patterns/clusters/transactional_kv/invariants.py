@@ -35,8 +35,6 @@ __all__ = [
     "transactional_kv_invariants",
 ]
 
-Events = tuple[type[msgspec.Struct], ...]
-
 _HELD_US_MAX = 2_500_000
 """Longer than a client, a timeout and the questions after it can take together when everything works."""
 
@@ -46,7 +44,7 @@ class DecisionsAgree(ReportingInvariant):
 
     id = "TPC-I2"
     statement = "A transaction ends alike at all participants: committed under one time, or rolled back; for ever."
-    events: Events = (Finished,)
+    events = (Finished,)
 
     def __init__(self) -> None:
         self._ends: dict[TransactionId, tuple[str, Finished]] = {}
@@ -64,7 +62,7 @@ class LocksExclude(ReportingInvariant):
 
     id = "TPC-I6"
     statement = "No two owners of a lock conflict, and a prepared transaction keeps its locks until it knows its end."
-    events: Events = (LockGranted, LocksReleased, ParticipantStarted, Promised, Finished, Wounded)
+    events = (LockGranted, LocksReleased, ParticipantStarted, Promised, Finished, Wounded)
 
     def __init__(self) -> None:
         self._owners: dict[str, dict[str, dict[TransactionId, LockMode]]] = {}
@@ -115,7 +113,7 @@ class TheOlderWounds(ReportingInvariant):
 
     id = "TPC-R26"
     statement = "A transaction is wounded by an older one only."
-    events: Events = (Wounded,)
+    events = (Wounded,)
 
     def observe(self, time_us: int, node: str, event: Wounded, report: Report) -> None:
         """Compare the ages."""
@@ -129,7 +127,7 @@ class WaitsHaveAReason(ReportingInvariant):
 
     id = "TPC-I7"
     statement = "Who waits for a lock waits for an owner of it, and under wait-die only for younger ones."
-    events: Events = (WaitEnded,)
+    events = (WaitEnded,)
 
     def observe(self, time_us: int, node: str, event: WaitEnded, report: Report) -> None:
         """Look at whom it waited for."""
@@ -147,7 +145,7 @@ class LocksAreFreedInTheEnd(ReportingInvariant):
 
     id = "TPC-I8"
     statement = "After everything is healed no transaction keeps locks, prepared or not, for longer than it may live."
-    events: Events = (LockGranted, LocksReleased, ParticipantStarted)
+    events = (LockGranted, LocksReleased, ParticipantStarted)
 
     def __init__(self) -> None:
         self._since: dict[str, dict[TransactionId, int]] = {}
@@ -179,7 +177,7 @@ class NothingBelowARead(ReportingInvariant):
 
     id = "TPC-I9"
     statement = "No value is stored at or below a time at which its key has been read."
-    events: Events = (SnapshotServed, ValueStored, ParticipantStarted)
+    events = (SnapshotServed, ValueStored, ParticipantStarted)
 
     def __init__(self) -> None:
         self._read: dict[str, dict[str, HybridTimestamp]] = {}
@@ -205,7 +203,7 @@ class OneTimePerTransaction(ReportingInvariant):
 
     id = "HYC-I5"
     statement = "All values of a transaction are stored under one time."
-    events: Events = (ValueStored,)
+    events = (ValueStored,)
 
     def __init__(self) -> None:
         self._times: dict[TransactionId, tuple[str, HybridTimestamp]] = {}

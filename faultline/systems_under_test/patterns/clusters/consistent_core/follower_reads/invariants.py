@@ -12,8 +12,6 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from typing import Any
 
-import msgspec
-
 from faultline.harness.invariant import Invariant, Report, ReportingInvariant
 from faultline.systems_under_test.patterns.clusters.consistent_core.trace_events import NodeStarted
 from faultline.systems_under_test.patterns.clusters.stamped_store import VersionWritten
@@ -37,8 +35,6 @@ __all__ = [
     "follower_read_invariants",
 ]
 
-Events = tuple[type[msgspec.Struct], ...]
-
 _NOTHING = checksum_of(None)
 _CLOCK_RATE = 1.125
 """By how much a follower's clock may be slow: drift faults go to ±10 %."""
@@ -49,7 +45,7 @@ class VersionsDoNotChange(ReportingInvariant):
 
     id = "VVL-I1"
     statement = "A key has one value under one version, for ever and everywhere."
-    events: Events = (VersionWritten,)
+    events = (VersionWritten,)
 
     def __init__(self) -> None:
         self._values: dict[tuple[str, int], tuple[int, str]] = {}
@@ -67,7 +63,7 @@ class VersionsAreTheSameEverywhere(ReportingInvariant):
 
     id = "VVL-I2"
     statement = "Versions grow along the log, and every server gives an entry the same."
-    events: Events = (VersionWritten, NodeStarted)
+    events = (VersionWritten, NodeStarted)
 
     def __init__(self) -> None:
         self._version_of: dict[int, tuple[int, str]] = {}
@@ -94,8 +90,8 @@ class AnswersAreOfTheirKeyAndVersion(ReportingInvariant):
 
     id = "VVL-I3"
     statement = "A read at a version is what applying the log up to that version gives."
-    events: Events = (VersionWritten, FollowerReadServed)
-    broken_by: Events = (FollowerReadServed,)
+    events = (VersionWritten, FollowerReadServed)
+    broken_by = (FollowerReadServed,)
 
     def __init__(self) -> None:
         self._versions: dict[str, list[int]] = {}
@@ -122,8 +118,8 @@ class AnswersAtOneVersionAreOnePrefix(ReportingInvariant):
 
     id = "VVL-I4"
     statement = "Reads of several keys at one version, at whatever server and time, show one prefix of the log."
-    events: Events = (VersionWritten, FollowerReadServed)
-    broken_by: Events = (FollowerReadServed,)
+    events = (VersionWritten, FollowerReadServed)
+    broken_by = (FollowerReadServed,)
 
     def __init__(self) -> None:
         self._written: dict[str, list[tuple[int, int]]] = {}
@@ -161,8 +157,8 @@ class OnlyCommittedStateIsShown(ReportingInvariant):
 
     id = "FR-I3"
     statement = "A follower shows nothing that no leader had committed when it answered."
-    events: Events = (HighWaterMarkAdvanced, FollowerReadServed)
-    broken_by: Events = (FollowerReadServed,)
+    events = (HighWaterMarkAdvanced, FollowerReadServed)
+    broken_by = (FollowerReadServed,)
     needs_order = True
 
     def __init__(self) -> None:
@@ -185,7 +181,7 @@ class ServersDoNotGoBack(ReportingInvariant):
 
     id = "FR-I4"
     statement = "The answers of one server follow the order of the log, over its restarts too."
-    events: Events = (FollowerReadServed,)
+    events = (FollowerReadServed,)
 
     def __init__(self) -> None:
         self._shown: dict[str, int] = {}
@@ -204,8 +200,8 @@ class BoundedAnswersAreFresh(ReportingInvariant):
 
     id = "FR-I6"
     statement = "An answer with a bound misses nothing that was committed longer ago than that."
-    events: Events = (HighWaterMarkAdvanced, FollowerReadServed)
-    broken_by: Events = (FollowerReadServed,)
+    events = (HighWaterMarkAdvanced, FollowerReadServed)
+    broken_by = (FollowerReadServed,)
     needs_order = True
 
     def __init__(self) -> None:
@@ -238,7 +234,7 @@ class CutOffFollowersAreSilent(ReportingInvariant):
 
     id = "FR-R9"
     statement = "Who has not heard its leader for the configured time answers no reads."
-    events: Events = (FollowerReadServed,)
+    events = (FollowerReadServed,)
 
     def observe(self, time_us: int, node: str, event: FollowerReadServed, report: Report) -> None:
         """Look at the silence."""
@@ -252,7 +248,7 @@ class WaitersWakeInTime(ReportingInvariant):
 
     id = "FR-R14"
     statement = "No read waits for its stamp in vain at a server that has applied it."
-    events: Events = (FollowerReadTimedOut,)
+    events = (FollowerReadTimedOut,)
 
     def observe(self, time_us: int, node: str, event: FollowerReadTimedOut, report: Report) -> None:
         """Compare the stamp with what was applied when the read was given up."""

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from faultline.harness.invariant import Report, ReportingInvariant
 from faultline.systems_under_test.patterns.clusters.consistent_core.services.trace_events import (
     ExpiryProposed,
@@ -33,8 +31,6 @@ __all__ = [
     "OnlyLeadersProposeExpiries",
 ]
 
-Events = tuple[type[msgspec.Struct], ...]
-
 _CLOCKS_MAY_DIFFER = 0.2
 _COMMIT_US_MAX = 1_500_000
 """How long after the time of a lease its expiry may take to be applied when nothing is wrong any more."""
@@ -49,7 +45,7 @@ class NoLeaseEndsEarly(ReportingInvariant):
 
     id = "LS-I2"
     statement = "No lease expires within its time to live after its grant or a refresh that was acknowledged."
-    events: Events = (LeaseGranted, LeaseRefreshAcknowledged, LeaseEnded)
+    events = (LeaseGranted, LeaseRefreshAcknowledged, LeaseEnded)
     needs_order = True
 
     def __init__(self) -> None:
@@ -88,7 +84,7 @@ class LeasesEndInTime(ReportingInvariant):
 
     id = "LS-I3"
     statement = "A lease that nobody refreshes ends within its time to live, counted anew by each new leader."
-    events: Events = (LeaseGranted, LeaseRefreshAcknowledged, LeaseEnded, BecameLeader)
+    events = (LeaseGranted, LeaseRefreshAcknowledged, LeaseEnded, BecameLeader)
     needs_order = True
 
     def __init__(self) -> None:
@@ -127,7 +123,7 @@ class AttachedKeysAreThere(ReportingInvariant):
 
     id = "LS-I4"
     statement = "Every key that is attached to a lease is in the store, and goes when the lease ends."
-    events: Events = (LeasesSeen,)
+    events = (LeasesSeen,)
 
     def observe(self, time_us: int, node: str, event: LeasesSeen, report: Report) -> None:
         """Look for keys that are attached and not stored."""
@@ -141,7 +137,7 @@ class LeasesAgree(ReportingInvariant):
 
     id = "LS-I5"
     statement = "Servers that have applied the same entries hold the same leases, with the same keys."
-    events: Events = (LeasesSeen,)
+    events = (LeasesSeen,)
 
     def __init__(self) -> None:
         self._seen: dict[int, tuple[int, int, str]] = {}
@@ -159,7 +155,7 @@ class GrantsAndEndsAlternate(ReportingInvariant):
 
     id = "LS-I6"
     statement = "In the log each name is granted, ended, granted, … in turn."
-    events: Events = (LeaseGranted, LeaseEnded)
+    events = (LeaseGranted, LeaseEnded)
 
     def __init__(self) -> None:
         self._held: dict[tuple[str, str], tuple[int, int]] = {}
@@ -188,7 +184,7 @@ class OnlyLeadersProposeExpiries(ReportingInvariant):
 
     id = "LS-I7"
     statement = "A server that does not lead finds no lease over."
-    events: Events = (ExpiryProposed,)
+    events = (ExpiryProposed,)
 
     def observe(self, time_us: int, node: str, event: ExpiryProposed, report: Report) -> None:
         """Look at who proposed."""
