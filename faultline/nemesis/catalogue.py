@@ -8,7 +8,7 @@ from faultline.nemesis.connection import ConnectionKill, ConnectionReset, LinkDo
 from faultline.nemesis.disk import DiskFull, DiskReadOnly, DiskStall, FsyncFail, PowerOff
 from faultline.nemesis.limits import CpuSqueeze, Freeze, MemorySqueeze
 from faultline.nemesis.packages import Package, Recipe, combined
-from faultline.nemesis.packet import PacketCorrupt, PacketDelay, PacketDuplicate, PacketLoss, PacketRate, PacketReorder
+from faultline.nemesis.packet import PACKET_FAULTS
 from faultline.nemesis.partition import Partition
 from faultline.nemesis.process import Kill, Pause
 
@@ -23,12 +23,7 @@ NEMESES: dict[str, Nemesis] = {
         ClockStep(),
         ClockStrobe(),
         ClockDrift(),
-        PacketLoss(),
-        PacketDelay(),
-        PacketDuplicate(),
-        PacketReorder(),
-        PacketCorrupt(),
-        PacketRate(),
+        *PACKET_FAULTS,
         ConnectionKill(),
         ConnectionReset(),
         LinkDown(),

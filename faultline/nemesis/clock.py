@@ -15,18 +15,12 @@ from faultline.harness.nemesis import Injection
 from faultline.harness.plan import PlannedFault
 from faultline.harness.world.faults import FaultPort
 from faultline.harness.world.ports import NodeId
-from faultline.nemesis.targets import fault_chance, resolve
+from faultline.nemesis.targets import aimed
 
 __all__ = ["ClockDrift", "ClockStep", "ClockStrobe"]
 
 STEP_US = 500_000
 DRIFT_PPM = 100_000
-
-
-def _hit(port: FaultPort, fault: PlannedFault, seed: int) -> tuple[tuple[str, ...], str]:
-    chance = fault_chance(fault, seed)
-    resolution = resolve(fault.target, nodes=port.nodes, leader=port.leader(), chance=chance)
-    return resolution.nodes, f" ({resolution.note})" if resolution.note else ""
 
 
 def _reset(port: FaultPort, injection: Injection) -> None:
@@ -45,12 +39,13 @@ class ClockStep:
 
     def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
         """Step the wall clocks of the target."""
-        nodes, note = _hit(port, fault, seed)
+        resolution = aimed(port, fault, seed)
+        nodes = resolution.nodes
         delta_us = int(fault.argument.get("delta_us", STEP_US))
         before = {node: port.clock_offset_us(NodeId(node)) for node in nodes}
         for node in nodes:
             port.step_clock(NodeId(node), delta_us)
-        description = f"wall clock of {' '.join(nodes)} stepped by {delta_us / 1000:+g} ms{note}"
+        description = f"wall clock of {' '.join(nodes)} stepped by {delta_us / 1000:+g} ms{resolution.remark}"
         return Injection(nodes=nodes, description=description, state={"delta_us": delta_us, "before": before})
 
     def verify(self, port: FaultPort, injection: Injection) -> str | None:
@@ -97,11 +92,12 @@ class ClockDrift:
 
     def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
         """Let the clocks of the target drift."""
-        nodes, note = _hit(port, fault, seed)
+        resolution = aimed(port, fault, seed)
+        nodes = resolution.nodes
         rate_ppm = int(fault.argument.get("rate_ppm", DRIFT_PPM))
         for node in nodes:
             port.drift_clock(NodeId(node), rate_ppm)
-        description = f"clocks of {' '.join(nodes)} run {rate_ppm / 10_000:+g} % fast{note}"
+        description = f"clocks of {' '.join(nodes)} run {rate_ppm / 10_000:+g} % fast{resolution.remark}"
         return Injection(nodes=nodes, description=description, state={"rate_ppm": rate_ppm})
 
     def verify(self, port: FaultPort, injection: Injection) -> str | None:

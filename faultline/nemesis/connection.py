@@ -13,19 +13,10 @@ from __future__ import annotations
 from faultline.harness.nemesis import Injection
 from faultline.harness.plan import PlannedFault
 from faultline.harness.world.faults import FaultPort
-from faultline.harness.world.ports import Link, NodeId
-from faultline.nemesis.targets import Resolution, fault_chance, resolve
+from faultline.harness.world.ports import NodeId
+from faultline.nemesis.targets import aimed, links_around
 
 __all__ = ["ConnectionKill", "ConnectionReset", "LinkDown"]
-
-
-def _hit(port: FaultPort, fault: PlannedFault, seed: int) -> tuple[Resolution, list[Link], str]:
-    """The target, the links between it and the rest, and a note on how the target had to be understood."""
-    chance = fault_chance(fault, seed)
-    resolution = resolve(fault.target, nodes=port.nodes, leader=port.leader(), chance=chance)
-    links = [(one, other) for one in port.nodes for other in port.nodes if one != other]
-    touched = [link for link in links if link[0] in resolution.nodes or link[1] in resolution.nodes]
-    return resolution, touched, f" ({resolution.note})" if resolution.note else ""
 
 
 class ConnectionKill:
@@ -39,16 +30,17 @@ class ConnectionKill:
 
     def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
         """Kill all connections between the target and the rest; when there is none, hit nobody and say so."""
-        resolution, links, note = _hit(port, fault, seed)
+        resolution = aimed(port, fault, seed)
+        links = links_around(port, resolution)
         before = {link: port.connections(link) for link in links}
         count = sum(map(len, before.values()))
         if not count:
-            return Injection(description=f"no connection of {' '.join(resolution.nodes)} was open{note}", state={})
+            return Injection(description=f"no connection of {' '.join(resolution.nodes)} was open{resolution.remark}")
         port.kill_connections(links)
         return Injection(
             nodes=resolution.nodes,
             links=tuple(links),
-            description=f"killed {count} connections of {' '.join(resolution.nodes)}{note}",
+            description=f"killed {count} connections of {' '.join(resolution.nodes)}{resolution.remark}",
             state={"before": before},
         )
 
@@ -78,9 +70,10 @@ class ConnectionReset:
 
     def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
         """Let connections between the target and the rest be reset."""
-        resolution, links, note = _hit(port, fault, seed)
+        resolution = aimed(port, fault, seed)
+        links = links_around(port, resolution)
         port.reset_connections(links)
-        description = f"connections of {' '.join(resolution.nodes)} are reset{note}"
+        description = f"connections of {' '.join(resolution.nodes)} are reset{resolution.remark}"
         return Injection(nodes=resolution.nodes, links=tuple(links), description=description, state={"links": links})
 
     def verify(self, port: FaultPort, injection: Injection) -> str | None:
@@ -111,11 +104,11 @@ class LinkDown:
 
     def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
         """Take the links of the target down, those excepted that are down already."""
-        resolution, _, note = _hit(port, fault, seed)
+        resolution = aimed(port, fault, seed)
         mine = [node for node in resolution.nodes if not port.is_link_down(NodeId(node))]
         for node in mine:
             port.take_link_down(NodeId(node))
-        description = f"links of {' '.join(resolution.nodes)} are down{note}"
+        description = f"links of {' '.join(resolution.nodes)} are down{resolution.remark}"
         return Injection(nodes=resolution.nodes, description=description, state={"mine": mine})
 
     def verify(self, port: FaultPort, injection: Injection) -> str | None:

@@ -142,7 +142,7 @@ class Partition:
         links, description = _named_links(fault.argument) or links_of(
             shape, nodes=port.nodes, victim=victim, direction=direction, chance=chance
         )
-        note = f" ({resolution.note})" if resolution.note and victim in description else ""
+        note = resolution.remark if victim in description else ""
         cut_before = port.are_cut(map(_link, links))
         mine = [link for link in links if _link(link) not in cut_before]
         port.cut(map(_link, mine))

@@ -35,8 +35,7 @@ def resolved(port: FaultPort, fault: PlannedFault, seed: int) -> Resolution:
 
 def described(verb: str, resolution: Resolution) -> str:
     """What was done, to whom, and how the target had to be understood."""
-    note = f" ({resolution.note})" if resolution.note else ""
-    return f"{verb} {' '.join(resolution.nodes) or 'nobody'}{note}"
+    return f"{verb} {' '.join(resolution.nodes) or 'nobody'}{resolution.remark}"
 
 
 class Kill:

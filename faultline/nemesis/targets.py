@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from faultline.harness.errors import UsageError
 from faultline.harness.generator.chance import below, chance_of_text, reseeded
 from faultline.harness.plan import FAULT_TARGETS, PlannedFault
+from faultline.harness.world.faults import FaultPort
+from faultline.harness.world.ports import Link
 
-__all__ = ["Resolution", "fault_chance", "minority_size", "resolve", "shuffled"]
+__all__ = ["Resolution", "aimed", "fault_chance", "links_around", "minority_size", "resolve", "shuffled"]
 
 _SIZE_SALT = 0xC3A5_C85C_97CB_3127
 
@@ -27,10 +29,26 @@ class Resolution:
     nodes: tuple[str, ...]
     note: str = ""
 
+    @property
+    def remark(self) -> str:
+        """The note as it follows a description: in brackets, or nothing."""
+        return f" ({self.note})" if self.note else ""
+
 
 def fault_chance(fault: PlannedFault, seed: int) -> int:
     """The chance of all draws of one fault: it depends on no other fault of the plan."""
     return chance_of_text("fault", seed, fault.kind, fault.at_us)
+
+
+def aimed(port: FaultPort, fault: PlannedFault, seed: int) -> Resolution:
+    """Whom `fault` means now, whether they are up or down."""
+    return resolve(fault.target, nodes=port.nodes, leader=port.leader(), chance=fault_chance(fault, seed))
+
+
+def links_around(port: FaultPort, resolution: Resolution) -> list[Link]:
+    """All links between the nodes of `resolution` and the rest, both ways; of all nodes, every link."""
+    hit = resolution.nodes
+    return [(one, other) for one in port.nodes for other in port.nodes if one != other and (one in hit or other in hit)]
 
 
 def shuffled(nodes: Sequence[str], chance: int) -> tuple[str, ...]:
