@@ -9,7 +9,10 @@ what came since, in order; `list`, answered with an index and the values at and 
     ["upto", [index, ordinal]]                             everything up to here was told
 
 The items of one watch are one stream. A state begins a *span*, which lasts to the last thing that was told before the
-next. All streams together, and the acknowledged changes, tell which events there were.
+next. All streams together, and the acknowledged changes, tell which events there were: an event is known by the index
+of its entry and its key, since an entry changes no key twice. Its ordinal says where it stands among the events of its
+entry; a store whose watches count only what they tell has other ordinals in watches of other paths, and then has to
+tell whole entries.
 
 | anomaly              | meaning                                                                                  |
 |----------------------|------------------------------------------------------------------------------------------|
@@ -17,7 +20,7 @@ next. All streams together, and the acknowledged changes, tell which events ther
 | `event-out-of-order` | an event that is not behind the one before it, or not behind its span's beginning: or twice |
 | `foreign-event`      | an event of a key that is not at or below the path                                        |
 | `invented-event`     | an event with a value that nobody had begun to write, or whose write had definitely failed |
-| `events-disagree`    | two watchers were told different things under one number, or another index than the writer |
+| `events-disagree`    | two watchers were told different things of one event, or another index than the writer    |
 | `wrong-state`        | span and events give another content than a list at an index within the span                |
 | `watch-stalled`      | long after the heal a watcher was told of nothing more, and not of all acknowledged before |
 
@@ -60,6 +63,10 @@ class _Event(NamedTuple):
     value: Any
     is_deleted: bool
     row: int
+
+    @property
+    def identity(self) -> tuple[int, str]:
+        return self.position[0], self.key
 
     @property
     def what(self) -> tuple[str, Any, bool]:
@@ -161,12 +168,13 @@ def _position(pair: Any) -> Position:
 
 def _known(history: History, events: list[_Event]) -> list[tuple[Position, str, int]]:
     """Position, key and a row for every event that somebody was told of, or whose writer was told its index."""
-    known = {event.position: (event.key, event.row) for event in events}
+    known = {event.identity: (event.position, event.row) for event in events}
     for row in range(len(history)):
         is_change = history.f[row] in ("put", "delete", "attach") and history.outcome[row] == "ok"
         if is_change and type(history.result[row]) is int:
-            known.setdefault((history.result[row], 0), (history.key[row] or "", row))
-    return [(position, *known[position]) for position in sorted(known)]
+            index, key = history.result[row], history.key[row] or ""
+            known.setdefault((index, key), ((index, 0), row))
+    return sorted((position, key, row) for (_, key), (position, row) in known.items())
 
 
 def _is_below(path: str, key: str) -> bool:
@@ -237,14 +245,14 @@ def _judge_values(conclusion: Conclusion, events: list[_Event]) -> None:
 
 def _judge_agreement(conclusion: Conclusion, events: list[_Event]) -> None:
     history = conclusion.history
-    first: dict[Position, _Event] = {}
+    first: dict[tuple[int, str], _Event] = {}
     index_of: dict[tuple[str | None, Any], tuple[int, int]] = {}
     for row in range(len(history)):
         if history.f[row] == "put" and history.outcome[row] == "ok" and type(history.result[row]) is int:
             index_of[history.key[row], token(history.value[row])] = (history.result[row], row)
     cases = []
     for event in events:
-        one = first.setdefault(event.position, event)
+        one = first.setdefault(event.identity, event)
         if one.what != event.what:
             cases.append(Case(list(event.position), (one.row, event.row)))
         index, row = index_of.get((event.key, token(event.value)), (event.position[0], event.row))
@@ -263,11 +271,13 @@ def _judge_completeness(conclusion: Conclusion, streams: list[_Stream], known: l
     for stream in streams:
         cases = []
         for span in stream.spans:
-            told_of = {event.position for event in span.events}
+            told_of = {event.identity for event in span.events}
             cases += [
                 Case(list(position), (row, stream.last_row))
                 for position, key, row in known
-                if span.start < position <= span.end and position not in told_of and _is_below(stream.path, key)
+                if span.start < position <= span.end
+                and (position[0], key) not in told_of
+                and _is_below(stream.path, key)
             ]
         conclusion.accuse(
             "missed-event",

@@ -143,6 +143,29 @@ def test_watchers_that_were_told_different_things_under_one_number_are_found() -
     assert anomalies(*steps, *told) == ["events-disagree"]
 
 
+def below_two(*items: list[Any], process: int = 2) -> tuple[int, str, str, Any, Any]:
+    return process, "drain", "servers/2", None, {"number": 1, "items": list(items)}
+
+
+@pytest.mark.rows("WA-I3")
+def test_watches_of_different_paths_may_count_the_events_of_one_entry_each_for_itself() -> None:
+    both = drain(state(4, s1=1, s2=2), event(9, None), event(9, None, 1, "servers/2"), upto(9))
+    one = below_two(["state", [4, LAST], {"servers/2": 2}, None], event(9, None, 0, "servers/2"), upto(9))
+    assert anomalies(watch(), (2, "watch", "servers/2", None, {"number": 1}), both, one) == []
+    other = below_two(["state", [4, LAST], {"servers/2": 2}, None], event(9, 3, 0, "servers/2"), upto(9))
+    assert anomalies(put(3, 9, "servers/2"), watch(), both, other) == ["events-disagree"]
+
+
+@pytest.mark.rows("WA-I2")
+def test_watchers_that_were_told_of_different_keys_under_one_number_each_miss_the_other_event() -> None:
+    told = (
+        drain(state(4), event(5, None), upto(5)),
+        drain(state(4), event(5, None, 0, "servers/2"), upto(5), process=2),
+    )
+    result = judged(watch(), watch(2), *told)
+    assert [finding.anomaly for finding in result.findings] == ["missed-event", "missed-event"]
+
+
 @pytest.mark.rows("WA-I5")
 def test_a_list_that_does_not_fit_state_and_events_is_found() -> None:
     steps = (watch(), put(1, 5), put(2, 8), drain(state(4), event(5, 1), event(8, 2), upto(9)))

@@ -29,6 +29,10 @@ class Gateway:
         self.leases: set[str] = set()
         self.asked: list[tuple[str, Any]] = []
         self.mood = ""
+        self.moods: dict[str, str] = {}
+        """What happens to requests on one path, whatever the mood."""
+        self.compacted = 0
+        """Changes up to this revision are not told any more."""
         self.streams_end_after: int | None = None
         """After how many answers a watch's stream breaks off; None: never."""
         self.silent = threading.Event()
@@ -41,14 +45,15 @@ class Gateway:
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 gateway.asked.append((self.path, body))
-                if gateway.mood == "hang up":
+                mood = gateway.moods.get(self.path, gateway.mood)
+                if mood == "hang up":
                     self.close_connection = True
-                elif gateway.mood == "silence":
+                elif mood == "silence":
                     gateway.silent.wait(10)
                     self.close_connection = True
-                elif gateway.mood == "503":
+                elif mood == "503":
                     self.say(503, {"error": "no leader"})
-                elif gateway.mood == "garbage":
+                elif mood == "garbage":
                     self.say(200, None)
                 elif self.path == "/v3/watch":
                     self.stream(body["create_request"])
@@ -71,7 +76,7 @@ class Gateway:
                 self.send_header("Transfer-Encoding", "chunked")
                 self.end_headers()
                 for number, answer in enumerate(gateway.told(wanted)):
-                    if number == gateway.streams_end_after:
+                    if gateway.streams_end_after is not None and number >= gateway.streams_end_after:
                         return
                     line = json.dumps({"result": answer}).encode() + b"\n"
                     self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
@@ -171,6 +176,9 @@ class Gateway:
         first, end = text(wanted["key"]), text(wanted["range_end"])
         after = int(wanted.get("start_revision", self.revision + 1)) - 1
         yield {"header": {"revision": str(self.revision)}, "created": True}
+        if after < self.compacted:
+            yield {"header": {}, "canceled": True, "compact_revision": str(self.compacted)}
+            self.silent.wait(10)
         while not self.silent.is_set():
             with self.changed:
                 if not any(int(event["kv"]["mod_revision"]) > after for event in self.events):

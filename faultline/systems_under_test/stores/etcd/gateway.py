@@ -23,12 +23,27 @@ from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, Outcome, OutcomeRegistry, ok
 from faultline.systems_under_test.stores.client import NOT_CONNECTED, MemberClient
 
-__all__ = ["CLIENT_PORT", "NO_LEASE", "EtcdClient", "EtcdRefusal", "ask", "decoded", "encoded", "outcomes", "packed"]
+__all__ = [
+    "CLIENT_PORT",
+    "NO_LEASE",
+    "Connect",
+    "EtcdClient",
+    "EtcdRefusal",
+    "ask",
+    "decoded",
+    "encoded",
+    "key_of",
+    "outcomes",
+    "packed",
+]
 
 CLIENT_PORT = 2379
 NO_LEASE = "no-lease"
 outcomes = OutcomeRegistry([NOT_CONNECTED, CAS_MISMATCH, NO_LEASE])
 """The errors after which a change certainly did not happen."""
+
+Connect = Callable[[int, float], http.client.HTTPConnection]
+"""A connection to the member of this number, counted round and round, with this limit on every wait, in seconds."""
 
 _LEASE_NOT_FOUND = b"etcdserver: requested lease not found"
 
@@ -121,3 +136,8 @@ def packed(value: Any) -> str:
 def decoded(text: str) -> Any:
     """The value that `packed` made this of."""
     return msgspec.json.decode(base64.b64decode(text))
+
+
+def key_of(kv: Mapping[str, str]) -> str:
+    """The key that an answer tells something of."""
+    return base64.b64decode(kv["key"]).decode()

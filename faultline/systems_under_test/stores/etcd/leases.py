@@ -23,7 +23,7 @@ from typing import ClassVar
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome, OutcomeRegistry, ok
 from faultline.systems_under_test.stores.etcd import gateway
-from faultline.systems_under_test.stores.etcd.gateway import EtcdClient, EtcdRefusal, ask, encoded
+from faultline.systems_under_test.stores.etcd.gateway import Connect, EtcdClient, EtcdRefusal, ask, encoded
 
 __all__ = ["LEASE_FUNCTIONS", "HeldLease", "LeaseHolding", "LeasingClient", "outcomes"]
 
@@ -35,9 +35,6 @@ outcomes = OutcomeRegistry([*gateway.outcomes.definite, ALREADY_HELD, DUPLICATE_
 """The errors after which a change certainly did not happen."""
 
 _REFRESHES_PER_LIFE = 4
-
-Connect = Callable[[int, float], http.client.HTTPConnection]
-"""A connection to the member of this number, counted round and round, with this limit on every wait, in seconds."""
 
 
 @dataclass(slots=True)

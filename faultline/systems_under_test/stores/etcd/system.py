@@ -14,7 +14,8 @@ from typing import ClassVar
 from faultline.harness.system import OptionDescription, StorePlace
 from faultline.harness.world.ports import NodeStatus
 from faultline.systems_under_test.stores.etcd.gateway import CLIENT_PORT, ask
-from faultline.systems_under_test.stores.etcd.leases import LEASE_FUNCTIONS, LeasingClient
+from faultline.systems_under_test.stores.etcd.leases import LEASE_FUNCTIONS
+from faultline.systems_under_test.stores.etcd.watches import PROGRESS_S, WATCH_FUNCTIONS, WatchingClient
 from faultline.systems_under_test.stores.store import RealStore
 
 __all__ = ["Etcd"]
@@ -28,7 +29,7 @@ class Etcd(RealStore):
     name = "etcd"
     promise = "each key is a linearizable register; with serializable reads, reads may be stale"
     summary = "etcd from Debian's package, over its JSON gateway"
-    functions = ("read", "write", "cas", *LEASE_FUNCTIONS)
+    functions = ("read", "write", "cas", *LEASE_FUNCTIONS, *WATCH_FUNCTIONS)
     options: ClassVar[Mapping[str, OptionDescription]] = {
         "read_mode": OptionDescription(
             default="linearizable",
@@ -39,6 +40,14 @@ class Etcd(RealStore):
         "lease_ttl_s": OptionDescription(
             default="2",
             summary="how long a lease lives that is not refreshed; etcd gives 1.5 election time-outs at least",
+        ),
+        "watch_resume": OptionDescription(
+            default="last-revision",
+            choices=("last-revision", "now"),
+            summary="where a watch whose stream broke goes on; `now` misses what happened meanwhile and does not tell",
+        ),
+        "history_s": OptionDescription(
+            default="0", summary="after how many seconds etcd compacts what was overwritten; 0: never"
         ),
         "election_timeout_ms": OptionDescription(
             default="1000", summary="of etcd; it sends heartbeats ten times as often"
@@ -51,6 +60,8 @@ class Etcd(RealStore):
 
     def command(self, place: StorePlace) -> list[str]:
         """The member's command line; the same for the first start and each later one."""
+        history_s = int(place.options["history_s"])
+        compaction = ["--auto-compaction-mode=periodic", f"--auto-compaction-retention={history_s}s"]
         own, election_ms = place.address, int(place.options["election_timeout_ms"])
         members = ",".join(f"{name}=http://{address}:{PEER_PORT}" for name, address in place.addresses.items())
         return [
@@ -66,6 +77,8 @@ class Etcd(RealStore):
             "--initial-cluster-state=new",
             f"--election-timeout={election_ms}",
             f"--heartbeat-interval={max(election_ms // 10, 1)}",
+            f"--experimental-watch-progress-notify-interval={PROGRESS_S * 1000:.0f}ms",
+            *(compaction if history_s else ()),
             "--logger=zap",
         ]
 
@@ -85,13 +98,14 @@ class Etcd(RealStore):
 
     def store_client(
         self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]
-    ) -> LeasingClient:
+    ) -> WatchingClient:
         """A client that talks to `node` first."""
-        return LeasingClient(
+        return WatchingClient(
             address_of,
             members,
             node,
             serializable=options["read_mode"] == "serializable",
             timeout_s=int(options["client_timeout_ms"]) / 1000,
             lease_ttl_s=int(options["lease_ttl_s"]),
+            resumes_at_now=options["watch_resume"] == "now",
         )

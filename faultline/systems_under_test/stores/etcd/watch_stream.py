@@ -1,0 +1,153 @@
+"""One watch on etcd: a thread that reads the content below a path, then the stream of changes from there on.
+
+`/v3/watch` answers with one line of JSON after the other, as long as the connection lives: events, all of a revision in
+one line; and, since the watch asks for it, the revision up to which everything was told when there was nothing for a
+while (etcd's documentation, "Watch API" and "API guarantees": ordered, unique, reliable, atomic, resumable,
+bookmarkable). So a stream that says nothing for longer than `silence_s` is dead, and the next member is asked.
+
+A stream that broke is taken up again at the revision after the last one that was told, at whichever member answers;
+nothing is missed by that, and nothing is told of it. When etcd has compacted that revision it says so, and the content
+is read anew: a gap, which is announced. A member that has no leader ends the stream by itself (`hasleader`, as
+Kubernetes asks for it).
+
+With `resumes_at_now` a stream that broke begins again at whatever is new by then, and nobody is told: what happens
+meanwhile is missed. It is for evidence of what that mistake of a client costs.
+
+A path stands for itself and for what is below it by whole segments. In the order of keys `/` comes right before `0`, so
+the range from `servers` to `servers0` has all of that, `servers2` not, but `servers-old` too, which is left out here.
+"""
+
+from __future__ import annotations
+
+import http.client
+import threading
+from typing import Any
+
+import msgspec
+
+from faultline.systems_under_test.patterns.cluster_management.state_watch import is_below
+from faultline.systems_under_test.stores.etcd.gateway import (
+    Connect,
+    EtcdClient,
+    EtcdRefusal,
+    ask,
+    decoded,
+    encoded,
+    key_of,
+)
+from faultline.systems_under_test.stores.watch_log import WatchLog
+
+__all__ = ["EVENTS_COMPACTED", "WatchStream", "content_of", "range_of"]
+
+EVENTS_COMPACTED = "events-compacted"
+_PAUSE_S = 0.05
+_LEADER_REQUIRED = {"Content-Type": "application/json", "Grpc-Metadata-hasleader": "true"}
+
+
+def range_of(path: str) -> dict[str, str]:
+    """The range of a request that has `path` and everything below it."""
+    return {"key": encoded(path), "range_end": encoded(f"{path}0")}
+
+
+def _is_meant(path: str, key: str) -> bool:
+    """Was `key` asked for? What is outside the range is passed on, so that it is seen."""
+    return is_below(path, key) or not path <= key < f"{path}0"
+
+
+def content_of(answer: dict[str, Any], path: str) -> tuple[int, dict[str, Any]]:
+    """The revision of the answer to a range, and the values below `path`."""
+    found = {key_of(kv): decoded(kv["value"]) for kv in answer.get("kvs", ())}
+    return int(answer["header"]["revision"]), {key: found[key] for key in found if _is_meant(path, key)}
+
+
+class WatchStream:
+    """A watch on `path` from its making to `close`; `log` is what it was told."""
+
+    def __init__(
+        self, path: str, number: int, connect: Connect, first_member: int, *, silence_s: float, resumes_at_now: bool
+    ) -> None:
+        self.path = path
+        self.number = number
+        self.log = WatchLog()
+        self._connect = connect
+        self._member = first_member
+        self._silence_s = silence_s
+        self._resumes_at_now = resumes_at_now
+        self._gap: str | None = None
+        self._is_over = threading.Event()
+        self._following = threading.Thread(target=self._follow_on, name=f"etcd-watch-{path}", daemon=True)
+        self._following.start()
+
+    def close(self) -> None:
+        """Watch no longer."""
+        self._is_over.set()
+        self._following.join()
+
+    def _follow_on(self) -> None:
+        """One stream after the other, until the end."""
+        while not self._is_over.is_set():
+            try:
+                self._follow()
+            except EtcdClient.failures:
+                self._member += 1
+                self._is_over.wait(_PAUSE_S)
+
+    def _follow(self) -> None:
+        """Read the content if need be, then the stream as long as it lives. Raises what breaks it."""
+        connection = self._connect(self._member, self._silence_s)
+        try:
+            is_new = self.log.upto is None or self._gap is not None
+            if is_new:
+                self._begin(ask(connection, "/v3/kv/range", range_of(self.path)))
+            answers = self._opened(connection, at_now=self._resumes_at_now and not is_new)
+            while not self._is_over.is_set() and self._gap is None:
+                self._take(_next_result(answers))
+        finally:
+            connection.close()
+
+    def _begin(self, answer: dict[str, Any]) -> None:
+        revision, values = content_of(answer, self.path)
+        self.log.begin(revision, values, self._gap)
+        self._gap = None
+
+    def _opened(self, connection: http.client.HTTPConnection, *, at_now: bool) -> http.client.HTTPResponse:
+        wanted: dict[str, Any] = {**range_of(self.path), "progress_notify": True}
+        if not at_now:
+            wanted["start_revision"] = str((self.log.upto or 0) + 1)
+        connection.request("POST", "/v3/watch", msgspec.json.encode({"create_request": wanted}), _LEADER_REQUIRED)
+        response = connection.getresponse()
+        if response.status != 200:
+            raise EtcdRefusal(f"http-{response.status}")
+        return response
+
+    def _take(self, result: dict[str, Any]) -> None:
+        """Events, a word about progress, or the news that the past is gone."""
+        if result.get("canceled"):
+            if "compact_revision" not in result:
+                raise EtcdRefusal("canceled")
+            self._gap = EVENTS_COMPACTED
+        elif "events" in result:
+            self._take_events(result["events"])
+        elif not result.get("created"):
+            self.log.told_upto(int(result["header"]["revision"]))
+
+    def _take_events(self, events: list[dict[str, Any]]) -> None:
+        """All events of one or more revisions, numbered within each."""
+        ordinals: dict[int, int] = {}
+        for event in events:
+            kv, is_deleted = event["kv"], event.get("type") == "DELETE"
+            key, revision = key_of(kv), int(kv["mod_revision"])
+            if _is_meant(self.path, key):
+                ordinal = ordinals[revision] = ordinals.get(revision, -1) + 1
+                value = None if is_deleted else decoded(kv["value"])
+                self.log.add(revision, ordinal, key, value, is_deleted=is_deleted)
+            self.log.told_upto(revision)
+
+
+def _next_result(answers: http.client.HTTPResponse) -> dict[str, Any]:
+    """The next line of the stream. Raises EtcdRefusal when it is an error, or there is none."""
+    line = answers.readline()
+    result = msgspec.json.decode(line, type=dict).get("result") if line.endswith(b"\n") else None
+    if not isinstance(result, dict):
+        raise EtcdRefusal("stream-ended")
+    return result

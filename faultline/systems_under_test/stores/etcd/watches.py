@@ -1,0 +1,123 @@
+"""A client that changes keys below paths, lists them, and watches them.
+
+| function | does |
+|---|---|
+| `put`, `delete` | change a key; the answer is the revision, none when there was nothing to delete |
+| `attach` | puts a key on a lease that this client holds; without one nothing is asked (`not-held`) |
+| `list` | reads what is at and below a path: `{"index": revision, "values": {…}}` |
+| `watch` | begins to watch a path, in the place of an earlier watch on it |
+| `drain` | takes what came since, see `watch_stream` |
+
+A lease that ends deletes all its keys in one revision.
+"""
+
+from __future__ import annotations
+
+import http.client
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import Outcome, OutcomeRegistry, ok
+from faultline.systems_under_test.stores.etcd import leases
+from faultline.systems_under_test.stores.etcd.gateway import ask, encoded, packed
+from faultline.systems_under_test.stores.etcd.leases import LeasingClient
+from faultline.systems_under_test.stores.etcd.watch_stream import WatchStream, content_of, range_of
+
+__all__ = ["PROGRESS_S", "WATCH_FUNCTIONS", "WatchingClient"]
+
+WATCH_FUNCTIONS = ("put", "delete", "attach", "list", "watch", "drain")
+NOT_HELD = "not-held"
+NOT_WATCHING = "not-watching"
+PROGRESS_S = 0.2
+"""After this time without events etcd says up to which revision it told everything."""
+
+_SILENCE_S = 4 * PROGRESS_S
+"""A stream that says nothing for so long is dead."""
+
+
+class WatchingClient(LeasingClient):
+    """A client with watches of its own, each a thread."""
+
+    outcomes: ClassVar[OutcomeRegistry] = OutcomeRegistry([*leases.outcomes.definite, NOT_HELD, NOT_WATCHING])
+    reads: ClassVar[frozenset[str]] = frozenset({"read", "list"})
+
+    def __init__(
+        self,
+        address_of: Callable[[str], str],
+        members: Sequence[str],
+        node: str,
+        *,
+        serializable: bool,
+        timeout_s: float,
+        lease_ttl_s: int,
+        resumes_at_now: bool,
+    ) -> None:
+        super().__init__(
+            address_of, members, node, serializable=serializable, timeout_s=timeout_s, lease_ttl_s=lease_ttl_s
+        )
+        self._resumes_at_now = resumes_at_now
+        self._watches: dict[str, WatchStream] = {}
+        self._numbers = 0
+
+    def invoke(self, operation: Operation) -> Outcome:
+        """Watch and drain without waiting for anybody; everything else as usual."""
+        path = str(operation.key)
+        if operation.f == "watch":
+            return ok({"number": self._watch(path).number})
+        if operation.f == "drain":
+            watch = self._watches.get(path)
+            if watch is None:
+                return self.outcomes.outcome(NOT_WATCHING)
+            return ok({"number": watch.number, "items": watch.log.drain()})
+        return super().invoke(operation)
+
+    def perform(self, connection: http.client.HTTPConnection, operation: Operation, node: str) -> Outcome:
+        """Change a key or list a path, or perform what others perform."""
+        f, key = operation.f, str(operation.key)
+        if f == "put":
+            return ok(_put(connection, key, operation.value), node)
+        if f == "delete":
+            answer = ask(connection, "/v3/kv/deleterange", {"key": encoded(key)})
+            return ok(int(answer["header"]["revision"]) if "deleted" in answer else None, node)
+        if f == "attach":
+            return self._attach(connection, operation, node)
+        if f == "list":
+            body = {**range_of(key), "serializable": self._serializable}
+            revision, values = content_of(ask(connection, "/v3/kv/range", body), key)
+            return ok({"index": revision, "values": values}, node)
+        return super().perform(connection, operation, node)
+
+    def close(self) -> None:
+        """End all watches, and hang up."""
+        for watch in self._watches.values():
+            watch.close()
+        self._watches.clear()
+        super().close()
+
+    def _watch(self, path: str) -> WatchStream:
+        earlier = self._watches.pop(path, None)
+        if earlier is not None:
+            earlier.close()
+        self._numbers += 1
+        watch = self._watches[path] = WatchStream(
+            path,
+            self._numbers,
+            self.connect_to,
+            self._node,
+            silence_s=_SILENCE_S,
+            resumes_at_now=self._resumes_at_now,
+        )
+        return watch
+
+    def _attach(self, connection: http.client.HTTPConnection, operation: Operation, node: str) -> Outcome:
+        lease = self.holding.held(operation.value["lease"])
+        if lease is None:
+            return self.outcomes.outcome(NOT_HELD, node)
+        return ok(_put(connection, str(operation.key), operation.value["value"], lease.number), node)
+
+
+def _put(connection: http.client.HTTPConnection, key: str, value: object, lease: int = 0) -> int:
+    """Write, and say at which revision."""
+    body = {"key": encoded(key), "value": packed(value), "lease": str(lease)}
+    return int(ask(connection, "/v3/kv/put", body)["header"]["revision"])
