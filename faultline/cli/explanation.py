@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from faultline.harness.history import OPEN, History
 from faultline.harness.verdict import Finding
+from faultline.reports.cycle import cycle_lines, transaction_names
 from faultline.reports.deeds import deed
 from faultline.reports.text import count, value_text, visible
 
@@ -18,7 +19,6 @@ __all__ = ["explanation"]
 _OPERATIONS_MAX = 20
 _FINDINGS_MAX = 3
 _VALUE_LENGTH = 120
-_EDGES_MAX = 12
 
 
 def explanation(checked: CheckedHistory) -> Iterator[str]:
@@ -66,10 +66,9 @@ def _rows(checked: CheckedHistory, finding: Finding) -> list[int]:
 
 def _names(checked: CheckedHistory, finding: Finding, rows: list[int]) -> dict[int, str]:
     """What each row is called: T1, T2 … as the argument over transactions has it, else a number."""
-    if checked.numbers is None and finding.detail.get("edges"):
-        given = {part["row"]: part["name"] for part in finding.detail.get("transactions", ())}
-        if all(row in given for row in rows):
-            return {row: given[row] for row in rows}
+    given = {} if checked.numbers is not None else transaction_names(finding)
+    if rows and all(row in given for row in rows):
+        return {row: given[row] for row in rows}
     return {row: str(number) for number, row in enumerate(rows, start=1)}
 
 
@@ -111,16 +110,10 @@ def _ending(history: History, row: int) -> str:
 def _argument(finding: Finding, checked: CheckedHistory, names: Mapping[int, str]) -> list[str]:
     detail = finding.detail
     if detail.get("edges"):
-        return _cycle(detail["edges"])
+        return cycle_lines(finding)
     if checked.numbers is None and "order" in detail and "refused" in detail:
         return _dead_end(detail, names)
     return []
-
-
-def _cycle(edges: list[Any]) -> list[str]:
-    """Each edge of a cycle with its reason."""
-    lines = [f"{edge['from']} before {edge['to']} ({edge['kind']}): {edge['because']}" for edge in edges[:_EDGES_MAX]]
-    return lines + ([f"… and {count(len(edges) - _EDGES_MAX, 'more edge')}"] if len(edges) > _EDGES_MAX else [])
 
 
 def _dead_end(detail: Mapping[str, Any], names: Mapping[int, str]) -> list[str]:

@@ -14,6 +14,7 @@ from faultline.harness.history import OPEN, History, Row
 from faultline.harness.judgement import Judgement
 from faultline.harness.run_record import FaultInterval, RunRecord
 from faultline.harness.verdict import Finding, Verdict
+from faultline.reports.cycle import cycle_lines, cycle_svg, edge_meanings, transaction_names
 from faultline.reports.latency import latency_finding, latency_svg, latency_table
 from faultline.reports.legend import fault_family
 from faultline.reports.page import write_page
@@ -95,16 +96,25 @@ def counterexample(record: RunRecord, finding: Finding, prefix: str) -> dict[str
     faults = faults_during(settled_faults(record), start_us, stop_us, moment_us)
     times = [row.invoke_us for row in records] + [row.complete_us for row in records if row.complete_index != OPEN]
     decimals = decimals_for(times)
-    title = finding.sentence[:300]
+    title, names = finding.sentence[:300], transaction_names(finding)
+    figure = space_time_svg(record, rows, moment_us=moment_us, telling=telling, title=title, prefix=prefix, names=names)
     return {
         "finding": finding,
-        "svg": space_time_svg(record, rows, moment_us=moment_us, telling=telling, title=title, prefix=prefix),
+        "svg": figure,
         "operations": [
-            {"text": operation_sentence(row, decimals), "telling": row.row == telling, "outcome": row.outcome}
+            {
+                "name": names.get(row.row),
+                "text": operation_sentence(row, decimals),
+                "telling": row.row == telling,
+                "outcome": row.outcome,
+            }
             for row in records
         ],
         "faults": [fault_sentence(fault, decimals) for fault in faults],
         "caption": _caption(finding, rows, len(history)),
+        "cycle_svg": cycle_svg(finding, prefix),
+        "cycle": cycle_lines(finding),
+        "edge_meanings": edge_meanings(finding),
         "detail": _details(finding.detail),
         "messages": _messages(record, records, start_us, stop_us, moment_us),
     }
@@ -122,7 +132,9 @@ def _caption(finding: Finding, rows: list[int], total: int) -> str:
 
 
 def _details(detail: dict[str, Any]) -> list[tuple[str, str]]:
-    return [(name.replace("_", " "), value_text(value, 1_500)) for name, value in sorted(detail.items())]
+    told = () if detail.get("edges") else ("",)  # the edges of a cycle stand in words already, and its transactions
+    shown = ((name, value) for name, value in sorted(detail.items()) if told or name not in ("edges", "transactions"))
+    return [(name.replace("_", " "), value_text(value, 1_500)) for name, value in shown]
 
 
 def _messages(

@@ -9,7 +9,7 @@ facts stand beside the figure as a numbered list, with the numbers of the figure
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
@@ -48,11 +48,13 @@ def space_time_svg(
     telling: int | None = None,
     title: str = "The operations around the anomaly",
     prefix: str = "space-time",
+    names: Mapping[int, str] | None = None,
 ) -> Markup:
     """The operations in `rows` of the run as an SVG element.
 
     `moment_us` is when the anomaly became visible, `telling` the row that gave it away, `prefix` keeps the ids of
-    several figures on one page apart. Without rows the answer is empty.
+    several figures on one page apart; `names` are what rows are called, when not by
+    their numbers. Without rows the answer is empty.
     """
     chosen = tuple(map(record.history.row, rows))
     if not chosen:
@@ -72,7 +74,7 @@ def space_time_svg(
         *_ticks(scene),
         *_messages(scene),
         *_moment(scene),
-        *_operations(scene),
+        *_operations(scene, names or {}),
         *_fault_rows(scene),
         xmlns="http://www.w3.org/2000/svg",
         viewBox=f"0 0 {number(width)} {number(height)}",
@@ -155,11 +157,12 @@ def _fading(prefix: str) -> Markup:
     return tag("defs", tag("linearGradient", *stops, id=f"{prefix}-fading", x1="0", x2="1", y1="0", y2="0"))
 
 
-def _operations(scene: Scene) -> list[Markup]:
-    return [_operation(scene, position, row) for position, row in enumerate(scene.rows, start=1)]
+def _operations(scene: Scene, names: Mapping[int, str]) -> list[Markup]:
+    called = [names.get(row.row, str(position)) for position, row in enumerate(scene.rows, start=1)]
+    return [_operation(scene, name, row) for name, row in zip(called, scene.rows, strict=True)]
 
 
-def _operation(scene: Scene, position: int, row: Row) -> Markup:
+def _operation(scene: Scene, name: str, row: Row) -> Markup:
     y = scene.lanes[client_name(row.process)]
     left = scene.axis.place(row.invoke_us)
     is_open = row.outcome == "info"
@@ -169,8 +172,8 @@ def _operation(scene: Scene, position: int, row: Row) -> Markup:
     fill = {"fill": f"url(#{scene.prefix}-fading)"} if is_open else {}
     bar = tag("rect", x=left, y=y - _BAR / 2, width=max(3.0, right - left), height=_BAR, rx=2, class_="bar", **fill)
     label = f"{operation_label(row, scene.many_keys)}{' ✖' if telling else ''}"
-    text = tag("text", tag("tspan", str(position), class_="position"), f" {label}", x=left, y=y - 12, class_="label")
-    return group(f"{position}. {operation_sentence(row, scene.decimals)}", bar, text, class_=class_)
+    text = tag("text", tag("tspan", name, class_="position"), f" {label}", x=left, y=y - 12, class_="label")
+    return group(f"{name}. {operation_sentence(row, scene.decimals)}", bar, text, class_=class_)
 
 
 # -- messages ----------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from faultline.harness.judgement import Judgement
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Finding
 from faultline.reports.campaign_summary import Cell, Signature, campaign_sentence, read_summary, reconciliation
+from faultline.reports.cycle import cycle_lines, transaction_names
 from faultline.reports.legend import status
 from faultline.reports.selection import anomaly_us, faults_during, rows_of, settled_faults, telling_row, window
 from faultline.reports.sentences import (
@@ -29,6 +30,7 @@ __all__ = ["LINES_PER_VIOLATION", "campaign_lines", "minimal_lines", "run_lines"
 LINES_PER_VIOLATION = 25
 _MOST_OPERATION_LINES = 12
 _MOST_FAULT_LINES = 4
+_MOST_CYCLE_LINES = 4
 _MOST_FINDING_LINES = 2
 _LINE_LIMIT = 400
 _COLOURS = {"violation": "31", "expected": "35", "harness-error": "31", "unknown": "33", "vacuous": "33", "pass": "32"}
@@ -72,11 +74,12 @@ def _counterexample_lines(record: RunRecord, finding: Finding) -> list[str]:
     records = [history.row(row) for row in rows]
     ends = [row.complete_us for row in records if row.complete_index != OPEN]
     decimals = decimals_for([*(row.invoke_us for row in records), *ends])
-    telling = telling_row(finding, history, rows)
+    telling, names = telling_row(finding, history, rows), transaction_names(finding)
     lines = [f"  {_heading(finding, len(rows), len(history))}"]
     for position, row in enumerate(records, start=1):
         mark = "✖" if row.row == telling else " "
-        lines.append(f"  {mark} {position:>2}. {_line(operation_sentence(row, decimals))}")
+        lines.append(f"  {mark} {names.get(row.row, position):>2}. {_line(operation_sentence(row, decimals))}")
+    lines += [f"     {_line(line)}" for line in cycle_lines(finding)[:_MOST_CYCLE_LINES]]
     faults = faults_during(settled_faults(record), *window(records, moment_us), moment_us, _MOST_FAULT_LINES)
     if faults:
         lines.append("  Meanwhile:")

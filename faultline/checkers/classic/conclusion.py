@@ -99,6 +99,8 @@ class Conclusion:
 
 def _sentence(first: str, cases: Sequence[Case], noun: str, key: str | None) -> str:
     place = f"On {key}: " if key is not None else ""
+    if not place:
+        first = first[:1].upper() + first[1:]
     if len(cases) == 1:
         return f"{place}{first}."
     whats = list(dict.fromkeys(token(case.what) for case in cases[: 4 * EXAMPLES_MAX]))

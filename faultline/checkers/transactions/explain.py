@@ -48,11 +48,11 @@ def reasons_of(inference: Inference, steps: tuple[Step, ...]) -> list[Reason]:
 def _reason(inference: Inference, step: Step, source: str, target: str) -> Reason:
     columns = inference.columns
     if step.kind == EdgeKind.PROCESS:
-        return Reason(f"process {columns.process[step.source]} finished {source} before it began {target}")
+        return Reason(f"client {columns.process[step.source]} finished {source} before it began {target}")
     if step.kind == EdgeKind.REALTIME:
         return Reason(
-            f"{source} had completed (event {columns.complete[step.source]}) before {target} was invoked "
-            f"(event {columns.invoke[step.target]})"
+            f"{source} had completed (event {columns.complete[step.source] + 1}) before {target} was invoked "
+            f"(event {columns.invoke[step.target] + 1})"
         )
     return inference.words.reason(step, source, target)
 
@@ -60,7 +60,9 @@ def _reason(inference: Inference, step: Step, source: str, target: str) -> Reaso
 def cycle_sentence(inference: Inference, name: str, steps: tuple[Step, ...], reasons: list[Reason]) -> str:
     """The whole contradiction in one sentence; of a long cycle, the first edges and the last."""
     columns = inference.columns
-    who = ", ".join(f"T{n} is row {columns.rows[step.source]}" for n, step in enumerate(steps[:_NAMED_STEPS], start=1))
+    who = ", ".join(
+        f"T{n} is client {columns.process[step.source]}'s" for n, step in enumerate(steps[:_NAMED_STEPS], start=1)
+    )
     clauses = [reason.clause for reason in reasons]
     shown = clauses[:-1] if len(clauses) <= _NAMED_STEPS else [*clauses[: _NAMED_STEPS - 1], f"and {_more(clauses)}"]
     return (

@@ -49,9 +49,9 @@ class Observations:
         self.count(anomaly)
 
     def name(self, transaction: int) -> str:
-        """How sentences call a transaction: by its row in the history and its process."""
+        """How sentences call a transaction: by its client and the event of the history with which it began."""
         columns = self._columns
-        return f"the transaction in row {columns.rows[transaction]} (process {columns.process[transaction]})"
+        return f"client {columns.process[transaction]}'s transaction of event {columns.invoke[transaction] + 1}"
 
 
 def shown(value: Any) -> str:
