@@ -8,6 +8,7 @@ same for its `stats` checker, and answers *invalid*).
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
@@ -26,15 +27,22 @@ def counts_by_function(history: History) -> dict[str, dict[str, int]]:
 
 
 class StatsChecker:
-    """Counts operations; *vacuous* when a function that was called never succeeded, or nothing was called at all."""
+    """Counts operations; *vacuous* when a function that was called never succeeded, or nothing was called at all.
+
+    `refusals` names functions that need not succeed, with the error of the refusal that says as much.
+    """
 
     name = "stats"
+
+    def __init__(self, *, refusals: Mapping[str, str] | None = None) -> None:
+        self._refusals = dict(refusals or {})
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
         """Counts in `detail["by_function"]` and `detail["totals"]`."""
         by_function = counts_by_function(history)
         totals = {outcome: sum(counts[outcome] for counts in by_function.values()) for outcome in OUTCOMES}
-        never = [f for f, counts in by_function.items() if counts["ok"] == 0]
+        refused = {f for f, error in zip(history.f, history.error, strict=True) if error == self._refusals.get(f, "")}
+        never = [f for f, counts in by_function.items() if counts["ok"] == 0 and f not in refused]
         return CheckResult(
             checker=self.name,
             verdict=Verdict.VACUOUS if never or not by_function else Verdict.PASS,

@@ -77,7 +77,9 @@ class Locks:
         from faultline.checkers.leased_lock import LeasedLockChecker
 
         reads = VacuityChecker(reads=("acquire", "check"))
-        return (LeasedLockChecker(), StatsChecker(), AvailabilityChecker(), reads)
+        # A resource may refuse every late write: it must know more than the newest token for that, as etcd does.
+        counts = StatsChecker(refusals={"late-write": "stale-token"})
+        return (LeasedLockChecker(), counts, AvailabilityChecker(), reads)
 
 
 def _locks(seed: int) -> int:

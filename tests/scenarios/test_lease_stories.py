@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from cluster_driver import Client, Cluster
 
-from faultline.systems_under_test.patterns.cluster_management.lease import DUPLICATE_LEASE, NO_LEASE
+from faultline.systems_under_test.patterns.cluster_management.lease import DUPLICATE_LEASE, NO_LEASE, STALE_TOKEN
 from faultline.systems_under_test.patterns.clusters.consistent_core.key_commands import (
     GetLease,
     GuardedWrite,
@@ -21,7 +21,6 @@ from faultline.systems_under_test.patterns.clusters.consistent_core.services.mes
     LeaseRefreshed,
     RefreshLease,
 )
-from faultline.systems_under_test.patterns.clusters.consistent_core.services.store import STALE_TOKEN
 
 SECOND_US = 1_000_000
 TTL_US = 10 * SECOND_US

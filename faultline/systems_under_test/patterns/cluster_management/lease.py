@@ -59,8 +59,12 @@ import msgspec
 from faultline.harness.world.ports import Clock
 
 __all__ = [
+    "ALREADY_HELD",
     "DUPLICATE_LEASE",
+    "LEASE_OVER",
+    "NOT_HELD",
     "NO_LEASE",
+    "STALE_TOKEN",
     "DuplicateLease",
     "FollowerLeaseTracker",
     "HeldLease",
@@ -76,6 +80,14 @@ DUPLICATE_LEASE = "duplicate-lease"
 
 NO_LEASE = "no-lease"
 """The error code of whatever names a lease that there is not, or not any more."""
+
+STALE_TOKEN = "stale-token"
+"""The error code of a guarded write whose token is older than one that the resource has accepted."""
+
+ALREADY_HELD = "already-held"
+LEASE_OVER = "lease-over"
+NOT_HELD = "not-held"
+"""What a client refuses itself: a lease that it holds already, one granted too late for use, one it does not hold."""
 
 
 class DuplicateLease(Exception):

@@ -14,8 +14,9 @@ from typing import ClassVar
 from faultline.harness.system import OptionDescription, StorePlace
 from faultline.harness.world.ports import NodeStatus
 from faultline.systems_under_test.stores.etcd.gateway import CLIENT_PORT, ask
-from faultline.systems_under_test.stores.etcd.leases import LEASE_FUNCTIONS
-from faultline.systems_under_test.stores.etcd.watches import PROGRESS_S, WATCH_FUNCTIONS, WatchingClient
+from faultline.systems_under_test.stores.etcd.locks import EtcdLocks
+from faultline.systems_under_test.stores.etcd.watches import PROGRESS_S, WATCH_FUNCTIONS
+from faultline.systems_under_test.stores.lock_owner import FENCING, LOCK_FUNCTIONS, LockOwner
 from faultline.systems_under_test.stores.store import RealStore
 
 __all__ = ["Etcd"]
@@ -29,7 +30,7 @@ class Etcd(RealStore):
     name = "etcd"
     promise = "each key is a linearizable register; with serializable reads, reads may be stale"
     summary = "etcd from Debian's package, over its JSON gateway"
-    functions = ("read", "write", "cas", *LEASE_FUNCTIONS, *WATCH_FUNCTIONS)
+    functions = ("read", "write", "cas", *LOCK_FUNCTIONS, *WATCH_FUNCTIONS)
     options: ClassVar[Mapping[str, OptionDescription]] = {
         "read_mode": OptionDescription(
             default="linearizable",
@@ -49,6 +50,7 @@ class Etcd(RealStore):
         "history_s": OptionDescription(
             default="0", summary="after how many seconds etcd compacts what was overwritten; 0: never"
         ),
+        "fencing": FENCING,
         "election_timeout_ms": OptionDescription(
             default="1000", summary="of etcd; it sends heartbeats ten times as often"
         ),
@@ -98,9 +100,9 @@ class Etcd(RealStore):
 
     def store_client(
         self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]
-    ) -> WatchingClient:
+    ) -> LockOwner:
         """A client that talks to `node` first."""
-        return WatchingClient(
+        client = EtcdLocks(
             address_of,
             members,
             node,
@@ -108,4 +110,6 @@ class Etcd(RealStore):
             timeout_s=int(options["client_timeout_ms"]) / 1000,
             lease_ttl_s=int(options["lease_ttl_s"]),
             resumes_at_now=options["watch_resume"] == "now",
+            is_fenced=options["fencing"] == "on",
         )
+        return LockOwner(client)

@@ -22,7 +22,15 @@ from typing import Any
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome, OutcomeRegistry, ok
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.patterns.cluster_management.lease import DUPLICATE_LEASE, NO_LEASE, HeldLease
+from faultline.systems_under_test.patterns.cluster_management.lease import (
+    ALREADY_HELD,
+    DUPLICATE_LEASE,
+    LEASE_OVER,
+    NO_LEASE,
+    NOT_HELD,
+    STALE_TOKEN,
+    HeldLease,
+)
 from faultline.systems_under_test.patterns.clusters.consistent_core.client import DEFINITE_ERRORS, ConsistentCoreClient
 from faultline.systems_under_test.patterns.clusters.consistent_core.key_commands import (
     Command,
@@ -43,14 +51,10 @@ from faultline.systems_under_test.patterns.clusters.consistent_core.services.mes
     WatchRefused,
     WatchState,
 )
-from faultline.systems_under_test.patterns.clusters.consistent_core.services.store import STALE_TOKEN
 from faultline.systems_under_test.patterns.clusters.consistent_core.services.watching_client import ClientWatches
 
 __all__ = ["SERVICE_FUNCTIONS", "ServicedClient", "serviced_client"]
 
-ALREADY_HELD = "already-held"
-LEASE_OVER = "lease-over"
-NOT_HELD = "not-held"
 NOT_WATCHING = "not-watching"
 
 SERVICE_ERRORS = OutcomeRegistry(

@@ -15,6 +15,7 @@ import msgspec
 from faultline.systems_under_test.patterns.cluster_management.lease import (
     DUPLICATE_LEASE,
     NO_LEASE,
+    STALE_TOKEN,
     DuplicateLease,
     Lease,
     LeaseTable,
@@ -43,10 +44,7 @@ from faultline.systems_under_test.patterns.clusters.consistent_core.key_value_st
 from faultline.systems_under_test.patterns.clusters.consistent_core.messages import ClientResponse, ExpireLease
 from faultline.systems_under_test.patterns.clusters.consistent_core.services.options import ServiceSettings
 
-__all__ = ["STALE_TOKEN", "LeaseChange", "ServicedStore", "new_source"]
-
-STALE_TOKEN = "stale-token"
-"""The error code of a guarded write whose token is older than one that the resource has accepted."""
+__all__ = ["LeaseChange", "ServicedStore", "new_source"]
 
 
 class LeaseChange(msgspec.Struct, frozen=True):

@@ -1,0 +1,152 @@
+"""The owner of locks that end by themselves: what a client decides before it asks any store.
+
+| function | does |
+|---|---|
+| `acquire` | tries once to get the lock that is named by the key, and keeps it alive from then on; answers its token |
+| `check` | asks the owner itself whether it may still act; sends nothing |
+| `guarded-write` | writes to the resource of the same name, if the owner may still act |
+| `late-write` | decides to write, falls asleep for longer than the lock lives, and only then writes |
+| `release` | stops acting, then gives the lock back |
+| `abandon` | stops refreshing, as an owner that crashed does |
+
+Whether it may still act an owner knows from its own monotonic clock: it counts from the moment at which it *sent* the
+request that was granted or refreshed, and leaves a part of the time to live unused. It acts no more either when what
+the lock hangs on is gone as far as it knows, as a session that ended. What it has let go it never takes up again
+without another `acquire`. A client that is closed is taken for crashed: it stops refreshing, and the store finds out.
+
+**Outcomes.** What an owner refuses itself is definite, and was never sent: `already-held`, `not-held`, and `lease-over`
+for a lock that was granted so late that it must not be used. So is what a store says after it has looked:
+`duplicate-lease` of a lock that somebody has, and `stale-token` of a resource that refuses a former owner.
+
+Sources: Gray and Cheriton, "Leases" (SOSP 1989); Kleppmann, "How to do distributed locking" (2016).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import Outcome, OutcomeRegistry, ok
+from faultline.harness.system import OptionDescription
+from faultline.systems_under_test.patterns.cluster_management.lease import (
+    ALREADY_HELD,
+    DUPLICATE_LEASE,
+    LEASE_OVER,
+    NOT_HELD,
+    STALE_TOKEN,
+)
+
+__all__ = ["FENCING", "LOCK_FUNCTIONS", "HeldLock", "LockOwner", "LockingClient", "lock_outcomes"]
+
+LOCK_FUNCTIONS = ("acquire", "check", "guarded-write", "late-write", "release", "abandon")
+"""What the workload `locks` asks of a store."""
+
+FENCING = OptionDescription(
+    default="on", choices=("on", "off"), summary="whether what a lock guards refuses writes of former owners"
+)
+"""The option of every store that has locks."""
+
+lock_outcomes = OutcomeRegistry([ALREADY_HELD, DUPLICATE_LEASE, LEASE_OVER, NOT_HELD, STALE_TOKEN])
+"""The errors after which an operation on a lock certainly did not happen."""
+
+_NAP_IN_LIVES = 1.5
+"""How long a late writer sleeps, in times to live of its lock: stores end locks late, never early."""
+
+
+class HeldLock(Protocol):
+    """A lock that a client has; what it hangs on is of each store its own."""
+
+    @property
+    def name(self) -> str:
+        """The key under which it was acquired."""
+
+    @property
+    def token(self) -> int:
+        """Its fencing token: greater than those of all owners before."""
+
+    @property
+    def ttl_s(self) -> float:
+        """How long it lives that nobody refreshes."""
+
+
+class LockingClient(Protocol):
+    """A `StoreClient` that can keep locks.
+
+    It serves `acquire`, which answers `{"token": n}`, and `abandon` as the workload wants them; `guarded-write`,
+    `late-write` and `release` have `(lock, value)` as their value, and a write answers the index of its place among all
+    changes. Whether the client may act, nobody asks it then.
+    """
+
+    def invoke(self, operation: Operation) -> Outcome:
+        """Perform `operation` and wait for its outcome."""
+
+    def held(self, name: str) -> HeldLock | None:
+        """The lock of that name, if this client may still act as its owner. Asks nobody."""
+
+    def drop(self, lock: HeldLock) -> None:
+        """Refresh it no more, so that it ends by itself, and tell the store nothing."""
+
+    def close(self) -> None:
+        """Drop all locks and hang up."""
+
+
+class LockOwner:
+    """One client process: what concerns a lock that it holds it decides itself; the rest it leaves to `client`."""
+
+    def __init__(self, client: LockingClient, *, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._client = client
+        self._sleep = sleep
+        self._owned = {
+            "check": self._check,
+            "guarded-write": self._write,
+            "late-write": self._write_late,
+            "release": self._release,
+        }
+
+    def invoke(self, operation: Operation) -> Outcome:
+        """Perform `operation` and wait for its outcome; a `late-write` takes as long as the nap before it, and more."""
+        if operation.f == "acquire":
+            return self._acquire(operation)
+        act = self._owned.get(operation.f)
+        if act is None:
+            return self._client.invoke(operation)
+        lock = self._client.held(operation.key or "")
+        return lock_outcomes.outcome(NOT_HELD) if lock is None else act(operation, lock)
+
+    def close(self) -> None:
+        """Crash as far as locks are concerned, and hang up."""
+        self._client.close()
+
+    def _acquire(self, operation: Operation) -> Outcome:
+        """What was granted too late to be used is not held, and no more is said of it."""
+        outcome = self._client.invoke(operation)
+        if outcome.kind == "ok" and self._client.held(operation.key or "") is None:
+            return lock_outcomes.outcome(LEASE_OVER, outcome.node)
+        return outcome
+
+    def _check(self, _operation: Operation, lock: HeldLock) -> Outcome:
+        return ok({"token": lock.token})
+
+    def _write(self, operation: Operation, lock: HeldLock) -> Outcome:
+        outcome = self._client.invoke(_about(operation, lock))
+        return ok({"token": lock.token, "index": outcome.value}, outcome.node) if outcome.kind == "ok" else outcome
+
+    def _write_late(self, operation: Operation, lock: HeldLock) -> Outcome:
+        self._client.drop(lock)
+        self._sleep(_NAP_IN_LIVES * lock.ttl_s)
+        return self._write(operation, lock)
+
+    def _release(self, operation: Operation, lock: HeldLock) -> Outcome:
+        """No act of the owner comes after the request, whatever becomes of it."""
+        outcome = self._client.invoke(_about(operation, lock))
+        self._client.drop(lock)
+        return outcome
+
+
+def _about(operation: Operation, lock: HeldLock) -> Operation:
+    """The same operation for the client, which must know the lock."""
+    return msgspec.structs.replace(operation, value=(lock, operation.value))
