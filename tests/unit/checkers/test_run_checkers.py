@@ -84,6 +84,15 @@ def test_a_function_that_never_succeeded_makes_the_run_vacuous():
     assert check(StatsChecker(), run_of()).verdict is Verdict.VACUOUS
 
 
+def test_a_function_that_need_not_succeed_was_tested_when_it_was_refused_for_the_right_reason():
+    stats = StatsChecker(refusals={"late-write": "stale-token"})
+    refused = (0, "late-write", "k0", 300_000, 310_000, fail("stale-token"))
+    assert check(stats, run_of(*GOOD, refused)).verdict is Verdict.PASS
+    assert check(StatsChecker(), run_of(*GOOD, refused)).verdict is Verdict.VACUOUS
+    never_tried = (0, "late-write", "k0", 300_000, 310_000, fail("not-held"))
+    assert check(stats, run_of(*GOOD, never_tried)).verdict is Verdict.VACUOUS
+
+
 def test_recovery_is_measured_from_the_heal_and_from_the_end_of_each_fault():
     result = check(AvailabilityChecker(), run_of(*GOOD, faults=[(120_000, 700_000)]))
     assert result.verdict is Verdict.PASS

@@ -109,7 +109,8 @@ class Gateway:
                 del self.stored[key]
                 self.events.append({"type": "DELETE", "kv": kv})
             else:
-                self.stored[key] = {**kv, "value": value, "lease": lease}
+                made = self.stored[key]["create_revision"] if key in self.stored else str(self.revision)
+                self.stored[key] = {**kv, "value": value, "lease": lease, "create_revision": made}
                 self.events.append({"kv": self.stored[key]})
 
     def end_lease(self, number: str) -> None:
@@ -146,7 +147,7 @@ class Gateway:
         [compare] = body["compare"]
         held = self.stored.get(text(compare["key"]))
         if compare["target"] == "CREATE":
-            is_met = held is None
+            is_met = (held["create_revision"] if held else "0") == str(compare["create_revision"])
         else:
             is_met = held is not None and held["value"] == compare["value"]
         if is_met:
@@ -166,7 +167,7 @@ class Gateway:
     def _lease_revoke(self, body: Any) -> dict[str, Any]:
         if str(body["ID"]) not in self.leases:
             return {"error": "etcdserver: requested lease not found", "code": 5}
-        self.leases.discard(str(body["ID"]))
+        self.end_lease(str(body["ID"]))
         return {}
 
     # -- watches ---------------------------------------------------------------------------------------------------
