@@ -14,14 +14,12 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from faultline.harness.system import OptionDescription, StorePlace
 from faultline.harness.world.ports import NodeStatus
+from faultline.systems_under_test.stores.lock_owner import FENCING, LOCK_FUNCTIONS, LockOwner
 from faultline.systems_under_test.stores.store import RealStore
-
-if TYPE_CHECKING:
-    from faultline.systems_under_test.stores.zookeeper.client import ZooKeeperClient
 
 __all__ = ["ZooKeeper"]
 
@@ -42,6 +40,7 @@ class ZooKeeper(RealStore):
     functions = (
         *("read", "write", "cas", "add", "generate", "append", "increment"),
         *("transfer", "txn", "balances", "book", "bookings"),
+        *LOCK_FUNCTIONS,
     )
     options: ClassVar[Mapping[str, OptionDescription]] = {
         "read_mode": OptionDescription(
@@ -53,6 +52,7 @@ class ZooKeeper(RealStore):
         "session_timeout_ms": OptionDescription(
             default="3000", summary="after how long without its client a session ends; at least two ticks, at most 20"
         ),
+        "fencing": FENCING,
         "tick_ms": OptionDescription(
             default="200", summary="ZooKeeper's tickTime; who is silent for five of them is given up"
         ),
@@ -112,18 +112,26 @@ class ZooKeeper(RealStore):
 
     def store_client(
         self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]
-    ) -> ZooKeeperClient:
+    ) -> LockOwner:
         """A client that talks to `node` first."""
-        from faultline.systems_under_test.stores.zookeeper.client import ZooKeeperClient
+        from faultline.systems_under_test.stores.zookeeper.locks import ZooKeeperLocks
 
-        return ZooKeeperClient(
+        client = ZooKeeperLocks(
             address_of,
             members,
             node,
             syncs=options["read_mode"] == "sync",
             timeout_s=int(options["client_timeout_ms"]) / 1000,
-            session_s=int(options["session_timeout_ms"]) / 1000,
+            session_s=_session_s(options),
+            is_fenced=options["fencing"] == "on",
         )
+        return LockOwner(client)
+
+
+def _session_s(options: Mapping[str, str]) -> float:
+    """How long a session lives: ZooKeeper gives what was asked for, within these bounds."""
+    tick_ms = int(options["tick_ms"])
+    return min(max(int(options["session_timeout_ms"]), 2 * tick_ms), 20 * tick_ms) / 1000
 
 
 def _server_statistics(address: str, timeout_s: float) -> str:

@@ -1,0 +1,166 @@
+"""Locks in ZooKeeper: an ephemeral node, and what it guards.
+
+A lock is acquired by making its node, which fails when there is one, and the node goes with its session. ZooKeeper's
+own recipe waits in a queue of sequential nodes instead of trying once; what it hangs on is the same. The **fencing
+token** is the node's `czxid`, the number of the transaction that made it: ZooKeeper numbers all changes in one order.
+
+A member that is cut off answers its clients for as long as it believes in its leader, which is five ticks
+(`syncLimit`), while the leader counts from when it last heard of them. So an owner leaves two fifths of its session's
+time unused, which covers five ticks of the fifteen that a session lives by default.
+
+What a lock guards is another node, written over another session, as if it stood in another store: else ZooKeeper would
+be a fence by itself, since it takes no writes of a session that has ended. **With fencing** a guarded write reads that
+node and is one transaction then, a `multi`: there is a lock, and the node still has the version that was read, under
+which no newer token had been written. **Without** the write just goes in.
+
+Sources: ZooKeeper's documentation, "Recipes and Solutions"; Kleppmann, "How to do distributed locking" (2016).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+from kazoo.client import KazooClient
+from kazoo.exceptions import NodeExistsError, NoNodeError
+
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import Outcome, ok
+from faultline.systems_under_test.patterns.cluster_management.lease import (
+    ALREADY_HELD,
+    DUPLICATE_LEASE,
+    STALE_TOKEN,
+)
+from faultline.systems_under_test.stores.lock_keeping import KeptLock, LockKeeping
+from faultline.systems_under_test.stores.lock_owner import HeldLock, lock_outcomes
+from faultline.systems_under_test.stores.zookeeper import client as client_module
+from faultline.systems_under_test.stores.zookeeper.client import BAD_VERSION, ZooKeeperClient, outcomes
+from faultline.systems_under_test.stores.zookeeper.lock_session import LockSession
+from faultline.systems_under_test.stores.zookeeper.tree import ROOT, Tree
+
+__all__ = ["ZooKeeperLocks"]
+
+_TRUSTED_SHARE = 0.6
+_ATTEMPTS = 4
+"""How often a guarded write is tried that lost against another to the same node."""
+
+
+class ZooKeeperLocks(ZooKeeperClient):
+    """The `LockingClient` of one client process. Each lock has a session of its own, of `session_s`."""
+
+    def __init__(
+        self,
+        address_of: Callable[[str], str],
+        members: Sequence[str],
+        node: str,
+        *,
+        syncs: bool,
+        timeout_s: float,
+        session_s: float,
+        is_fenced: bool,
+    ) -> None:
+        super().__init__(address_of, members, node, syncs=syncs, timeout_s=timeout_s, session_s=session_s)
+        self._is_fenced = is_fenced
+        self._keeping = LockKeeping(session_s, trusted_s=_TRUSTED_SHARE * session_s)
+
+    def invoke(self, operation: Operation) -> Outcome:
+        """Abandon a lock without asking anybody; everything else as usual."""
+        if operation.f != "abandon":
+            return super().invoke(operation)
+        self._keeping.drop(str(operation.key))
+        return ok()
+
+    def perform(self, connection: KazooClient, operation: Operation, node: str) -> Outcome:
+        """Acquire, write or release, or perform what others perform."""
+        if operation.f == "acquire":
+            return self._acquire(connection, str(operation.key), node)
+        if operation.f == "release":
+            lock, _ = operation.value
+            lock.hook.release()
+            lock.hook.end()
+            return ok(None, node)
+        if operation.f in ("guarded-write", "late-write"):
+            resource = _Resource(connection, time.monotonic() + self._timeout_s)
+            write = resource.write_fenced if self._is_fenced else resource.write
+            lock, value = operation.value
+            return write(lock, value, node)
+        return super().perform(connection, operation, node)
+
+    def held(self, name: str) -> KeptLock | None:
+        """The lock of that name, if this client may still act as its owner."""
+        return self._keeping.held(name)
+
+    def drop(self, lock: HeldLock) -> None:
+        """Let its session crash."""
+        self._keeping.drop(lock.name)
+
+    def close(self) -> None:
+        """Let the sessions of all locks crash, and hang up."""
+        self._keeping.close()
+        super().close()
+
+    def _acquire(self, connection: KazooClient, name: str, node: str) -> Outcome:
+        """Most find the lock taken, so a look goes before the session."""
+        if self._keeping.held(name) is not None:
+            return lock_outcomes.outcome(ALREADY_HELD, node)
+        if connection.exists_async(_lock_path(name)).get(timeout=self._timeout_s) is not None:
+            return lock_outcomes.outcome(DUPLICATE_LEASE, node)
+        address = f"{self._address_of(node)}:{client_module.CLIENT_PORT}"
+        session = LockSession(address, _lock_path(name), self._session_s, self._timeout_s)
+        sent_us = self._keeping.clock.monotonic_us()
+        try:
+            session.open()
+            token = session.acquire()
+        except NodeExistsError:
+            session.end()
+            return lock_outcomes.outcome(DUPLICATE_LEASE, node)
+        except self.failures:
+            session.let_go()
+            raise
+        self._keeping.granted(name, token, session, sent_us)
+        return ok({"token": token}, node)
+
+
+class _Resource(Tree):
+    """What a lock guards: a node with the token of its last writer; a write answers its transaction's number."""
+
+    def write(self, lock: KeptLock, value: Any, node: str) -> Outcome:
+        """Write, whoever wrote before."""
+        path = _resource_path(lock.name)
+        content = _content(lock, value)
+        try:
+            stat = self._wait(self._session.set_async(path, content))
+        except NoNodeError:
+            self.make(f"{lock.name}-resource")
+            stat = self._wait(self._session.set_async(path, content))
+        return ok(int(stat.mzxid), node)
+
+    def write_fenced(self, lock: KeptLock, value: Any, node: str) -> Outcome:
+        """Write if no newer token has written, and there is a lock. What lost every race has not happened."""
+        for _ in range(_ATTEMPTS):
+            found = self.find_or_make(f"{lock.name}-resource")
+            if found.value is not None and found.value[0] > lock.token:
+                return lock_outcomes.outcome(STALE_TOKEN, node)
+            transaction = self._session.transaction()
+            transaction.check(_lock_path(lock.name), -1)
+            transaction.set_data(_resource_path(lock.name), _content(lock, value), found.version)
+            exists, stat = self._wait(transaction.commit_async())
+            if isinstance(exists, NoNodeError):
+                return lock_outcomes.outcome(STALE_TOKEN, node)
+            if not isinstance(stat, Exception):
+                return ok(int(stat.mzxid), node)
+        return outcomes.outcome(BAD_VERSION, node)
+
+
+def _content(lock: KeptLock, value: Any) -> bytes:
+    return msgspec.json.encode([lock.token, value])
+
+
+def _lock_path(name: str) -> str:
+    return f"{ROOT}/{name}"
+
+
+def _resource_path(name: str) -> str:
+    return f"{ROOT}/{name}-resource"
