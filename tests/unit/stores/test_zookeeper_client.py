@@ -25,6 +25,7 @@ from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH
 from faultline.harness.system import HostedStore, StorePlace
 from faultline.hosts.store_cluster import StoreCluster
+from faultline.systems_under_test.stores.lock_owner import LOCK_FUNCTIONS
 from faultline.systems_under_test.stores.zookeeper import client as client_module
 from faultline.systems_under_test.stores.zookeeper.client import BAD_VERSION, FUNCTIONS, ZooKeeperClient
 from faultline.systems_under_test.stores.zookeeper.system import ZooKeeper
@@ -318,7 +319,7 @@ PLACE = StorePlace(
 
 def test_zookeeper_fulfils_the_protocol_and_its_configuration_names_all_members() -> None:
     store = ZooKeeper()
-    assert isinstance(store, HostedStore) and set(store.functions) == set(FUNCTIONS)
+    assert isinstance(store, HostedStore) and set(store.functions) == {*FUNCTIONS, *LOCK_FUNCTIONS}
     files = store.files(PLACE)
     assert files["data/myid"] == "2\n" and "tickTime=200\n" in files["zoo.cfg"]
     assert "server.1=10.0.0.1:2888:3888\nserver.2=10.0.0.2:2888:3888\n" in files["zoo.cfg"]

@@ -28,7 +28,7 @@ class Etcd(RealStore):
     """One etcd on each host."""
 
     name = "etcd"
-    promise = "each key is a linearizable register; with serializable reads, reads may be stale"
+    promise = "each key is a linearizable register, a lock has one owner; with serializable reads, reads may be stale"
     summary = "etcd from Debian's package, over its JSON gateway"
     functions = ("read", "write", "cas", *LOCK_FUNCTIONS, *WATCH_FUNCTIONS)
     options: ClassVar[Mapping[str, OptionDescription]] = {

@@ -1,0 +1,45 @@
+"""Locks of real stores: owners do not overlap, and a former owner's late write goes in only where nothing fences it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from namespace_fixtures import on_namespaces
+from store_runs import run_store
+
+from faultline.harness.plan import PlannedFault
+from faultline.harness.verdict import Verdict
+from faultline.hosts.namespaces.host_set import NamespaceHosts
+
+pytestmark = [pytest.mark.real, pytest.mark.slow]
+
+MS = 1_000
+QUICK_SESSIONS = {"tick_ms": "100", "session_timeout_ms": "1500"}
+
+
+@on_namespaces
+@pytest.mark.parametrize(
+    ("system", "options"), [("etcd", {}), ("zookeeper", QUICK_SESSIONS)], ids=["etcd", "zookeeper"]
+)
+@pytest.mark.parametrize("fencing", ["on", "off"])
+def test_locks_have_one_owner_and_late_writes_are_refused_by_a_fence_alone(
+    hosts: NamespaceHosts, tmp_path: Path, system: str, options: dict[str, str], fencing: str
+) -> None:
+    faults = [PlannedFault("partition", 1_000 * MS, 700 * MS, "leader", {"shape": "leader-alone"})]
+    result = run_store(
+        hosts, tmp_path, system, faults, workload="locks", options={**options, "fencing": fencing}, duration_s=6.0
+    )
+    if result is None:
+        return
+    record, judgement = result
+    history = record.history
+    late = [row for row, f in enumerate(history.f) if f == "late-write" and history.error[row] != "not-held"]
+    assert late, "nobody was late"
+    found = {finding.anomaly for finding in judgement.findings}
+    if fencing == "on":
+        assert judgement.verdict is not Verdict.VIOLATION, judgement.sentence
+        assert any(history.error[row] == "stale-token" for row in late)
+    else:
+        assert found <= {"stale-write-accepted"}
+        assert any(history.outcome[row] == "ok" for row in late)

@@ -1,0 +1,123 @@
+"""Locks that a client keeps: believed in by its own clock, refreshed by a thread, and gone for good once gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from scripted_etcd import wait_until
+
+from faultline.systems_under_test.stores.lock_keeping import KeptLock, LockKeeping
+
+MS = 1_000
+TRUSTED_US = 20 * MS
+
+
+class HandSetClock:
+    """Shows what it was set to."""
+
+    def __init__(self) -> None:
+        self.now_us = 0
+
+    def monotonic_us(self) -> int:
+        return self.now_us
+
+    def wall_us(self) -> int:
+        return self.now_us
+
+
+class Hook:
+    """What a lock hangs on; `says` is the answer to refreshes, or what they raise."""
+
+    def __init__(self) -> None:
+        self.says: bool | OSError = True
+        self.is_there = True
+        self.refreshes = 0
+        self.has_been_let_go = False
+
+    def refresh(self) -> bool:
+        self.refreshes += 1
+        if isinstance(self.says, OSError):
+            raise self.says
+        return self.says
+
+    def holds(self) -> bool:
+        return self.is_there
+
+    def let_go(self) -> None:
+        self.has_been_let_go = True
+
+
+@pytest.fixture
+def clock() -> HandSetClock:
+    return HandSetClock()
+
+
+@pytest.fixture
+def keeping(clock: HandSetClock) -> Iterator[LockKeeping]:
+    kept = LockKeeping(0.03, trusted_s=TRUSTED_US / 1_000_000, clock=clock)
+    yield kept
+    kept.close()
+
+
+def granted(keeping: LockKeeping, hook: Hook, sent_us: int = 0) -> KeptLock | None:
+    keeping.granted("lock0", 7, hook, sent_us)
+    return keeping.held("lock0")
+
+
+def test_a_lock_is_believed_in_from_when_it_was_asked_for_and_never_again(
+    keeping: LockKeeping, clock: HandSetClock
+) -> None:
+    hook = Hook()
+    hook.says = OSError("nobody answers")
+    clock.now_us = 15 * MS
+    lock = granted(keeping, hook)
+    assert lock is not None and (lock.token, lock.ttl_s) == (7, 0.03)
+    clock.now_us = TRUSTED_US - 1
+    assert keeping.held("lock0") is lock
+    clock.now_us = TRUSTED_US
+    assert keeping.held("lock0") is None and hook.has_been_let_go
+    clock.now_us = 0
+    assert keeping.held("lock0") is None
+
+
+def test_a_refresh_counts_from_when_it_was_sent(keeping: LockKeeping, clock: HandSetClock) -> None:
+    hook = Hook()
+    assert granted(keeping, hook) is not None
+    clock.now_us = 15 * MS
+    seen = hook.refreshes
+    wait_until(lambda: hook.refreshes >= seen + 2)
+    hook.says = OSError("nobody answers")
+    seen = hook.refreshes
+    wait_until(lambda: hook.refreshes >= seen + 2)
+    clock.now_us = 15 * MS + TRUSTED_US - 1
+    assert keeping.held("lock0") is not None
+    clock.now_us += 1
+    assert keeping.held("lock0") is None
+
+
+def test_a_lock_that_the_store_does_not_know_any_more_is_lost_at_once(keeping: LockKeeping) -> None:
+    hook = Hook()
+    hook.says = False
+    keeping.granted("lock0", 7, hook, 0)
+    wait_until(lambda: keeping.held("lock0") is None)
+    assert hook.refreshes == 1 and hook.has_been_let_go
+
+
+def test_a_lock_whose_session_has_gone_is_lost_though_its_time_is_not_over(keeping: LockKeeping) -> None:
+    hook = Hook()
+    assert granted(keeping, hook) is not None
+    hook.is_there = False
+    assert keeping.held("lock0") is None
+    hook.is_there = True
+    assert keeping.held("lock0") is None
+
+
+@pytest.mark.parametrize("ended", ["drop", "close"])
+def test_what_is_dropped_is_refreshed_no_more(keeping: LockKeeping, ended: str) -> None:
+    hook: Any = Hook()
+    assert granted(keeping, hook) is not None
+    keeping.drop("lock0") if ended == "drop" else keeping.close()
+    assert hook.has_been_let_go and keeping.held("lock0") is None
+    keeping.drop("lock0")
