@@ -35,6 +35,7 @@ def owners(etcd: Gateway) -> Iterator[Any]:
             serializable=False,
             timeout_s=0.2,
             lease_ttl_s=1,
+            resumes_at_now=False,
             is_fenced=is_fenced,
         )
         made.append(LockOwner(client, sleep=lambda _: meanwhile()))
