@@ -177,6 +177,8 @@ class HostedStore(NodeSystem, Protocol):
     """Is each member prepared and started only when the one before it is up?"""
     serving_timeout_s: float
     """How long the cluster may take to serve, at first and after the heal."""
+    steady_s: float
+    """How long it must serve without a break after the heal, before the run goes on."""
 
     def files(self, place: StorePlace) -> Mapping[str, str]:
         """Configuration: the contents of files by their names in the member's folder."""

@@ -37,7 +37,7 @@ class StoreCluster(HostCluster):
     ) -> None:
         _refuse_without_libraries(store)
         self._store = store
-        self.serving_timeout_s = store.serving_timeout_s
+        self.serving_timeout_s, self.steady_s = store.serving_timeout_s, store.steady_s
         self._members: dict[NodeId, StoreProcess] = {}
         super().__init__(plan, "", host_set, folder, asked)
 

@@ -1,4 +1,4 @@
-"""Who leads a real cluster, when several members may say that they do."""
+"""Who leads a real cluster, when several members may say that they do, and whether that is going to last."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from faultline.harness.world.ports import NodeStatus
 
-__all__ = ["leader_of"]
+__all__ = ["Steadiness", "leader_of"]
 
 Name = TypeVar("Name", bound=str)
 
@@ -22,3 +22,22 @@ def leader_of(statuses: Mapping[Name, NodeStatus | None]) -> Name | None:
     named = [status.leader for status in known.values()]
     leaders = [(s.generation, named.count(name), name) for name, s in known.items() if s.role == "leader"]
     return max(leaders)[2] if leaders else None
+
+
+class Steadiness:
+    """Whether an answer has been given without a break for `steady_s` seconds.
+
+    A leader may say that all is well in the moment before it hears that a follower which was cut off has voted for
+    itself meanwhile, and steps down: a store in which that happens counts as serving only when it goes on serving.
+    """
+
+    def __init__(self, steady_s: float) -> None:
+        self._steady_s = steady_s
+        self._answer: str | None = None
+        self._since_s = 0.0
+
+    def is_reached(self, answer: str | None, now_s: float) -> bool:
+        """Take note of `answer`, of which None is none; is it by now the same for long enough?"""
+        if answer != self._answer:
+            self._answer, self._since_s = answer, now_s
+        return answer is not None and now_s - self._since_s >= self._steady_s

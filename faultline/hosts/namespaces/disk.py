@@ -267,7 +267,7 @@ def _run(*command: str, fine: tuple[int, ...] = (0,)) -> None:
         env={**os.environ, "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"},
     )
     if done.returncode not in fine:
-        said = " / ".join(done.stderr.strip().splitlines()[:2]) or f"it ended with {done.returncode}"
+        said = " / ".join(done.stderr.strip().splitlines()[:2]).rstrip(".") or f"it ended with {done.returncode}"
         raise HarnessError(
             f"`{' '.join(command)}` failed: {said}.",
             "Does this machine allow loop devices (in a container: --privileged)?",

@@ -40,6 +40,7 @@ class RealStore(ABC):
     libraries: ClassVar[Mapping[str, str]] = {}
     starts_in_order: ClassVar[bool] = False
     serving_timeout_s: ClassVar[float] = 20.0
+    steady_s: ClassVar[float] = 0.0
 
     @abstractmethod
     def command(self, place: StorePlace) -> Sequence[str]:

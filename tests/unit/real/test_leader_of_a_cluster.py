@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faultline.harness.world.leadership import leader_of
+from faultline.harness.world.leadership import Steadiness, leader_of
 from faultline.harness.world.ports import NodeStatus
 
 
@@ -23,3 +23,14 @@ def test_without_generations_the_one_that_more_members_name_leads() -> None:
 
 def test_nobody_leads_where_nobody_says_so() -> None:
     assert leader_of({"athens": NodeStatus(role="follower", leader="byzantium"), "byzantium": None}) is None
+
+
+def test_an_answer_counts_once_it_was_given_without_a_break_for_long_enough() -> None:
+    answers = ["athens leads", None, "athens leads", "cyrene leads", "cyrene leads", "cyrene leads"]
+    steadiness = Steadiness(2.0)
+    assert [steadiness.is_reached(answer, now_s) for now_s, answer in enumerate(answers)] == [False] * 5 + [True]
+
+
+def test_where_nothing_has_to_last_the_first_answer_counts_and_silence_never_does() -> None:
+    steadiness = Steadiness(0.0)
+    assert [steadiness.is_reached(answer, 0.0) for answer in (None, "athens leads", None)] == [False, True, False]

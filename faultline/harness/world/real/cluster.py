@@ -18,7 +18,7 @@ from faultline.harness.errors import HarnessError
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome
 from faultline.harness.plan import Plan
-from faultline.harness.world.leadership import leader_of
+from faultline.harness.world.leadership import Steadiness, leader_of
 from faultline.harness.world.ports import READY, NodeId, NodeStatus
 from faultline.harness.world.real.channel import HOST, Address
 from faultline.harness.world.real.clock import ClockSetting
@@ -50,11 +50,12 @@ class NodeCluster(ABC):
 
     What differs from one real world to another is where the processes are and how messages travel between them.
     `shares_clock` says whether all nodes and the harness read one monotonic clock, `serving_timeout_s` how long the
-    cluster may take to serve, at first and after the heal.
+    cluster may take to serve, at first and after the heal, and `steady_s` for how long it must do so after the heal.
     """
 
     shares_clock = True
     serving_timeout_s = 10.0
+    steady_s = 0.0
 
     def __init__(self, plan: Plan, processes: Mapping[NodeId, HeldProcess]) -> None:
         self.plan = plan
@@ -113,9 +114,10 @@ class NodeCluster(ABC):
         A node that ends meanwhile is an error only before the cluster has served: later it is a finding.
         """
         deadline_s = time.monotonic() + timeout_s
+        serves = Steadiness(self.steady_s if self.has_served else 0.0)
         while time.monotonic() < deadline_s:
             serving = await asyncio.to_thread(self.serving)
-            if serving is not None:
+            if serves.is_reached(serving, time.monotonic()) and serving is not None:
                 self.has_served = True
                 return serving
             if not self.has_served:

@@ -53,6 +53,8 @@ class NatsJetStream(RealStore):
     up_port = ROUTE_PORT
     client_port = CLIENT_PORT
     serving_timeout_s = 60.0
+    steady_s = 2.5
+    """Who was cut off unseats the leader when the two first speak again: within two heartbeats, of a second each."""
 
     def files(self, place: StorePlace) -> Mapping[str, str]:
         """The server's configuration, with the names and addresses of all."""
