@@ -8,7 +8,8 @@ import pytest
 from range_driver import RangeCluster
 
 from faultline.harness.outcome import CAS_MISMATCH
-from faultline.systems_under_test.patterns.clusters.range_kv.client import NO_HOST_FOUND, TIMEOUT
+from faultline.systems_under_test.patterns.clusters.open_operation import TIMEOUT
+from faultline.systems_under_test.patterns.clusters.range_kv.client import NO_HOST_FOUND
 from faultline.systems_under_test.patterns.clusters.range_kv.messages import (
     InstallPartition,
     KeyResponse,

@@ -11,7 +11,7 @@ import pytest
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, Outcome
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.clusters.consistent_core.client import NO_SESSION, TIMEOUT, UNSUPPORTED
+from faultline.systems_under_test.patterns.clusters.consistent_core.client import NO_SESSION
 from faultline.systems_under_test.patterns.clusters.consistent_core.key_value_store import (
     REQUEST_DISCARDED,
     UNKNOWN_SESSION,
@@ -28,6 +28,7 @@ from faultline.systems_under_test.patterns.clusters.consistent_core.messages imp
     SetValue,
 )
 from faultline.systems_under_test.patterns.clusters.consistent_core.system import ConsistentCore
+from faultline.systems_under_test.patterns.clusters.open_operation import TIMEOUT, UNSUPPORTED
 
 MEMBERS = tuple(map(NodeId, ("athens", "byzantium", "cyrene")))
 READ = Operation(0, "read", "k0")

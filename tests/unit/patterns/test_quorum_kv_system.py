@@ -7,7 +7,8 @@ from client_story import ClientStory
 
 from faultline.harness.errors import UsageError
 from faultline.harness.system import NodeSystem
-from faultline.systems_under_test.patterns.clusters.quorum_kv.client import NOT_ENOUGH_NODES, TIMEOUT, UNSUPPORTED
+from faultline.systems_under_test.patterns.clusters.open_operation import TIMEOUT, UNSUPPORTED
+from faultline.systems_under_test.patterns.clusters.quorum_kv.client import NOT_ENOUGH_NODES
 from faultline.systems_under_test.patterns.clusters.quorum_kv.messages import (
     GetSiblings,
     LocateRequest,

@@ -8,7 +8,7 @@ from memory_storage import MemoryStorage, keep_nothing
 
 from faultline.harness.errors import UsageError
 from faultline.harness.system import NodeSystem
-from faultline.systems_under_test.patterns.clusters.quorum_register.client import TIMEOUT, UNSUPPORTED
+from faultline.systems_under_test.patterns.clusters.open_operation import TIMEOUT, UNSUPPORTED
 from faultline.systems_under_test.patterns.clusters.quorum_register.coordinator import (
     NO_QUORUM_TO_ASK,
     NO_QUORUM_TO_STORE,

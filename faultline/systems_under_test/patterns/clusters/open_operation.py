@@ -11,7 +11,13 @@ from collections.abc import Callable
 from faultline.harness.outcome import Outcome
 from faultline.harness.world.ports import Clock, Ports, Timer, Timers
 
-__all__ = ["OpenOperation"]
+__all__ = ["TIMEOUT", "UNSUPPORTED", "OpenOperation"]
+
+UNSUPPORTED = "unsupported-operation"
+"""The error of an operation that the system does not have; nothing was sent."""
+
+TIMEOUT = "timeout"
+"""The error of an operation that nobody answered in time; whether a change takes effect is unknown."""
 
 
 class OpenOperation:

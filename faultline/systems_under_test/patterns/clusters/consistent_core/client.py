@@ -43,25 +43,18 @@ from faultline.systems_under_test.patterns.clusters.consistent_core.messages imp
     SessionHeartbeat,
 )
 from faultline.systems_under_test.patterns.clusters.consistent_core.options import CoreSettings
+from faultline.systems_under_test.patterns.clusters.open_operation import TIMEOUT, UNSUPPORTED
 
 __all__ = [
     "DEFINITE_ERRORS",
     "FUNCTIONS",
     "NO_SESSION",
-    "TIMEOUT",
-    "UNSUPPORTED",
     "ConsistentCoreClient",
     "command_of",
 ]
 
 NO_SESSION = "no-session"
 """No session could be registered in time, so the request was never sent."""
-
-UNSUPPORTED = "unsupported-operation"
-"""The store has no such operation; nothing was sent."""
-
-TIMEOUT = "timeout"
-"""No answer in time; whether the request takes effect is unknown."""
 
 DEFINITE_ERRORS = OutcomeRegistry(
     (CAS_MISMATCH, INSUFFICIENT_QUANTITY, NO_SUCH_ACCOUNT, NO_SESSION, REQUEST_TOO_LARGE, UNSUPPORTED)

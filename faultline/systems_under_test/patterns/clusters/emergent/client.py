@@ -11,15 +11,9 @@ from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.emergent.messages import ViewRequest, ViewResponse
 from faultline.systems_under_test.patterns.clusters.emergent.node import NOT_ENOUGH_MEMBERS, NOT_JOINED
 from faultline.systems_under_test.patterns.clusters.emergent.options import EmergentSettings
-from faultline.systems_under_test.patterns.clusters.open_operation import OpenOperation
+from faultline.systems_under_test.patterns.clusters.open_operation import TIMEOUT, UNSUPPORTED, OpenOperation
 
-__all__ = ["TIMEOUT", "UNSUPPORTED", "EmergentClient"]
-
-UNSUPPORTED = "unsupported-operation"
-"""There is no such operation; nothing was sent."""
-
-TIMEOUT = "timeout"
-"""No answer in time. A view that is not answered was not seen by anybody."""
+__all__ = ["EmergentClient"]
 
 
 class EmergentClient:

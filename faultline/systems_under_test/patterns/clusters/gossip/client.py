@@ -20,15 +20,9 @@ from faultline.systems_under_test.patterns.clusters.gossip.messages import (
     WriteMetadata,
 )
 from faultline.systems_under_test.patterns.clusters.gossip.options import GossipSettings
-from faultline.systems_under_test.patterns.clusters.open_operation import OpenOperation
+from faultline.systems_under_test.patterns.clusters.open_operation import TIMEOUT, UNSUPPORTED, OpenOperation
 
-__all__ = ["TIMEOUT", "UNSUPPORTED", "GossipClient", "owner_of"]
-
-UNSUPPORTED = "unsupported-operation"
-"""There is no such operation; nothing was sent."""
-
-TIMEOUT = "timeout"
-"""No answer in time; whether something was said is unknown."""
+__all__ = ["GossipClient", "owner_of"]
 
 
 def owner_of(key: str, members: tuple[NodeId, ...]) -> NodeId:

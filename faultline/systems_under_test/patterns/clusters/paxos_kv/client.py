@@ -13,13 +13,13 @@ from typing import Any
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, Outcome, OutcomeRegistry, ok
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.patterns.clusters.consistent_core.client import TIMEOUT, UNSUPPORTED, command_of
+from faultline.systems_under_test.patterns.clusters.consistent_core.client import command_of
 from faultline.systems_under_test.patterns.clusters.consistent_core.key_commands import (
     INSUFFICIENT_QUANTITY,
     NO_SUCH_ACCOUNT,
 )
 from faultline.systems_under_test.patterns.clusters.consistent_core.messages import ClientResponse
-from faultline.systems_under_test.patterns.clusters.open_operation import OpenOperation
+from faultline.systems_under_test.patterns.clusters.open_operation import TIMEOUT, UNSUPPORTED, OpenOperation
 from faultline.systems_under_test.patterns.clusters.paxos_kv.messages import OutcomeUnknown, PaxosClientRequest
 from faultline.systems_under_test.patterns.clusters.paxos_kv.options import PaxosKvSettings
 

@@ -21,7 +21,7 @@ from typing import Any
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome, OutcomeRegistry, ok
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.patterns.clusters.open_operation import OpenOperation
+from faultline.systems_under_test.patterns.clusters.open_operation import TIMEOUT, UNSUPPORTED, OpenOperation
 from faultline.systems_under_test.patterns.clusters.quorum_kv.messages import (
     GetSiblings,
     LocateRequest,
@@ -33,19 +33,13 @@ from faultline.systems_under_test.patterns.clusters.quorum_kv.node import OBSOLE
 from faultline.systems_under_test.patterns.clusters.quorum_kv.options import KeyValueSettings, replicas_of
 from faultline.systems_under_test.patterns.data_replication.version_vector import EMPTY_VECTOR, VersionVector
 
-__all__ = ["DEFINITE_ERRORS", "FUNCTIONS", "NOT_ENOUGH_NODES", "TIMEOUT", "UNSUPPORTED", "QuorumKeyValueClient"]
+__all__ = ["DEFINITE_ERRORS", "FUNCTIONS", "NOT_ENOUGH_NODES", "QuorumKeyValueClient"]
 
 FUNCTIONS = ("read", "write", "add")
 """What clients can be asked for."""
 
-UNSUPPORTED = "unsupported-operation"
-"""The store has no such operation; nothing was sent."""
-
 NOT_ENOUGH_NODES = "not-enough-nodes"
 """No replica of the key answered, so the write was never sent."""
-
-TIMEOUT = "timeout"
-"""No answer in time; whether a write takes effect is unknown."""
 
 DEFINITE_ERRORS = OutcomeRegistry((UNSUPPORTED, NOT_ENOUGH_NODES, OBSOLETE_VERSION))
 """After these the operation certainly did not and will not happen."""

@@ -14,18 +14,12 @@ from typing import Any
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome, OutcomeRegistry, ok
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.patterns.clusters.open_operation import OpenOperation
+from faultline.systems_under_test.patterns.clusters.open_operation import TIMEOUT, UNSUPPORTED, OpenOperation
 from faultline.systems_under_test.patterns.clusters.quorum_register.coordinator import NO_QUORUM_TO_ASK
 from faultline.systems_under_test.patterns.clusters.quorum_register.messages import ReadValue, ValueResponse, WriteValue
 from faultline.systems_under_test.patterns.clusters.quorum_register.options import RegisterSettings
 
-__all__ = ["DEFINITE", "TIMEOUT", "UNSUPPORTED", "QuorumRegisterClient"]
-
-UNSUPPORTED = "unsupported-operation"
-"""The register has no such operation; nothing was sent."""
-
-TIMEOUT = "timeout"
-"""No answer in time; whether a write takes effect is unknown."""
+__all__ = ["DEFINITE", "QuorumRegisterClient"]
 
 DEFINITE = frozenset((UNSUPPORTED, NO_QUORUM_TO_ASK))
 """After these errors nothing happened and nothing will."""

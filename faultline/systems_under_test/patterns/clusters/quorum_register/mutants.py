@@ -10,8 +10,9 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from faultline.harness.system import Mutant
+from faultline.systems_under_test.patterns.clusters.open_operation import TIMEOUT
 from faultline.systems_under_test.patterns.clusters.planted_bugs import LazyFlush, layered, with_bugs
-from faultline.systems_under_test.patterns.clusters.quorum_register.client import DEFINITE, TIMEOUT
+from faultline.systems_under_test.patterns.clusters.quorum_register.client import DEFINITE
 from faultline.systems_under_test.patterns.clusters.quorum_register.coordinator import NO_QUORUM_TO_STORE, Coordinator
 from faultline.systems_under_test.patterns.clusters.quorum_register.messages import NEVER_WRITTEN, QueryResponse, Stamp
 from faultline.systems_under_test.patterns.clusters.quorum_register.node import Parts

@@ -16,7 +16,7 @@ from typing import Any
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, Outcome, OutcomeRegistry, ok
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.patterns.clusters.open_operation import OpenOperation
+from faultline.systems_under_test.patterns.clusters.open_operation import TIMEOUT, UNSUPPORTED, OpenOperation
 from faultline.systems_under_test.patterns.clusters.range_kv.messages import (
     ASK_AGAIN,
     CompareAndSetKey,
@@ -36,19 +36,13 @@ from faultline.systems_under_test.patterns.data_partitioning.key_range_partition
 )
 from faultline.systems_under_test.patterns.data_partitioning.range_partition import Entries
 
-__all__ = ["DEFINITE_ERRORS", "FUNCTIONS", "NO_HOST_FOUND", "TIMEOUT", "UNSUPPORTED", "RangeClient"]
+__all__ = ["DEFINITE_ERRORS", "FUNCTIONS", "NO_HOST_FOUND", "RangeClient"]
 
 FUNCTIONS = ("read", "write", "cas", "delete", "scan")
 """What clients can be asked for; the value of a scan is `[start, end]`, with null for no end."""
 
-UNSUPPORTED = "unsupported-operation"
-"""There is no such operation; nothing was sent."""
-
 NO_HOST_FOUND = "no-host-found"
 """Nobody was found in time who would serve the request; every host that was asked refused it."""
-
-TIMEOUT = "timeout"
-"""No answer in time; whether a write takes effect is unknown."""
 
 DEFINITE_ERRORS = OutcomeRegistry((UNSUPPORTED, NO_HOST_FOUND, CAS_MISMATCH))
 """After these the operation certainly did not and will not happen."""

@@ -17,7 +17,7 @@ from zlib import crc32
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome, OutcomeRegistry, fail, ok
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.patterns.clusters.open_operation import OpenOperation
+from faultline.systems_under_test.patterns.clusters.open_operation import TIMEOUT, UNSUPPORTED, OpenOperation
 from faultline.systems_under_test.patterns.clusters.timestamped_kv.messages import (
     ReadAt,
     ReadResponse,
@@ -33,13 +33,7 @@ from faultline.systems_under_test.patterns.clusters.timestamped_kv.node import C
 from faultline.systems_under_test.patterns.clusters.timestamped_kv.options import TimestampSettings
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import BEFORE_ALL, HybridTimestamp
 
-__all__ = ["READ_TIMEOUT", "TIMEOUT", "UNSUPPORTED", "TimestampedKvClient", "owner_of"]
-
-UNSUPPORTED = "unsupported-operation"
-"""The store has no such operation; nothing was sent."""
-
-TIMEOUT = "timeout"
-"""No answer in time; whether a write takes effect is unknown."""
+__all__ = ["READ_TIMEOUT", "TimestampedKvClient", "owner_of"]
 
 READ_TIMEOUT = "read-restarted-too-often"
 """Every attempt to read found a version too close to its time."""
