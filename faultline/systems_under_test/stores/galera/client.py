@@ -21,8 +21,12 @@ from pymysql.connections import Connection
 
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, Outcome, OutcomeRegistry, ok
-from faultline.systems_under_test.patterns.clusters.transactional_kv.programs import INSUFFICIENT_BALANCE, program_of
-from faultline.systems_under_test.patterns.data_partitioning.transaction_client import Program, Refused, Write
+from faultline.systems_under_test.patterns.clusters.transactional_kv.programs import (
+    INSUFFICIENT_BALANCE,
+    carry_out,
+    program_of,
+)
+from faultline.systems_under_test.patterns.data_partitioning.transaction_client import Program, Read, Refused, Write
 from faultline.systems_under_test.stores.client import NOT_CONNECTED, MemberClient
 
 __all__ = ["FUNCTIONS", "GaleraClient", "GaleraSession", "NothingCommitted", "open_session", "outcomes"]
@@ -216,18 +220,14 @@ def _until_commit(session: GaleraSession, program: Program) -> object:
 
 
 def _run(session: GaleraSession, program: Program) -> Any:
-    answer = None
-    while True:
-        try:
-            step = program.send(answer)
-        except StopIteration as end:
-            return end.value
+    def answer_of(step: Read | Write) -> Any:
         if isinstance(step, Write):
             session.changes(_WRITE, step.key, _encoded(step.value))
-            answer = None
-        else:
-            found = session.rows("SELECT content FROM objects WHERE name = %s", step.key)
-            answer = msgspec.json.decode(found[0][0]) if found else None
+            return None
+        found = session.rows("SELECT content FROM objects WHERE name = %s", step.key)
+        return msgspec.json.decode(found[0][0]) if found else None
+
+    return carry_out(program, answer_of)
 
 
 _STATEMENTS: Mapping[str, Callable[[GaleraSession, Operation], Any]] = {

@@ -12,16 +12,14 @@ every two minutes, so a majority that loses its power together loses what it ack
 
 from __future__ import annotations
 
-import http.client
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
-
-import msgspec
 
 from faultline.harness.errors import UsageError
 from faultline.harness.system import OptionDescription, StorePlace
 from faultline.harness.world.ports import NodeStatus
 from faultline.systems_under_test.stores.nats.bucket import CLIENT_PORT, FUNCTIONS, Bucket, BucketClient, BucketRefusal
+from faultline.systems_under_test.stores.status_page import status_page
 from faultline.systems_under_test.stores.store import RealStore
 
 __all__ = ["NatsJetStream"]
@@ -132,12 +130,5 @@ class NatsJetStream(RealStore):
 
 def _monitored(address: str, path: str, timeout_s: float) -> dict[str, Any]:
     """What the server at `address` answers on its monitoring port. Raises OSError."""
-    connection = http.client.HTTPConnection(address, MONITOR_PORT, timeout=timeout_s)
-    try:
-        connection.request("GET", path)
-        told: dict[str, Any] = msgspec.json.decode(connection.getresponse().read())
-    except (http.client.HTTPException, msgspec.DecodeError) as error:
-        raise OSError(f"no status: {error!r}") from error
-    finally:
-        connection.close()
-    return told
+    page: dict[str, Any] = status_page(address, MONITOR_PORT, path, timeout_s).told
+    return page

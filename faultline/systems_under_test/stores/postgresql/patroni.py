@@ -15,7 +15,6 @@ would use a watchdog device for that): until its Patroni has looked at the clock
 
 from __future__ import annotations
 
-import http.client
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -40,6 +39,7 @@ from faultline.systems_under_test.stores.postgresql.options import (
     make_tables,
     settings,
 )
+from faultline.systems_under_test.stores.status_page import status_page
 from faultline.systems_under_test.stores.store import RealStore
 
 __all__ = ["Patroni"]
@@ -195,12 +195,5 @@ def _configuration(place: StorePlace) -> dict[str, Any]:
 
 def _ask_patroni(address: str, timeout_s: float) -> dict[str, Any]:
     """What Patroni's REST interface tells of its member; its status code is for load balancers, and not looked at."""
-    connection = http.client.HTTPConnection(address, REST_PORT, timeout=timeout_s)
-    try:
-        connection.request("GET", "/patroni")
-        answer: dict[str, Any] = msgspec.json.decode(connection.getresponse().read())
-    except (http.client.HTTPException, msgspec.DecodeError) as error:
-        raise OSError(f"no status: {error!r}") from error
-    finally:
-        connection.close()
-    return answer
+    page: dict[str, Any] = status_page(address, REST_PORT, "/patroni", timeout_s).told
+    return page

@@ -15,8 +15,8 @@ from psycopg.types.json import Jsonb
 
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH
-from faultline.systems_under_test.patterns.clusters.transactional_kv.programs import INSUFFICIENT_BALANCE
-from faultline.systems_under_test.patterns.data_partitioning.transaction_client import Program, Refused, Write
+from faultline.systems_under_test.patterns.clusters.transactional_kv.programs import INSUFFICIENT_BALANCE, carry_out
+from faultline.systems_under_test.patterns.data_partitioning.transaction_client import Program, Read, Refused, Write
 from faultline.systems_under_test.stores.postgresql.session import Session
 
 __all__ = ["STATEMENTS", "TABLES", "run_program"]
@@ -107,15 +107,12 @@ STATEMENTS: Mapping[str, Callable[[Session, Operation], Any]] = {
 
 def run_program(session: Session, program: Program) -> Any:
     """The answer of a transaction's program, whose reads and writes are carried out within the open transaction."""
-    answer = None
-    while True:
-        try:
-            step = program.send(answer)
-        except StopIteration as end:
-            return end.value
+
+    def answer_of(step: Read | Write) -> Any:
         if isinstance(step, Write):
             session.changes(_WRITE, step.key, Jsonb(step.value))
-            answer = None
-        else:
-            found = session.rows(_READ_OBJECT, step.key)
-            answer = found[0][0] if found else None
+            return None
+        found = session.rows(_READ_OBJECT, step.key)
+        return found[0][0] if found else None
+
+    return carry_out(program, answer_of)

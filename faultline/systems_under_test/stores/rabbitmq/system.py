@@ -19,16 +19,15 @@ cut off goes on naming the leader it knew.
 from __future__ import annotations
 
 import base64
-import http.client
 from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
 from typing import Any, ClassVar
-
-import msgspec
 
 from faultline.harness.system import OptionDescription, StorePlace
 from faultline.harness.world.ports import NodeStatus
 from faultline.systems_under_test.stores.rabbitmq.channel import CLIENT_PORT, ChannelRefusal, QueueChannel
 from faultline.systems_under_test.stores.rabbitmq.client import FUNCTIONS, QueueClient
+from faultline.systems_under_test.stores.status_page import status_page
 from faultline.systems_under_test.stores.store import RealStore
 
 __all__ = ["RabbitMQ", "status_from"]
@@ -169,15 +168,7 @@ def status_from(address: str, queues: Sequence[Mapping[str, Any]], seen: int) ->
 
 def _asked(address: str, path: str, timeout_s: float) -> Any:
     """What the management plugin at `address` answers. Raises OSError."""
-    connection = http.client.HTTPConnection(address, MANAGEMENT_PORT, timeout=max(timeout_s, 1.0))
-    try:
-        connection.request("GET", path, headers={"Authorization": _GUEST})
-        answer = connection.getresponse()
-        body = answer.read()
-        if answer.status != http.client.OK:
-            raise OSError(f"no status: the management plugin answered {answer.status}")
-        return msgspec.json.decode(body)
-    except (http.client.HTTPException, msgspec.DecodeError) as error:
-        raise OSError(f"no status: {error!r}") from error
-    finally:
-        connection.close()
+    page = status_page(address, MANAGEMENT_PORT, path, max(timeout_s, 1.0), {"Authorization": _GUEST})
+    if page.code != HTTPStatus.OK:
+        raise OSError(f"no status: the management plugin answered {page.code}")
+    return page.told

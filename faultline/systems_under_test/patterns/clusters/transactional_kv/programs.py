@@ -12,11 +12,12 @@ An account that nobody has used holds its `opening` balance.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from faultline.harness.operation import Operation
 from faultline.systems_under_test.patterns.data_partitioning.transaction_client import Program, Read, Refused, Write
 
-__all__ = ["FUNCTIONS", "INSUFFICIENT_BALANCE", "booking_keys", "only_reads", "program_of"]
+__all__ = ["FUNCTIONS", "INSUFFICIENT_BALANCE", "booking_keys", "carry_out", "only_reads", "program_of"]
 
 INSUFFICIENT_BALANCE = "insufficient-balance"
 """The account to be debited holds less than the amount."""
@@ -91,6 +92,17 @@ _PROGRAMS: Mapping[str, Callable[[Operation], Program]] = {
 
 FUNCTIONS = tuple(_PROGRAMS)
 """What a client can be asked to do."""
+
+
+def carry_out(program: Program, answer_of: Callable[[Read | Write], Any]) -> Any:
+    """The answer of `program`, each step of which gets what `answer_of` says of it."""
+    answer = None
+    while True:
+        try:
+            step = program.send(answer)
+        except StopIteration as end:
+            return end.value
+        answer = answer_of(step)
 
 
 def program_of(operation: Operation) -> Callable[[], Program] | None:

@@ -1,0 +1,41 @@
+"""The status page of a store's member: what it says of itself over HTTP, as JSON."""
+
+from __future__ import annotations
+
+import http.client
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+__all__ = ["StatusPage", "status_page"]
+
+
+class StatusPage(NamedTuple):
+    """HTTP's status code, and the body."""
+
+    code: int
+    body: bytes
+
+    @property
+    def told(self) -> Any:
+        """What the body says. Raises OSError when it is not JSON."""
+        try:
+            return msgspec.json.decode(self.body)
+        except msgspec.DecodeError as error:
+            raise OSError(f"no status: {error!r}") from error
+
+
+def status_page(
+    address: str, port: int, path: str, timeout_s: float, headers: Mapping[str, str] | None = None
+) -> StatusPage:
+    """What is answered at `address` and `port` to GET `path`, asked over a connection of its own. Raises OSError."""
+    connection = http.client.HTTPConnection(address, port, timeout=timeout_s)
+    try:
+        connection.request("GET", path, headers=dict(headers or {}))
+        answer = connection.getresponse()
+        return StatusPage(answer.status, answer.read())
+    except http.client.HTTPException as error:
+        raise OSError(f"no status: {error!r}") from error
+    finally:
+        connection.close()
