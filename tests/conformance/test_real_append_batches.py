@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
 import pytest
+from kept_promises import assert_kept
 
 from faultline.harness.plan import PlannedOperation
-from faultline.harness.planning import RunRequest, make_plan
-from faultline.harness.world.real.local import run_local
-from faultline.registry import resolve
+from faultline.harness.planning import RunRequest
 
 END_US = 1_000_000
 
@@ -26,16 +24,10 @@ def test_busy_clients_are_served_in_batches_and_see_one_register(tmp_path: Path)
         workers=8,
         options={"batch_linger_ms": "3", "in_flight_max": "5"},
     )
-    parts = resolve(request)
     operations = tuple(
         PlannedOperation(worker, 0, "write" if number % 3 else "read", f"k{number % 4}", 8 * number + worker)
         for number in range(60)
         for worker in range(8)
     )
-    plan = msgspec.structs.replace(make_plan(request, parts), operations=operations, heal_us=END_US, end_us=END_US + 1)
-    record = run_local(plan, parts, folder=tmp_path)
-    assert record.errors == []
-    assert record.breaches == []
+    record = assert_kept(request, tmp_path, operations=operations, heal_us=END_US, end_us=END_US + 1)
     assert record.marks["commands-batched"] > 0
-    linearizability, *_ = parts.checkers
-    assert linearizability.check(record.history, record).verdict == "pass"

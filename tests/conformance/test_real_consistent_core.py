@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
 import pytest
+from kept_promises import assert_kept
 
 from faultline.harness.plan import PlannedFault
-from faultline.harness.planning import RunRequest, make_plan
-from faultline.harness.world.real.local import run_local
-from faultline.registry import resolve
+from faultline.harness.planning import RunRequest
 
 FAULTS = (
     PlannedFault("partition", 500_000, 800_000, "leader"),
@@ -25,16 +23,9 @@ def test_the_correct_system_passes_a_short_real_run_with_kills_pauses_and_cuts(t
     request = RunRequest(
         system="consistent-core", seed=2, world="local", duration_s=4.0, faults=("kill", "pause", "partition")
     )
-    parts = resolve(request)
-    plan = msgspec.structs.replace(make_plan(request, parts), faults=FAULTS)
-    record = run_local(plan, parts, folder=tmp_path)
-    assert record.errors == []
-    assert record.breaches == []
+    record = assert_kept(request, tmp_path, faults=FAULTS)
     assert [interval.kind for interval in record.faults] == ["partition", "pause", "kill"]
-    assert [interval.applied for interval in record.faults] == [None, None, None]
     assert record.statistics["messages_cut"] > 0
-    linearizability, *_ = parts.checkers
-    assert linearizability.check(record.history, record).verdict == "pass"
 
 
 COMPACTION = {
@@ -50,10 +41,6 @@ COMPACTION = {
 @pytest.mark.rows("LWM-R1", "LWM-S4")
 def test_logs_are_cut_short_on_real_disks_and_a_follower_that_was_away_installs_a_snapshot(tmp_path: Path) -> None:
     request = RunRequest(system="consistent-core", seed=2, world="local", duration_s=4.0, options=COMPACTION)
-    parts = resolve(request)
     away = PlannedFault("kill", 300_000, 2_500_000, "follower")
-    record = run_local(msgspec.structs.replace(make_plan(request, parts), faults=(away,)), parts, folder=tmp_path)
-    assert (record.errors, record.breaches) == ([], [])
+    record = assert_kept(request, tmp_path, faults=(away,))
     assert {"snapshot-taken", "log-cleaned", "snapshot-installed"} <= set(record.marks)
-    linearizability, *_ = parts.checkers
-    assert linearizability.check(record.history, record).verdict == "pass"

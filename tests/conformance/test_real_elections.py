@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
 import pytest
+from kept_promises import assert_kept
 
 from faultline.harness.plan import PlannedFault
-from faultline.harness.planning import RunRequest, make_plan
-from faultline.harness.world.real.local import run_local
-from faultline.registry import resolve
+from faultline.harness.planning import RunRequest
 
 
 @pytest.mark.real
@@ -27,12 +25,5 @@ def test_a_killed_leader_is_replaced_in_real_processes_too(election: str, nodes:
         nodes=nodes,
         options={"election": election, "failure_detector": "phi-accrual"},
     )
-    parts = resolve(request)
-    faults = (PlannedFault("kill", 500_000, 1_200_000, "leader"),)
-    record = run_local(msgspec.structs.replace(make_plan(request, parts), faults=faults), parts, folder=tmp_path)
-    assert record.errors == []
-    assert record.breaches == []
-    assert [interval.applied for interval in record.faults] == [None]
+    record = assert_kept(request, tmp_path, faults=(PlannedFault("kill", 500_000, 1_200_000, "leader"),))
     assert record.marks.get("leader-changed", 0) > 0
-    linearizability, *_ = parts.checkers
-    assert linearizability.check(record.history, record).verdict == "pass"

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
 import pytest
+from kept_promises import assert_kept
 
 from faultline.harness.plan import PlannedFault
-from faultline.harness.planning import RunRequest, make_plan
-from faultline.harness.world.real.local import run_local
-from faultline.registry import resolve
+from faultline.harness.planning import RunRequest
 
 FAULTS = (
     PlannedFault("partition", 500_000, 700_000, "follower"),
@@ -31,11 +29,5 @@ def test_sessions_keep_their_promise_in_a_short_real_run_with_reads_from_the_nea
         faults=("kill", "partition"),
         options={"read_from": "nearest", "follower_reads": "session", "store": "versioned"},
     )
-    parts = resolve(request)
-    plan = msgspec.structs.replace(make_plan(request, parts), faults=FAULTS)
-    record = run_local(plan, parts, folder=tmp_path)
-    assert record.errors == []
-    assert record.breaches == []
+    record = assert_kept(request, tmp_path, faults=FAULTS)
     assert record.marks["follower-read-served"] > 0
-    follower_reads, *_ = parts.checkers
-    assert follower_reads.check(record.history, record).verdict == "pass"

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
 import pytest
+from kept_promises import assert_kept
 
 from faultline.harness.plan import PlannedFault
-from faultline.harness.planning import RunRequest, make_plan
-from faultline.harness.world.real.local import run_local
-from faultline.registry import resolve
+from faultline.harness.planning import RunRequest
 
 FAULTS = (PlannedFault("partition", 300_000, 500_000, "one"), PlannedFault("kill", 1_000_000, 400_000, "one"))
 
@@ -24,11 +22,4 @@ def test_quorums_without_a_leader_keep_their_promise_as_real_processes(
     request = RunRequest(
         system=system, workload=workload, seed=3, world="local", duration_s=2.0, faults=("kill", "partition")
     )
-    parts = resolve(request)
-    plan = msgspec.structs.replace(make_plan(request, parts), faults=FAULTS)
-    record = run_local(plan, parts, folder=tmp_path)
-    assert record.errors == []
-    assert record.breaches == []
-    assert [interval.applied for interval in record.faults] == [None, None]
-    promise, *_ = parts.checkers
-    assert promise.check(record.history, record).verdict == "pass"
+    assert_kept(request, tmp_path, faults=FAULTS)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
 import pytest
+from kept_promises import assert_kept
 
 from faultline.harness.plan import PlannedFault
-from faultline.harness.planning import RunRequest, make_plan
-from faultline.harness.world.real.local import run_local
-from faultline.registry import resolve
+from faultline.harness.planning import RunRequest
 
 FAULTS = (PlannedFault("partition", 800_000, 400_000, "one"), PlannedFault("kill", 1_500_000, 400_000, "one"))
 
@@ -28,12 +26,5 @@ def test_partitions_move_between_real_processes_and_every_key_stays_linearizable
         faults=("kill", "partition"),
         options={"reassign_every_ms": "200", "hand_on": "6", "late_nodes": "1", "join_after_ms": "500"},
     )
-    parts = resolve(request)
-    plan = msgspec.structs.replace(make_plan(request, parts), faults=FAULTS)
-    record = run_local(plan, parts, folder=tmp_path)
-    assert record.errors == []
-    assert record.breaches == []
-    assert [interval.applied for interval in record.faults] == [None, None]
+    record = assert_kept(request, tmp_path, faults=FAULTS)
     assert {"hosts-already", "not-hosted-refused", "late-move-ignored"} & set(record.marks)
-    promise, *_ = parts.checkers
-    assert promise.check(record.history, record).verdict == "pass"

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
 import pytest
+from kept_promises import assert_kept
 
 from faultline.harness.plan import PlannedFault
-from faultline.harness.planning import RunRequest, make_plan
-from faultline.harness.world.real.local import run_local
-from faultline.registry import resolve
+from faultline.harness.planning import RunRequest
 
 FAULTS = (
     PlannedFault("partition", 400_000, 600_000, "one"),
@@ -25,11 +23,4 @@ def test_a_system_without_a_leader_starts_heals_and_passes_as_real_processes(tmp
     request = RunRequest(
         system="paxos-kv", seed=3, world="local", duration_s=3.0, faults=("kill", "pause", "partition")
     )
-    parts = resolve(request)
-    plan = msgspec.structs.replace(make_plan(request, parts), faults=FAULTS)
-    record = run_local(plan, parts, folder=tmp_path)
-    assert record.errors == []
-    assert record.breaches == []
-    assert [interval.applied for interval in record.faults] == [None, None, None]
-    linearizability, *_ = parts.checkers
-    assert linearizability.check(record.history, record).verdict == "pass"
+    assert_kept(request, tmp_path, faults=FAULTS)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
 import pytest
+from kept_promises import assert_kept
 
 from faultline.harness.plan import PlannedFault
-from faultline.harness.planning import RunRequest, make_plan
-from faultline.harness.world.real.local import run_local
-from faultline.registry import resolve
+from faultline.harness.planning import RunRequest
 
 FAULTS = (PlannedFault("partition", 300_000, 400_000, "one"), PlannedFault("kill", 900_000, 400_000, "leader"))
 OPTIONS = {"splits": "k12", "partition_size_max": "12", "split_check_ms": "100", "spread": "after-split"}
@@ -28,13 +26,6 @@ def test_ranges_that_split_and_move_keep_their_promise_as_real_processes(tmp_pat
         faults=("kill", "partition"),
         options=OPTIONS,
     )
-    parts = resolve(request)
-    plan = msgspec.structs.replace(make_plan(request, parts), faults=FAULTS)
-    record = run_local(plan, parts, folder=tmp_path)
-    assert record.errors == []
-    assert record.breaches == []
-    assert [interval.applied for interval in record.faults] == [None, None]
+    record = assert_kept(request, tmp_path, faults=FAULTS)
     assert record.marks["partition-split"]
     assert record.marks["partition-moved"]
-    promise, *_ = parts.checkers
-    assert promise.check(record.history, record).verdict == "pass"

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
 import pytest
+from kept_promises import assert_kept
 
 from faultline.harness.plan import PlannedFault
-from faultline.harness.planning import RunRequest, make_plan
-from faultline.harness.world.real.local import run_local
-from faultline.registry import resolve
+from faultline.harness.planning import RunRequest
 
 FAULTS = (
     PlannedFault("partition", 500_000, 600_000, "leader"),
@@ -31,12 +29,5 @@ def test_leases_and_watches_keep_their_promise_in_a_short_real_run(tmp_path: Pat
         faults=("kill", "partition"),
         options={"services": "on", "lease_ttl_ms": "400"},
     )
-    parts = resolve(request)
-    plan = msgspec.structs.replace(make_plan(request, parts), faults=FAULTS)
-    record = run_local(plan, parts, folder=tmp_path)
-    assert record.errors == []
-    assert record.breaches == []
+    record = assert_kept(request, tmp_path, faults=FAULTS)
     assert record.marks[mark] > 0
-    checker, *_ = parts.checkers
-    result = checker.check(record.history, record)
-    assert result.verdict == "pass", result.sentence

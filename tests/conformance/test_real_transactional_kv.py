@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
 import pytest
+from kept_promises import assert_kept
 
 from faultline.harness.plan import PlannedFault
-from faultline.harness.planning import RunRequest, make_plan
-from faultline.harness.world.real.local import run_local
-from faultline.registry import resolve
+from faultline.harness.planning import RunRequest
 
 FAULTS = (PlannedFault("partition", 300_000, 400_000, "one"), PlannedFault("kill", 1_000_000, 400_000, "one"))
 
@@ -31,12 +29,5 @@ def test_transactions_are_atomic_as_real_processes(tmp_path: Path, replication_f
         faults=("kill", "partition"),
         options={"replication_factor": replication_factor},
     )
-    parts = resolve(request)
-    plan = msgspec.structs.replace(make_plan(request, parts), faults=FAULTS)
-    record = run_local(plan, parts, folder=tmp_path)
-    assert record.errors == []
-    assert record.breaches == []
-    assert [interval.applied for interval in record.faults] == [None, None]
-    promise, *_ = parts.checkers
-    assert promise.check(record.history, record).verdict == "pass"
+    record = assert_kept(request, tmp_path, faults=FAULTS)
     assert ("group-served-by-new-leader" in record.marks) == (replication_factor == "3")
