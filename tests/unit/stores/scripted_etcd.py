@@ -6,6 +6,7 @@ import base64
 import json
 import threading
 import time
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -56,7 +57,8 @@ class Gateway:
                 elif mood == "garbage":
                     self.say(200, None)
                 elif self.path == "/v3/watch":
-                    self.stream(body["create_request"])
+                    with suppress(ConnectionError):
+                        self.stream(body["create_request"])
                 else:
                     with gateway.changed:
                         answer = gateway.answer(self.path, body)
