@@ -144,5 +144,5 @@ def _cause(error: msgspec.ValidationError) -> tuple[str, str]:
 
 def _hint(file: Path) -> str:
     near = difflib.get_close_matches(file.name, shipped_plans(), n=1)
-    names = ", ".join(shipped_plans())
-    return f"Did you mean {near[0]}?" if near else f"The shipped plans are {names}; anything else is read as a file."
+    hint = f"Did you mean {near[0]}? " if near else ""
+    return f"{hint}See the shipped ones with `faultline list plans`; anything else is read as a file."

@@ -137,6 +137,23 @@ def _patterns() -> list[Entry]:
     return [pattern_entry(pattern, loaded) for pattern in PATTERNS]
 
 
+def _plans() -> list[Entry]:
+    from faultline.campaign.planfile import load_plan, shipped_plans
+
+    plans = [load_plan(name) for name in shipped_plans()]
+    return [
+        {
+            "name": plan.name,
+            "summary": plan.summary,
+            "systems": list(plan.systems),
+            "workloads": list(plan.workloads),
+            "fault_sets": ["+".join(names) or "none" for names in plan.fault_sets],
+            "seeds": plan.seeds,
+        }
+        for plan in plans
+    ]
+
+
 LISTINGS: dict[str, Callable[[], list[Entry]]] = {
     "systems": _systems,
     "workloads": _workloads,
@@ -144,6 +161,7 @@ LISTINGS: dict[str, Callable[[], list[Entry]]] = {
     "checkers": _checkers,
     "mutants": _mutants,
     "patterns": _patterns,
+    "plans": _plans,
 }
 """What can be listed, by name: each gives plain dictionaries with at least `name` and `summary`."""
 
@@ -163,8 +181,10 @@ def command(what: str, as_json: bool) -> int:
         click.echo("\n".join(line for entry in entries for line in pattern_lines(entry)))
         return 0
     width = max(len(entry["name"]) for entry in entries)
+    owner = max(len(entry["system"]) for entry in entries) if what == "mutants" else 0
     for entry in entries:
-        click.echo(f"{entry['name']:<{width}}  {entry['summary']}{_note(entry)}")
+        system = f"{entry['system']:<{owner}}  " if owner else ""
+        click.echo(f"{entry['name']:<{width}}  {system}{entry['summary']}{_note(entry)}")
     return 0
 
 

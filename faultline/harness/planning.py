@@ -8,7 +8,7 @@ Simulated runs are short and dense, real ones last as long as the user says.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -91,7 +91,7 @@ def effective_options(system: NodeSystem, asked: Mapping[str, str], mutants: Ite
     options = {name: description.default for name, description in system.options.items()}
     for mutant in mutants:
         if mutant not in system.mutants:
-            raise _unknown("planted bug", mutant, system.mutants, "faultline list mutants")
+            raise _unknown(f"{system.name} has no planted bug", mutant, system.mutants, "faultline list mutants")
         for name, value in system.mutants[mutant].options.items():
             if asked.get(name, value) != value:
                 raise UsageError(
@@ -101,7 +101,7 @@ def effective_options(system: NodeSystem, asked: Mapping[str, str], mutants: Ite
             options[name] = value
     for name, value in asked.items():
         if name not in options:
-            raise _unknown("option", name, options, "faultline list systems --json")
+            raise _unknown(f"{system.name} has no option", name, options, "faultline list systems --json")
         options[name] = _checked(system, name, value)
     return options
 
@@ -113,14 +113,17 @@ def _checked(system: NodeSystem, name: str, value: str) -> str:
     if choices and value not in choices:
         raise UsageError(f"Option {name} of {system.name} cannot be {value!r}.", f"Choose one of {', '.join(choices)}.")
     if not choices and not value.isdigit():
-        raise UsageError(f"Option {name} of {system.name} must be a whole number, not {value!r}.", "")
+        raise UsageError(
+            f"Option {name} of {system.name} must be a whole number, not {value!r}.",
+            f"Its default is {system.options[name].default}.",
+        )
     return value
 
 
-def _unknown(what: str, name: str, known: Iterable[str], command: str) -> UsageError:
+def _unknown(complaint: str, name: str, known: Iterable[str], command: str) -> UsageError:
     near = difflib.get_close_matches(name, list(known), n=1)
     hint = f"Did you mean {near[0]}? " if near else ""
-    return UsageError(f"There is no {what} called {name!r}.", f"{hint}See them with `{command}`.")
+    return UsageError(f"{complaint} called {name!r}.", f"{hint}See them with `{command}`.")
 
 
 def _refuse_bad_numbers(request: RunRequest) -> None:
@@ -134,7 +137,7 @@ def _refuse_bad_numbers(request: RunRequest) -> None:
     if request.duration_s is not None and request.duration_s <= 0:
         raise UsageError(f"A run cannot last {request.duration_s} s.", "Give --duration in seconds, such as 60.")
     if request.seed < 0:
-        raise UsageError(f"Seeds are whole numbers from 0, not {request.seed}.", "")
+        raise UsageError(f"Seeds are whole numbers from 0, not {request.seed}.", "Use --seed 0.")
 
 
 def _refuse_what_is_not_served(parts: Parts, options: Mapping[str, str]) -> None:
@@ -142,7 +145,7 @@ def _refuse_what_is_not_served(parts: Parts, options: Mapping[str, str]) -> None
     missing = [f for f in workload.functions if f not in system.functions]
     if missing:
         raise UsageError(
-            f"{system.name} cannot serve the workload {workload.name}: it has no {' and no '.join(missing)}.",
+            f"{system.name} cannot serve the workload {workload.name}: it has no {_either(missing)}.",
             f"It has {', '.join(system.functions)}. `faultline list workloads` tells what each workload needs.",
         )
     switched_off = {f: needed for f in workload.functions if (needed := options_missing(system, f, options))}
@@ -151,9 +154,14 @@ def _refuse_what_is_not_served(parts: Parts, options: Mapping[str, str]) -> None
         raise UsageError(
             f"{system.name} serves the workload {workload.name} only with "
             f"{' and '.join(f'{name}={value}' for name, value in asked.items())}: without, it has no "
-            f"{' and no '.join(switched_off)}.",
+            f"{_either(list(switched_off))}.",
             f"Add {' '.join(f'--option {name}={value}' for name, value in asked.items())}, or to a plan's [options].",
         )
+
+
+def _either(names: Sequence[str]) -> str:
+    """`put, delete or list`."""
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _active_phase(request: RunRequest) -> tuple[int, int]:

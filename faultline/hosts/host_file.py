@@ -33,6 +33,7 @@ from faultline.hosts.host import Host
 
 __all__ = ["read_host_file"]
 
+_HINT = 'Write one with a table for each host, such as [hosts.n1] with address = "10.0.0.11".'
 _TABLES = ("defaults", "jumps", "hosts")
 
 
@@ -45,7 +46,7 @@ def read_host_file(path: Path) -> tuple[Host, ...]:
         jumps[name] = _host(path, name, {**_without_jump(defaults), **entry}, jumps)
     hosts = tuple(_host(path, name, {**defaults, **entry}, jumps) for name, entry in tables.get("hosts", {}).items())
     if not hosts:
-        raise UsageError(f"{path} names no hosts.", 'Add a table such as [hosts.n1] with address = "10.0.0.11".')
+        raise UsageError(f"{path} names no hosts.", _HINT)
     return hosts
 
 
@@ -53,7 +54,7 @@ def _tables(path: Path) -> dict[str, dict[str, Any]]:
     try:
         tables = tomllib.loads(path.read_text())
     except OSError as error:
-        raise UsageError(f"The host file {path} cannot be read: {error.strerror or error}.", "") from error
+        raise UsageError(f"The host file {path} cannot be read: {error.strerror or error}.", _HINT) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"The host file {path} is no TOML: {error}.", "Mend that line.") from error
     for name, table in tables.items():

@@ -85,8 +85,11 @@ class Cell:
 
     @property
     def interval(self) -> str:
-        """The 95 % Wilson interval of the violation rate."""
-        return f"{percent(self.low)} to {percent(self.high)}"
+        """The 95 % Wilson interval of the violation rate; when none was seen, the bound that the terminal tells too."""
+        judged = sum(self.counts.get(name, 0) for name in ("pass", "violation", "expected"))
+        if self.rate or not judged:
+            return f"95 % interval {percent(self.low)} to {percent(self.high)}"
+        return f"below {percent(min(1.0, 3 / judged))}, 95 % sure"
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,11 @@ def _answer(row: Row, limit: int) -> str:
         return " ✗"
     if row.outcome == "info":
         return " ?"
-    return f" → {value_text(row.result, limit)}" if row.f == "read" or row.result is not None else ""
+    tells = row.f == "read" or row.result not in (
+        None,
+        row.value,
+    )  # a write that answers what was written tells nothing
+    return f" → {value_text(row.result, limit)}" if tells else ""
 
 
 # -- sentences -----------------------------------------------------------------------------------------------------

@@ -76,10 +76,17 @@ def run_values(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
         "host_options": sorted(judgement.host_options.items()),
         "errors": list(dict.fromkeys([*judgement.errors, *record.errors])),
         "interrupted": record.interrupted,
+        "recheck": _recheck(judgement.replay),
         "minimal": judgement.detail.get("minimal"),
         "ticket": "\n".join(run_lines(record, judgement)),
         "inconclusive": judgement.verdict in (Verdict.UNKNOWN, Verdict.VACUOUS, Verdict.HARNESS_ERROR),
     }
+
+
+def _recheck(replay: str) -> str:
+    """The command that judges the recorded history again, when the replay line names the folder of a run."""
+    begin = "faultline replay "
+    return f"faultline check {replay.removeprefix(begin)}" if replay.startswith(begin) else ""
 
 
 # -- the counterexample ------------------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ def lay_out(record: RunRecord, rows: tuple[Row, ...], moment_us: int, telling: i
     ends = {*record.plan.nodes, *(message_end(row.process) for row in rows)}
     messages = messages_during(record.messages, ends, start_us, stop_us, moment_us)
     axis, shown = _axis(rows, faults, messages, start_us, stop_us, moment_us, many_keys)
-    nodes = _node_order(record.plan.nodes, faults) if shown else ()
+    nodes = _node_order(record.plan.nodes, faults) if shown or faults else ()
     top = 8 + FAULT_ROW * len(faults) + (6 if faults else 0)
     lanes, bottom = _heights(rows, nodes, top)
     times = [time for row in rows for time in (row.invoke_us, row.complete_us) if time != OPEN]

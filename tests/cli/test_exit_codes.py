@@ -218,3 +218,34 @@ def test_a_real_run_never_takes_the_place_of_an_earlier_one(faultline):
         assert ended.code == 0, ended.err
     runs = sorted(path.name for path in Path("store/runs").iterdir())
     assert runs == ["consistent-core.register.calm.0.local", "consistent-core.register.calm.0.local-2"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint", "next_step"),
+    [
+        (("run", "--mutant", "naive-reset"), "consistent-core has no planted bug called 'naive-reset'", "list mutants"),
+        (("run", "--option", "read_moed=log"), "consistent-core has no option called", "Did you mean read_mode"),
+        (("run", "--workload", "watches"), "it has no put, delete, ", "--option services=on"),
+        (("run", "--hosts", "ssh:nowhere.toml"), "nowhere.toml cannot be read", "[hosts.n1]"),
+        (("campaign", "--plan", "nigthly"), "no campaign plan 'nigthly'", "faultline list plans"),
+        (("campaign", "--plan", "leadershp"), "no campaign plan 'leadershp'", "Did you mean leadership"),
+        (("evidence", "etcd-lying"), "no evidence called 'etcd-lying'", "Did you mean etcd-lying-fsync"),
+    ],
+)
+def test_a_wrong_name_is_told_of_in_one_sentence_and_a_next_step(faultline, arguments, complaint, next_step):
+    ended = faultline(*arguments)
+    assert ended.code == 2
+    assert complaint in ended.err
+    assert next_step in ended.err
+    assert len(ended.err) < 500
+
+
+def test_a_planted_bug_is_listed_with_its_system_since_names_repeat(faultline):
+    lines = faultline("list", "mutants").out.splitlines()
+    carriers = {line.split()[1] for line in lines if line.split()[0] == "ack-before-fsync"}
+    assert {"consistent-core", "quorum-register"} <= carriers
+
+
+def test_the_plans_that_are_shipped_are_listed_with_what_they_are_for(faultline):
+    lines = faultline("list", "plans").out.splitlines()
+    assert any(line.startswith("demo ") and "Four planted bugs" in line for line in lines)

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from faultline.cli.main import cli, perform
 from faultline.harness.errors import HarnessError, UsageError
+from faultline.hosts import leftovers
 from faultline.hosts.host_sets import open_hosts, parse_hosts
 
 
@@ -24,6 +25,18 @@ def why_refused() -> str:
     except HarnessError as refusal:
         return refusal.message
     return ""
+
+
+def test_what_an_aborted_run_left_is_told_of_and_is_nothing_that_the_machine_lacks(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    left = leftovers.Leftover("the folder /tmp/faultline-hosts-1-x", lambda: None)
+    monkeypatch.setattr(leftovers, "leftovers_here", lambda: [left])
+    perform(["doctor", "--json"])
+    seen = {examination["name"]: examination for examination in json.loads(capsys.readouterr().out)}["Leftovers"]
+    assert seen["healthy"]
+    assert left.what in seen["seen"]
+    assert "faultline doctor --clean" in seen["seen"]
 
 
 def test_hosts_that_mean_nothing_end_with_a_usage_error() -> None:

@@ -156,6 +156,15 @@ def test_a_folder_without_a_campaign_is_a_usage_error_with_a_next_step(tmp_path:
     assert not (tmp_path / "index.html").exists()
 
 
+def test_a_clean_cell_tells_the_bound_that_the_terminal_tells() -> None:
+    clean, broken = (
+        read_summary({"cells": [cell("", (), "pass", counts)]}).cells[0]
+        for counts in ({"pass": 96, "unknown": 4}, {"pass": 99, "violation": 1})
+    )
+    assert clean.interval == "below 3.1 %, 95 % sure"
+    assert broken.interval.startswith("95 % interval ")
+
+
 def test_the_wilson_interval_agrees_with_the_published_example() -> None:
     """15 of 148: 0.0624 to 0.1605 (Newcombe, Statistics in Medicine 17, 1998, table I, method 3)."""
     assert wilson_interval(15, 148) == pytest.approx((0.0624, 0.1605), abs=5e-5)

@@ -67,3 +67,8 @@ def test_the_label_of_a_transaction_is_short_and_never_counts_characters() -> No
     assert label.startswith("r k0 ")
     assert label.endswith("…")
     assert len(label) <= 44
+
+
+def test_a_write_that_answers_what_was_written_has_no_answer_on_its_label() -> None:
+    assert operation_label(row("write", 6, ok(6), "k")) == "write 6"
+    assert operation_label(row("append", 7, ok(3), "log")) == "append 7 → 3"

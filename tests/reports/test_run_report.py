@@ -6,6 +6,7 @@ import base64
 import hashlib
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from page_reader import Page, svg_of_class, svg_texts
@@ -15,6 +16,7 @@ from faultline.harness.history import History
 from faultline.harness.run_record import FaultInterval, RunRecord
 from faultline.harness.verdict import CheckResult, Finding, Verdict
 from faultline.reports.run_page import write_run_report
+from faultline.reports.space_time import space_time_svg
 
 
 def page_of(folder: Path, record: RunRecord, judged: object) -> Page:
@@ -128,8 +130,11 @@ def test_a_traced_run_shows_nodes_messages_and_the_cut_between_them(tmp_path: Pa
     assert "AppendReply match 41" in page.section("counterexample")
 
 
-def test_an_untraced_run_draws_no_node_lanes(page: Page) -> None:
-    lanes = ["".join(lane.itertext()) for lane in svg_of_class(page.figures()[0], "lane-name")]
+def test_a_run_without_messages_and_faults_draws_no_node_lanes() -> None:
+    record, judged = violating_run()
+    record.faults.clear()
+    figure = ElementTree.fromstring(space_time_svg(record, judged.findings[0].operations))
+    lanes = ["".join(lane.itertext()) for lane in svg_of_class(figure, "lane-name")]
     assert lanes == ["client 0", "client 2", "client 7", "client 4"]
 
 
@@ -281,3 +286,26 @@ def test_controls_that_need_a_script_are_hidden_until_it_runs(page: Page) -> Non
     assert buttons
     assert all("hidden" in attributes for attributes in buttons)
     assert all(str(button["data-copies"]) in page.ids for button in buttons)
+
+
+def test_a_real_run_says_that_it_cannot_be_repeated_exactly_and_how_its_hosts_were(tmp_path: Path) -> None:
+    record, _ = violating_run()
+    changes = {"world": "hosts", "host_options": {"fsync": "lies"}, "replay": "faultline replay store/runs/r"}
+    page = page_of(tmp_path, record, judgement([], **changes))
+    text = " ".join("".join(page.texts).split())
+    assert "Hosts with fsync=lies" in text
+    assert "which nobody can repeat exactly" in text
+    assert "faultline check store/runs/r" in text
+    assert "byte for byte" not in text
+
+
+def test_a_simulated_run_says_that_it_is_repeated_exactly(page: Page) -> None:
+    assert "The same execution, byte for byte" in " ".join("".join(page.texts).split())
+
+
+def test_whom_a_fault_hit_is_drawn_also_when_no_message_was_recorded() -> None:
+    record, judged = violating_run(traced=False)
+    figure = ElementTree.fromstring(space_time_svg(record, judged.findings[0].operations))
+    names = {"".join(text.itertext()) for text in svg_of_class(figure, "lane-name")}
+    assert set(NODES) <= names
+    assert not [band for band in svg_of_class(figure, "band") if "everywhere" in band.get("class", "")]

@@ -25,6 +25,7 @@ A violation is expected of at least one of the seeds, since a real run is one dr
 
 from __future__ import annotations
 
+import difflib
 import fnmatch
 import tomllib
 from collections.abc import Iterable
@@ -119,7 +120,9 @@ def load_case(name: str) -> Case:
     """The claim called `name`. Raises UsageError when there is none, or when its file makes no sense."""
     known = case_names()
     if name not in known:
-        raise UsageError(f"There is no evidence called {name!r}.", f"There is {', '.join(known)}.")
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"Did you mean {near[0]}? " if near else ""
+        raise UsageError(f"There is no evidence called {name!r}.", f"{hint}See it with `faultline evidence`.")
     return parse_case(name, (resources.files("faultline.hosts.evidence") / f"{name}.toml").read_text("utf-8"))
 
 
