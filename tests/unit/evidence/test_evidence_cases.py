@@ -63,14 +63,6 @@ def test_another_violation_than_the_one_that_is_meant_does_not_count() -> None:
     assert not meant.is_borne_out([judged(Verdict.HARNESS_ERROR, "lost-update")])
 
 
-def test_what_is_documented_does_not_speak_against_a_pass_and_all_else_does() -> None:
-    good = parse_case("good", MINIMAL.replace("violation", "pass") + 'documented = ["*/stale-*"]\n')
-    assert good.is_borne_out([PASS, STALE]) and not good.shows(STALE)
-    assert not good.is_borne_out([PASS, judged(Verdict.VIOLATION, "stale-read", "lost-update")])
-    assert not good.is_borne_out([judged(Verdict.VIOLATION)])
-    assert not good.is_borne_out([judged(Verdict.HARNESS_ERROR, "stale-read")])
-
-
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
