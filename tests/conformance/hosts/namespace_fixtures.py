@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 
 from faultline.harness.errors import HarnessError
 from faultline.hosts.namespaces.host_set import NamespaceHosts
@@ -17,6 +24,55 @@ def opened(count: int) -> NamespaceHosts | HarnessError:
         return NamespaceHosts(count)
     except HarnessError as refusal:
         return refusal
+
+
+@dataclass(frozen=True)
+class OtherHarness:
+    """A process with hosts of its own, to be killed in place of this one; `said` is what its preparation told."""
+
+    process: subprocess.Popen[str]
+    keeper: int
+    folder: Path
+    said: str
+
+    def kill(self, number: signal.Signals = signal.SIGKILL) -> None:
+        """Kill it, and wait until its keeper has ended by itself."""
+        ended = os.pidfd_open(self.keeper)
+        self.process.send_signal(number)
+        self.process.wait(10)
+        ready, _, _ = select.select([ended], [], [], 20)
+        os.close(ended)
+        assert ready, "the keeper outlives its harness"
+
+    def kill_with_its_keeper(self) -> None:
+        """Kill both, so that nobody can clear up."""
+        os.kill(self.keeper, signal.SIGKILL)
+        self.process.kill()
+        self.process.wait(10)
+
+
+@contextmanager
+def other_harness(*preparation: str) -> Iterator[OtherHarness]:
+    """A process that has made one host and carried out these statements about `hosts`; `said` may be a word."""
+    lines = (
+        "import sys",
+        "from faultline.hosts.namespaces.host_set import NamespaceHosts",
+        "hosts, said = NamespaceHosts(1), '-'",
+        *preparation,
+        "print(hosts.keeper.pid, hosts.keeper.folder, said, flush=True)",
+        "sys.stdin.read()",
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with subprocess.Popen(
+        [sys.executable, "-c", "\n".join(lines)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+    ) as process:
+        assert process.stdout is not None
+        keeper, folder, said = process.stdout.readline().split()
+        yield OtherHarness(process, int(keeper), Path(folder), said)
 
 
 def groups_named(name: str) -> list[str]:

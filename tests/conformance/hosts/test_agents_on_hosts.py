@@ -5,16 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import select
-import signal
-import subprocess
-import sys
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import msgspec
 import pytest
-from namespace_fixtures import groups_named, on_namespaces, opened
+from namespace_fixtures import groups_named, on_namespaces, opened, other_harness
 
 from faultline.harness.errors import HarnessError, UsageError
 from faultline.harness.judge import judge
@@ -150,30 +146,15 @@ def test_frozen_members_and_their_groups_go_when_the_harness_is_killed() -> None
         assert probe.next_step
         return
     probe.close()
-    script = (
-        "import sys\n"
-        "from faultline.hosts.host_agent import HostAgent\n"
-        "from faultline.hosts.namespaces.host_set import NamespaceHosts\n"
-        "hosts = NamespaceHosts(1)\n"
-        "folder = hosts.hosts[0].folder + '/athens'\n"
-        "start = 'setsid sleep 600 >/dev/null 2>&1 </dev/null & echo $!'\n"
-        "hosts.fleet['n1'].run(f'mkdir -p {folder}; {start} >{folder}/node.pid')\n"
-        "agent = HostAgent(hosts.fleet['n1'], folder, 'athens', hosts.abilities.set_name, is_store=False)\n"
-        "means = agent.ask('freeze')\n"
-        "assert agent.ask('frozen')\n"
-        "print(hosts.keeper.pid, hosts.keeper.folder, means.replace(' ', '-'), flush=True)\n"
-        "sys.stdin.read()\n"
-    )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    with subprocess.Popen(
-        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-    ) as maker:
-        assert maker.stdout is not None
-        pid, folder, means = maker.stdout.readline().split()
-        assert bool(groups_named(Path(folder).name)) == means.startswith("control-group")
-        ended = os.pidfd_open(int(pid))
-        maker.send_signal(signal.SIGKILL)
-        maker.wait(10)
-    ready, _, _ = select.select([ended], [], [], 20)
-    os.close(ended)
-    assert ready and groups_named(Path(folder).name) == [] and not Path(folder).exists()
+    with other_harness(
+        "from faultline.hosts.host_agent import HostAgent",
+        "folder = hosts.hosts[0].folder + '/athens'",
+        "start = 'setsid sleep 600 >/dev/null 2>&1 </dev/null & echo $!'",
+        "hosts.fleet['n1'].run(f'mkdir -p {folder}; {start} >{folder}/node.pid')",
+        "agent = HostAgent(hosts.fleet['n1'], folder, 'athens', hosts.abilities.set_name, is_store=False)",
+        "said = agent.ask('freeze').replace(' ', '-')",
+        "assert agent.ask('frozen')",
+    ) as other:
+        assert bool(groups_named(other.folder.name)) == other.said.startswith("control-group")
+        other.kill()
+    assert groups_named(other.folder.name) == [] and not other.folder.exists()

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import select
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from disk_fixtures import images_in_use, with_disks
-from namespace_fixtures import on_namespaces, opened
+from namespace_fixtures import on_namespaces, opened, other_harness
 
 from faultline.harness.errors import HarnessError
 from faultline.hosts.disks import NoDisks
@@ -166,34 +161,18 @@ def test_no_disk_outlives_a_harness_that_is_killed(state: str) -> None:
     probe.close()
     if refusal:
         return
-    script = (
-        "import sys\n"
-        "from faultline.hosts.namespaces.host_set import NamespaceHosts\n"
-        "hosts = NamespaceHosts(1)\n"
-        "folder = hosts.hosts[0].folder + '/athens'\n"
-        "hosts.fleet['n1'].run(f'mkdir -p {folder}')\n"
-        "hosts.disks.attach('n1', folder)\n"
-        f"state = {state!r}\n"
-        "if state != 'well': hosts.disks.strike('n1', state)\n"
-        "hosts.fleet['n1'].run(f'setsid sh -c \"echo x >{folder}/data/x; sleep 1000\" >/dev/null 2>&1 </dev/null &')\n"
-        "assert hosts.disks.state('n1') == state\n"
-        "print(hosts.keeper.pid, hosts.keeper.folder, flush=True)\n"
-        "sys.stdin.read()\n"
-    )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    with subprocess.Popen(
-        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-    ) as maker:
-        assert maker.stdout is not None
-        pid, folder = maker.stdout.readline().split()
-        ended = os.pidfd_open(int(pid))
-        maker.send_signal(signal.SIGKILL)
-        maker.wait(10)
-    ready, _, _ = select.select([ended], [], [], 20)
-    os.close(ended)
-    assert ready, "the keeper outlives its harness"
-    assert not Path(folder).exists()
-    wait_until_free(Path(folder))
+    with other_harness(
+        "folder = hosts.hosts[0].folder + '/athens'",
+        "hosts.fleet['n1'].run(f'mkdir -p {folder}')",
+        "hosts.disks.attach('n1', folder)",
+        f"state = {state!r}",
+        "if state != 'well': hosts.disks.strike('n1', state)",
+        "hosts.fleet['n1'].run(f'setsid sh -c \"echo x >{folder}/data/x; sleep 1000\" >/dev/null 2>&1 </dev/null &')",
+        "assert hosts.disks.state('n1') == state",
+    ) as other:
+        other.kill()
+    assert not other.folder.exists()
+    wait_until_free(other.folder)
 
 
 def wait_until_free(folder: Path) -> None:

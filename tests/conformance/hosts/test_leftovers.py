@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from namespace_fixtures import groups_named, on_namespaces
+from namespace_fixtures import groups_named, on_namespaces, other_harness
 
 from faultline.cli.main import perform
 from faultline.harness.errors import UsageError
@@ -23,28 +20,6 @@ from faultline.hosts.namespaces.host_set import SETS, NamespaceHosts
 pytestmark = pytest.mark.real
 
 
-@contextmanager
-def aborted_set() -> Iterator[Path]:
-    """The folder of a set whose harness and keeper were both killed, so that nobody could clear up."""
-    script = (
-        "import sys\n"
-        "from faultline.hosts.namespaces.host_set import NamespaceHosts\n"
-        "hosts = NamespaceHosts(1)\n"
-        "print(hosts.keeper.pid, hosts.keeper.folder, flush=True)\n"
-        "sys.stdin.read()\n"
-    )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    with subprocess.Popen(
-        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-    ) as maker:
-        assert maker.stdout is not None
-        pid, folder = maker.stdout.readline().split()
-        os.kill(int(pid), signal.SIGKILL)
-        maker.kill()
-        maker.wait(10)
-    yield Path(folder)
-
-
 def mentions(name: str) -> list[str]:
     return [leftover.what for leftover in leftovers_here() if name in leftover.what]
 
@@ -53,15 +28,17 @@ def mentions(name: str) -> list[str]:
 def test_what_a_killed_keeper_leaves_is_removed_and_a_set_in_use_is_not(
     hosts: NamespaceHosts, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with aborted_set() as folder:
-        # The kernel ends the set's last processes on its own time; until then it counts as in use.
-        while folder.name in set(leftovers._living_sets()):
-            os.sched_yield()
-        assert folder.exists() and mentions(folder.name)
-        assert not mentions(hosts.keeper.folder.name)
-        assert perform(["doctor", "--clean"]) == 0
-        assert f"removed the folder {folder}" in capsys.readouterr().out
-        assert not folder.exists() and not mentions(folder.name)
+    with other_harness() as other:
+        other.kill_with_its_keeper()
+    folder = other.folder
+    # The kernel ends the set's last processes on its own time; until then it counts as in use.
+    while folder.name in set(leftovers._living_sets()):
+        os.sched_yield()
+    assert folder.exists() and mentions(folder.name)
+    assert not mentions(hosts.keeper.folder.name)
+    assert perform(["doctor", "--clean"]) == 0
+    assert f"removed the folder {folder}" in capsys.readouterr().out
+    assert not folder.exists() and not mentions(folder.name)
     assert hosts.fleet["n1"].run("hostname").text == "n1"
     assert hosts.keeper.folder.exists()
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from namespace_fixtures import on_namespaces, opened
+from namespace_fixtures import on_namespaces, opened, other_harness
 
 from faultline.harness.errors import HarnessError
 from faultline.hosts.connection import Connection, Patience
@@ -85,30 +82,9 @@ def test_hosts_go_when_the_process_that_made_them_is_killed(number: signal.Signa
         assert probe.next_step
         return
     probe.close()
-    script = (
-        "import sys\n"
-        "from faultline.hosts.namespaces.host_set import NamespaceHosts\n"
-        "hosts = NamespaceHosts(1)\n"
-        "print(hosts.keeper.pid, hosts.keeper.folder, flush=True)\n"
-        "sys.stdin.read()\n"
-    )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    with subprocess.Popen(
-        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-    ) as maker:
-        assert maker.stdout is not None
-        pid, folder = maker.stdout.readline().split()
-        ended = os.pidfd_open(int(pid))
-        maker.send_signal(number)
-        maker.wait(10)
-    wait_for_end(ended)
-    assert_gone(Path(folder))
-
-
-def wait_for_end(pidfd: int) -> None:
-    ready, _, _ = select.select([pidfd], [], [], 20)
-    os.close(pidfd)
-    assert ready, "the keeper outlives its harness"
+    with other_harness() as other:
+        other.kill(number)
+    assert_gone(other.folder)
 
 
 def assert_gone(folder: Path) -> None:
