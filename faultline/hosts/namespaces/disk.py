@@ -44,6 +44,9 @@ FREEZE, THAW = 0xC0045877, 0xC0045878
 _OPTIONS = "loop,commit=300,errors=remount-ro"
 _SYNCED, _UNSYNCED = "canary.synced", "canary.unsynced"
 _BALLAST = "ballast"
+_BLOCK_DEVICES = Path("/sys/block")
+_REMOVED = " (deleted)"
+"""Follows the kernel's name of a file that is open and has no name any more."""
 _RELEASE_TIMEOUT_S = 20.0
 _PROBE_TIMEOUT_S = 15.0
 _STALLED_TIMEOUT_S = 0.2
@@ -247,9 +250,9 @@ class HostDisk:
         return Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}").resolve().name
 
     def _is_attached(self) -> bool:
-        for backing in Path("/sys/block").glob("loop*/loop/backing_file"):
+        for backing in _BLOCK_DEVICES.glob("loop*/loop/backing_file"):
             with suppress(OSError):
-                if backing.read_text().strip() == str(self.image):
+                if backing.read_text().strip().removesuffix(_REMOVED) == str(self.image):
                     return True
         return False
 
