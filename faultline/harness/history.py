@@ -58,6 +58,48 @@ class FaultEvent(msgspec.Struct, frozen=True):
     value: dict[str, Any]
 
 
+class _InvocationLine(msgspec.Struct, frozen=True, gc=False):
+    """An invocation as its JSON line has it: a record is encoded in a third of the time that a dictionary takes."""
+
+    index: int
+    time_us: int
+    type: str
+    process: int
+    worker: int
+    node: str
+    f: str
+    key: str | None
+    value: Any
+
+
+class _CompletionLine(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A completion as its JSON line has it: `error` stands there only if there was one, `node` only if it changed."""
+
+    index: int
+    time_us: int
+    type: str
+    process: int
+    f: str
+    key: str | None
+    value: Any
+    error: str | None = None
+    node: str | None = None
+
+
+class _FaultLine(msgspec.Struct, frozen=True, gc=False):
+    """A nemesis event as its JSON line has it."""
+
+    index: int
+    time_us: int
+    type: str
+    process: str
+    f: str
+    value: dict[str, Any]
+
+
+_EventLine = _InvocationLine | _CompletionLine | _FaultLine
+
+
 class History:
     """Operations as parallel columns, faults as a list; grows while a run goes on.
 
@@ -108,7 +150,7 @@ class History:
         self.complete_index.append(OPEN)
         self.next_index += 1
         if self._sink is not None:
-            self._sink(_line(self._invocation(row)))
+            self._sink(_encoded(self._invocation(row)))
         return row
 
     def complete(self, row: int, outcome: Outcome, time_us: int) -> None:
@@ -123,7 +165,7 @@ class History:
             self.node[row] = outcome.node
         self.next_index += 1
         if self._sink is not None:
-            self._sink(_line(self._completion(row)))
+            self._sink(_encoded(self._completion(row)))
 
     def fault(self, f: str, value: dict[str, Any], time_us: int) -> None:
         """Record a nemesis event."""
@@ -131,7 +173,7 @@ class History:
         self.faults.append(event)
         self.next_index += 1
         if self._sink is not None:
-            self._sink(_line(_fault_line(event)))
+            self._sink(_encoded(_fault_line(event)))
 
     # -- reading ------------------------------------------------------------------------------------------------
 
@@ -182,14 +224,11 @@ class History:
 
     def events(self) -> Iterator[dict[str, Any]]:
         """Every event as the dictionary of its JSON line, in order of index."""
-        events = [self._invocation(row) for row in range(len(self))]
-        events += [self._completion(row) for row in range(len(self)) if self.complete_index[row] != OPEN]
-        events += [_fault_line(event) for event in self.faults]
-        return iter(sorted(events, key=lambda event: event["index"]))
+        return (msgspec.to_builtins(line) for line in self._lines())
 
     def to_jsonl(self) -> bytes:
         """The whole history as the bytes of `history.jsonl`."""
-        return b"".join(map(_line, self.events()))
+        return b"".join(map(_encoded, self._lines()))
 
     def digest(self) -> str:
         """SHA-256 of `to_jsonl`, in hexadecimal: two runs are the same execution when their digests are."""
@@ -228,46 +267,50 @@ class History:
             outcome = Outcome(kind, event.get("value"), event.get("error"), event.get("node"))
             self.complete(rows[process], outcome, time_us)
 
-    def _invocation(self, row: int) -> dict[str, Any]:
-        return {
-            "index": self.invoke_index[row],
-            "time_us": self.invoke_us[row],
-            "type": "invoke",
-            "process": self.process[row],
-            "worker": self.worker[row],
-            "node": self.first_node[row],
-            "f": self.f[row],
-            "key": self.key[row],
-            "value": self.value[row],
-        }
+    def _lines(self) -> list[_EventLine]:
+        lines: list[_EventLine] = [self._invocation(row) for row in range(len(self))]
+        lines += [self._completion(row) for row in range(len(self)) if self.complete_index[row] != OPEN]
+        lines += map(_fault_line, self.faults)
+        return sorted(lines, key=_index)
 
-    def _completion(self, row: int) -> dict[str, Any]:
-        line = {
-            "index": self.complete_index[row],
-            "time_us": self.complete_us[row],
-            "type": self.outcome[row],
-            "process": self.process[row],
-            "f": self.f[row],
-            "key": self.key[row],
-            "value": self.result[row],
-        }
-        if self.error[row] is not None:
-            line["error"] = self.error[row]
-        if self.node[row] != self.first_node[row]:
-            line["node"] = self.node[row]
-        return line
+    def _invocation(self, row: int) -> _InvocationLine:
+        return _InvocationLine(
+            self.invoke_index[row],
+            self.invoke_us[row],
+            "invoke",
+            self.process[row],
+            self.worker[row],
+            self.first_node[row],
+            self.f[row],
+            self.key[row],
+            self.value[row],
+        )
 
-
-def _fault_line(event: FaultEvent) -> dict[str, Any]:
-    return {
-        "index": event.index,
-        "time_us": event.time_us,
-        "type": "info",
-        "process": "nemesis",
-        "f": event.f,
-        "value": event.value,
-    }
+    def _completion(self, row: int) -> _CompletionLine:
+        node = self.node[row]
+        return _CompletionLine(
+            self.complete_index[row],
+            self.complete_us[row],
+            self.outcome[row],
+            self.process[row],
+            self.f[row],
+            self.key[row],
+            self.result[row],
+            self.error[row],
+            None if node == self.first_node[row] else node,
+        )
 
 
-def _line(event: dict[str, Any]) -> bytes:
-    return msgspec.json.encode(event) + b"\n"
+def _fault_line(event: FaultEvent) -> _FaultLine:
+    return _FaultLine(event.index, event.time_us, "info", "nemesis", event.f, event.value)
+
+
+def _index(line: _EventLine) -> int:
+    return line.index
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def _encoded(line: _EventLine) -> bytes:
+    return _encode(line) + b"\n"

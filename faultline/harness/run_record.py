@@ -62,3 +62,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     statistics: dict[str, int] = {}
     interrupted: bool = False
     detail: dict[str, Any] = {}
+
+    def __repr__(self) -> str:
+        """The run in a few words: asyncio asks for them whenever one ends, and a million operations are a long text."""
+        return f"<RunRecord of {self.plan.cell}, seed {self.plan.seed}, {self.world}: {len(self.history)} operations>"

@@ -1,7 +1,8 @@
 """A plan's operations as a generator: each by its worker, at its time or once the worker is free, whichever is later.
 
-This is what every run is driven by, so it does the least it can: drafts are made once, a state is one cursor and one
-due time per worker, and an ask looks at the heads of the free workers only, however long the plan is.
+This is what every run is driven by, so it does the least it can: it refers to the plan's own operations, a state is one
+cursor and one due time per worker, and an ask looks at the heads of the free workers only, however long the plan is. An
+ask before the next operation is due makes nothing but the time at which to ask again.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from faultline.harness.generator.core import (
     Draft,
     Generator,
     Offer,
+    Pending,
     members,
     worker_mask,
 )
@@ -26,21 +28,21 @@ __all__ = ["Scheduled", "scheduled"]
 
 
 class Scheduled(Generator, frozen=True, gc=False):
-    """`queues[w]` are worker w's drafts, `cursors[w]` the next one, `due_us[w]` its time (`FOREVER`: none left).
+    """`queues[w]` are worker w's operations, `cursors[w]` the next one, `due_us[w]` its time (`FOREVER`: none left).
 
     `mask` are the workers that have a queue: a run may have more of them than its plan uses.
     """
 
     listens: ClassVar[bool] = False
 
-    queues: tuple[tuple[Draft, ...], ...]
+    queues: tuple[tuple[PlannedOperation, ...], ...]
     cursors: tuple[int, ...]
     due_us: tuple[int, ...]
     left: int
     mask: int
 
     def op(self, context: Context) -> Offer:
-        """The earliest draft of a free worker; the lowest worker of those due together."""
+        """The earliest operation of a free worker, once it is due; the lowest worker of those due together."""
         due_us = self.due_us
         best, best_us = -1, FOREVER
         for worker in members(context.free & self.mask):
@@ -49,8 +51,10 @@ class Scheduled(Generator, frozen=True, gc=False):
                 best, best_us = worker, at_us
         if best < 0:
             return (PENDING, self) if self.left else (None, EMPTY)
+        if best_us > context.time_us:
+            return Pending(best_us), self
         queue, cursor = self.queues[best], self.cursors[best]
-        draft = queue[cursor]
+        operation = queue[cursor]
         following = cursor + 1
         next_us = queue[following].at_us if following < len(queue) else FOREVER
         after = Scheduled(
@@ -60,7 +64,7 @@ class Scheduled(Generator, frozen=True, gc=False):
             self.left - 1,
             self.mask,
         )
-        return draft, after
+        return Draft(operation.f, operation.key, operation.value, best, best_us), after
 
 
 def scheduled(operations: Sequence[PlannedOperation], *, workers: int = 0) -> Generator:
@@ -69,9 +73,9 @@ def scheduled(operations: Sequence[PlannedOperation], *, workers: int = 0) -> Ge
     `workers` is how many there are, when some of them may have nothing planned.
     """
     busy = 1 + max((operation.worker for operation in operations), default=-1)
-    queues: list[list[Draft]] = [[] for _ in range(max(busy, workers))]
-    for row in sorted(operations, key=_at_us):
-        queues[row.worker].append(Draft(row.f, row.key, row.value, row.worker, row.at_us))
+    queues: list[list[PlannedOperation]] = [[] for _ in range(max(busy, workers))]
+    for operation in sorted(operations, key=_at_us):
+        queues[operation.worker].append(operation)
     due_us = tuple(queue[0].at_us if queue else FOREVER for queue in queues)
     mask = worker_mask(range(len(queues)))
     return Scheduled(tuple(map(tuple, queues)), (0,) * len(queues), due_us, len(operations), mask)

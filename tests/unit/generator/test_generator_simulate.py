@@ -28,7 +28,7 @@ from faultline.harness.generator import (
     stagger,
     unfold,
 )
-from faultline.harness.generator.core import Offer
+from faultline.harness.generator.core import Offer, Pending
 from faultline.harness.plan import PlannedFault, PlannedOperation
 
 READS = function(lambda _: Draft("read", "k0"))
@@ -150,6 +150,13 @@ def test_a_plan_scheduled_and_planned_again_is_the_same_plan() -> None:
     assert sorted(again, key=lambda row: (row.at_us, row.worker)) == sorted(
         rows, key=lambda row: (row.at_us, row.worker)
     )
+
+
+def test_asked_too_early_a_schedule_says_when_to_ask_again_and_stays_as_it_is() -> None:
+    schedule = scheduled([PlannedOperation(0, 70, "read"), PlannedOperation(1, 50, "write", "k0", 1)])
+    assert schedule.op(Context.of(workers=2, time_us=49)) == (Pending(50), schedule)
+    assert schedule.op(Context.of(workers=2, time_us=49, busy=[1])) == (Pending(70), schedule)
+    assert schedule.op(Context.of(workers=2, time_us=50))[0] == Draft("write", "k0", 1, 1, 50)
 
 
 def test_an_empty_schedule_is_exhausted() -> None:

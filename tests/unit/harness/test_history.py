@@ -54,6 +54,24 @@ def test_the_node_that_answered_takes_the_place_of_the_one_asked_first():
     assert History.from_jsonl(history.to_jsonl().splitlines()).to_jsonl() == history.to_jsonl()
 
 
+def test_a_line_has_an_error_only_if_there_was_one_and_a_node_only_if_another_answered():
+    history = History()
+    for process, outcome in enumerate((ok(None), ok(3, "athens"), ok(4, "byzantium"), info("timeout"))):
+        row = history.invoke(Operation(process, "read", None, {"list": [1, None]}), 1, process, "athens")
+        history.complete(row, outcome, 2)
+    invoked, *_ = lines = history.to_jsonl().decode().splitlines()
+    assert invoked == (
+        '{"index":0,"time_us":1,"type":"invoke","process":0,"worker":0,"node":"athens","f":"read","key":null,'
+        '"value":{"list":[1,null]}}'
+    )
+    assert lines[1::2] == [
+        '{"index":1,"time_us":2,"type":"ok","process":0,"f":"read","key":null,"value":null}',
+        '{"index":3,"time_us":2,"type":"ok","process":1,"f":"read","key":null,"value":3}',
+        '{"index":5,"time_us":2,"type":"ok","process":2,"f":"read","key":null,"value":4,"node":"byzantium"}',
+        '{"index":7,"time_us":2,"type":"info","process":3,"f":"read","key":null,"value":null,"error":"timeout"}',
+    ]
+
+
 def test_a_torn_last_line_costs_only_itself():
     lines = recorded().to_jsonl().splitlines(keepends=True)
     again = History.from_jsonl([*lines[:-1], lines[-1][:20]])

@@ -23,9 +23,8 @@ from faultline.harness.errors import FaultlineError, HarnessError
 from faultline.harness.fault_schedule import FaultSchedule
 from faultline.harness.generator.scheduled import scheduled
 from faultline.harness.history import EventSink
-from faultline.harness.interpreter import Dispatch, Interpreter
+from faultline.harness.interpreter import Interpreter
 from faultline.harness.invariant import Breach
-from faultline.harness.outcome import Outcome
 from faultline.harness.parts import Parts
 from faultline.harness.plan import Plan
 from faultline.harness.run_record import RunRecord, WorldName
@@ -34,6 +33,7 @@ from faultline.harness.world.real.client_host import ClientHost
 from faultline.harness.world.real.clock import machine_monotonic_us
 from faultline.harness.world.real.cluster import Clients, NodeCluster
 from faultline.harness.world.real.nemesis_thread import NemesisThread
+from faultline.harness.world.real.pump import OperationPump
 from faultline.harness.world.real.shared_history import SharedHistory
 from faultline.harness.world.real.trace import observe, read_traces
 
@@ -74,7 +74,6 @@ class RealRun:
         self._failure: BaseException | None = None
         self._ready_us = machine_monotonic_us()
         self._holding = False
-        self._pump_handle: asyncio.TimerHandle | None = None
 
     # -- the course of a run ------------------------------------------------------------------------------------
 
@@ -116,19 +115,28 @@ class RealRun:
             history=self.history,
             node_of=self.clients.node_of,
         )
+        self.pump = OperationPump(
+            self.interpreter,
+            self.clients,
+            loop=self._loop,
+            now_us=self._now_us,
+            start_us=self._ready_us,
+            is_held=lambda: self._holding or self.interrupted,
+            on_finished=self._changed.set,
+        )
         port = self._make_port(self._loop)
         self.schedule = FaultSchedule(self.plan, self.parts, port, self.history, self._now_us, self.errors)
         self._healed = asyncio.Event()
         nemesis = NemesisThread(self.plan, self.schedule, self._now_us, self._tell_healed, self.errors)
         try:
             nemesis.start()
-            self._loop.call_soon(self._pump)
+            self._loop.call_soon(self.pump.pump)
             await self._operate()
             nemesis.heal_now()
             await self._wait_for_heal()
             await self._finish()
         finally:
-            self._stop_pumping()
+            self.pump.stop()
             self._watch_nodes()
             self.clients.close()
             nemesis.heal_now()
@@ -156,7 +164,7 @@ class RealRun:
 
     async def _finish(self) -> None:
         """Let the final operations happen."""
-        self._loop.call_soon(self._pump)
+        self._loop.call_soon(self.pump.pump)
         await self._until(self.plan.end_us + self._late_us, lambda: self.interpreter.finished)
 
     async def _until(self, at_us: int, is_done: Callable[[], bool]) -> None:
@@ -204,34 +212,6 @@ class RealRun:
             tail = self.cluster.processes[node].log_tail()
             sentence = f"{node} ended of its own with code {code}: {tail}"
             self.crashes.append(Breach(invariant="node-crash", sentence=sentence, time_us=self._now_us(), node=node))
-
-    # -- operations ---------------------------------------------------------------------------------------------
-
-    def _pump(self) -> None:
-        """Invoke everything that may start now, and be woken when the next operation may."""
-        self._stop_pumping()
-        if self._holding or self.interrupted:
-            return
-        for dispatch in self.interpreter.poll(self._now_us()):
-            self.clients.invoke(dispatch.worker, dispatch.operation, self._when_done(dispatch))
-        wake_us = self.interpreter.next_wake_us()
-        if wake_us is not None:
-            delay_s = max(wake_us - self._now_us(), 0) / 1_000_000
-            self._pump_handle = self._loop.call_later(delay_s, self._pump)
-        elif self.interpreter.finished:
-            self._changed.set()
-
-    def _stop_pumping(self) -> None:
-        if self._pump_handle is not None:
-            self._pump_handle.cancel()
-            self._pump_handle = None
-
-    def _when_done(self, dispatch: Dispatch) -> Callable[[Outcome], None]:
-        def done(outcome: Outcome) -> None:
-            self.interpreter.complete(dispatch.worker, outcome, self._now_us())
-            self._pump()
-
-        return done
 
     # -- the record ---------------------------------------------------------------------------------------------
 

@@ -1,0 +1,87 @@
+"""Starts the operations of a real run when they are due, and wakes up no more often than that needs.
+
+On a processor that is idle otherwise, waking up costs more than an operation does: caches are cold, and the event loop
+goes round once for nothing else. So operations that fall due within two milliseconds of each other start together,
+the first of them that much late. A plan says when an operation starts at the earliest, the history when it did; at the
+150 operations a second of an ordinary run hardly two ever share a wake-up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from faultline.harness.interpreter import Dispatch, Interpreter
+from faultline.harness.outcome import Outcome
+from faultline.harness.world.real.cluster import Clients
+
+__all__ = ["OperationPump"]
+
+_TOGETHER_US = 2_000
+
+
+class OperationPump:
+    """Moves operations from `interpreter` to `clients`, and their outcomes back.
+
+    `now_us` is the run's clock, which stood at 0 when the event loop's stood at `start_us`. While `is_held` says so
+    nothing starts; what has started still completes. `on_finished` is called when no operation is left.
+    """
+
+    def __init__(
+        self,
+        interpreter: Interpreter,
+        clients: Clients,
+        *,
+        loop: asyncio.AbstractEventLoop,
+        now_us: Callable[[], int],
+        start_us: int,
+        is_held: Callable[[], bool],
+        on_finished: Callable[[], None],
+    ) -> None:
+        self._interpreter = interpreter
+        self._clients = clients
+        self._loop = loop
+        self._now_us = now_us
+        self._start_us = start_us
+        self._is_held = is_held
+        self._on_finished = on_finished
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_us: int | None = None
+
+    def pump(self) -> None:
+        """Invoke everything that may start now, and be woken when the next operation may."""
+        if self._is_held():
+            self.stop()
+            return
+        for dispatch in self._interpreter.poll(self._now_us()):
+            self._clients.invoke(dispatch.worker, dispatch.operation, self._when_done(dispatch))
+        self._wake_for(self._interpreter.next_wake_us())
+        if self._interpreter.finished:
+            self._on_finished()
+
+    def stop(self) -> None:
+        """Be woken no more; until `pump` is called again, or an operation completes."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm = self._alarm_us = None
+
+    def _wake_for(self, due_us: int | None) -> None:
+        """Be woken for what is due at `due_us`, and at no other time. Most completions leave the alarm as it is."""
+        alarm_us = None if due_us is None else -(-due_us // _TOGETHER_US) * _TOGETHER_US
+        if alarm_us == self._alarm_us:
+            return
+        self.stop()
+        if alarm_us is not None:
+            self._alarm = self._loop.call_at((self._start_us + alarm_us) / 1_000_000, self._wake)
+            self._alarm_us = alarm_us
+
+    def _wake(self) -> None:
+        self._alarm = self._alarm_us = None
+        self.pump()
+
+    def _when_done(self, dispatch: Dispatch) -> Callable[[Outcome], None]:
+        def done(outcome: Outcome) -> None:
+            self._interpreter.complete(dispatch.worker, outcome, self._now_us())
+            self.pump()
+
+        return done
