@@ -153,7 +153,7 @@ set_up_java() {
 
 # An SSH server is nothing to put on somebody's machine unasked, so it is installed in CI and suggested elsewhere.
 set_up_hosts() {
-  local missing=()
+  local missing=() offered=() lacking=() package
   command -v sshd >/dev/null || missing+=(openssh-server)
   command -v nft >/dev/null || missing+=(nftables)
   { command -v iptables-legacy-restore || [ -x /usr/sbin/iptables-legacy-restore ]; } >/dev/null || missing+=(iptables)
@@ -170,16 +170,23 @@ set_up_hosts() {
   [ -e /usr/lib/galera/libgalera_smm.so ] || missing+=(galera-4)
   command -v rsync >/dev/null || missing+=(rsync)
   [ -x /usr/lib/rabbitmq/bin/rabbitmq-server ] || missing+=(rabbitmq-server)
+  compgen -G '/usr/lib/*/faketime/libfaketimeMT.so.1' >/dev/null || missing+=(libfaketime)
   [ "${#missing[@]}" -gt 0 ] || return 0
   if [ -z "${CI:-}" ] || ! command -v apt-get >/dev/null || ! can_be_root; then
     say "hosts of namespaces are refused here; for them, as root: apt-get install ${missing[*]}"
     return
   fi
-  say "installing the Debian packages ${missing[*]} (apt-get install)"
   as_root apt-get update -qq || say "not every package list could be refreshed; going on with those there are"
+  # One that is not on offer would keep apt-get from installing the others.
+  for package in "${missing[@]}"; do
+    if apt-cache show "$package" >/dev/null 2>&1; then offered+=("$package"); else lacking+=("$package"); fi
+  done
+  [ "${#lacking[@]}" -eq 0 ] || say "not on offer here: ${lacking[*]}; tests on hosts show that they are refused, and no more"
+  [ "${#offered[@]}" -gt 0 ] || return 0
+  say "installing the Debian packages ${offered[*]} (apt-get install)"
   without_daemons env DEBIAN_FRONTEND=noninteractive \
-    apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null ||
-    say "apt-get could not install ${missing[*]}; tests on hosts show that they are refused, and no more"
+    apt-get install -y -qq --no-install-recommends "${offered[@]}" >/dev/null ||
+    say "apt-get could not install ${offered[*]}; tests on hosts show that they are refused, and no more"
 }
 
 # Runs its arguments as root, while packages may start no daemons (Debian's policy-rc.d) and make no databases.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 
+from faultline.hosts.clock_means import ClockMeans, chosen_means
 from faultline.hosts.connection import Connection
 from faultline.hosts.errors import HostError
 from faultline.hosts.fleet import Fleet
@@ -27,25 +28,36 @@ class Abilities:
         self.set_name = set_name
         self._fleet = fleet
         self._lock = threading.Lock()
-        self._refusals: dict[str, str] | None = None
+        self._answers: dict[str, dict[str, str] | HostError] = {}
 
-    def refusals(self) -> dict[str, str]:
-        """For each of the `AGENT_FAULTS` that some host cannot inject, the first host that cannot, and why."""
+    def refusals(self, clock: str = "auto") -> dict[str, str]:
+        """For each of the `AGENT_FAULTS` that some host cannot inject, the first host that cannot, and why.
+
+        `clock` is the means by which clocks are to be struck (`--host-option clock`).
+        """
+        found: dict[str, str] = {}
+        for name, answer in self._examined().items():
+            for fault, why in _refused(answer, clock).items():
+                found.setdefault(fault, f"on {name}, {why}")
+        return found
+
+    def clock_means(self, host: str, clock: str) -> ClockMeans:
+        """By what means clocks of stores are struck on `host`, when `clock` is asked for."""
+        answer = self._examined()[host]
+        return ClockMeans("", answer.message) if isinstance(answer, HostError) else chosen_means(clock, answer)
+
+    def _examined(self) -> dict[str, dict[str, str] | HostError]:
         with self._lock:
-            if self._refusals is None:
-                found: dict[str, str] = {}
-                for name, answer in self._fleet.attempt(self._ask).items():
-                    for fault, why in _refused(answer).items():
-                        found.setdefault(fault, f"on {name}, {why}")
-                self._refusals = found
-            return self._refusals
+            if not self._answers:
+                self._answers = self._fleet.attempt(self._ask)
+            return self._answers
 
     def _ask(self, connection: Connection) -> dict[str, str]:
         return examined(connection, self.set_name)
 
 
 def examined(connection: Connection, set_name: str) -> dict[str, str]:
-    """The agent's own words on a host: a reason against each fault, or nothing; and its means of freezing."""
+    """The agent's own words on a host: a reason against each fault and means, or nothing; and its means of freezing."""
     agent = HostAgent(connection, f"{connection.host.folder}/examination", "examination", set_name, is_store=True)
     try:
         answer: dict[str, str] = agent.ask("examine")
@@ -54,12 +66,13 @@ def examined(connection: Connection, set_name: str) -> dict[str, str]:
     return answer
 
 
-def _refused(answer: dict[str, str] | HostError) -> dict[str, str]:
+def _refused(answer: dict[str, str] | HostError, clock: str) -> dict[str, str]:
     if isinstance(answer, HostError):
         return dict.fromkeys(AGENT_FAULTS, answer.message.rstrip("."))
     refused = {fault: answer[fault] for fault in sorted(LIMITS) if answer[fault]}
-    if answer["clock"]:
-        refused |= dict.fromkeys(CLOCK_FAULTS, answer["clock"])
-    elif answer["kind"] == "real":
+    means = chosen_means(clock, answer)
+    if means.refusal:
+        refused |= dict.fromkeys(CLOCK_FAULTS, means.refusal)
+    elif means.name == "real":
         refused["clock-drift"] = _REAL
     return refused

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from faultline.harness.world.ports import NodeId
 from faultline.hosts.host_agent import HostAgent
@@ -61,10 +61,15 @@ class AgentLimits:
 
 
 class AgentClocks:
-    """The clocks of programs that know nothing of us: the part of the fault port that sets and probes them."""
+    """The clocks of programs that know nothing of us: the part of the fault port that sets and probes them.
 
-    def __init__(self, agents: Mapping[NodeId, HostAgent]) -> None:
+    `answers` asks a node something, and says whether it answered: where programs read by themselves what time it is to
+    be (libfaketime), one that has answered must have read it.
+    """
+
+    def __init__(self, agents: Mapping[NodeId, HostAgent], answers: Callable[[NodeId], bool]) -> None:
         self._agents = agents
+        self._answers = answers
 
     def step_clock(self, node: NodeId, delta_us: int) -> None:
         """Move the wall clock that the member's processes see."""
@@ -80,8 +85,14 @@ class AgentClocks:
 
     def clock_offset_us(self, node: NodeId) -> int:
         """What the member's processes take the time to be, minus their host's time; of those the worst."""
-        return int(self._agents[node].ask("clock")["wall_off_ns"]) // _NS_PER_US
+        return int(self._clock(node)["wall_off_ns"]) // _NS_PER_US
 
     def clock_rate_ppm(self, node: NodeId) -> int:
         """The drift that stands in the processes' memory."""
-        return int(self._agents[node].ask("clock")["rate_ppm"])
+        return int(self._clock(node)["rate_ppm"])
+
+    def _clock(self, node: NodeId) -> dict[str, int]:
+        agent = self._agents[node]
+        has_answered = agent.clock == "libfaketime" and self._answers(node)
+        view: dict[str, int] = agent.ask("clock", has_answered=has_answered)
+        return view

@@ -10,12 +10,13 @@ from faultline.harness.errors import HarnessError
 from faultline.harness.plan import Plan
 from faultline.harness.world.ports import NodeId, NodeStatus
 from faultline.harness.world.real.channel import Address
-from faultline.harness.world.real.cluster import NodeCluster
+from faultline.harness.world.real.cluster import STATUS_TIMEOUT_S, NodeCluster
 from faultline.harness.world.real.node_process import NodeConfig
 from faultline.hosts.abilities import CLOCK_FAULTS, LIMITS
 from faultline.hosts.cluster_disks import DISK_FAULTS, ClusterDisks
 from faultline.hosts.host_agent import HostAgent
 from faultline.hosts.host_connections import CONNECTION_FAULTS
+from faultline.hosts.host_options import host_option
 from faultline.hosts.host_sets import HostSet
 from faultline.hosts.links import QUALITIES
 from faultline.hosts.remote_process import RemoteProcess
@@ -57,6 +58,7 @@ class HostCluster(NodeCluster):
         self.host_set = host_set
         self.asked = asked
         self.shares_clock = host_set.shares_clock
+        self.clock_asked = host_option(plan.host_options, "clock")
         self._system_path = system_path
         self._hosts = dict(zip(map(NodeId, plan.nodes), host_set.hosts))
         self._options = dict(plan.options)
@@ -84,7 +86,7 @@ class HostCluster(NodeCluster):
             others |= CONNECTION_FAULTS - set(self.host_set.connections.refusals())
         if not self.asked & self.agent_faults:
             return others
-        return others | (self.agent_faults - set(self.host_set.abilities.refusals()))
+        return others | (self.agent_faults - set(self.host_set.abilities.refusals(self.clock_asked)))
 
     def refusal(self, capability: str) -> str:
         """Why these hosts lack `capability`; empty when there is no more to say than that."""
@@ -95,11 +97,21 @@ class HostCluster(NodeCluster):
             return self.host_set.connections.refusals().get(capability, "")
         if capability in DISK_FAULTS:
             return self.host_set.disks.refusal()
-        return self.host_set.abilities.refusals().get(capability, "") if capability in self.agent_faults else ""
+        if capability in self.agent_faults:
+            return self.host_set.abilities.refusals(self.clock_asked).get(capability, "")
+        return ""
 
     def status(self, node: NodeId) -> NodeStatus | None:
         """As everywhere; a node that is frozen still believes what it last said."""
         return self._last_status.get(node) if self.remote[node].is_frozen else super().status(node)
+
+    def answers(self, node: NodeId) -> bool:
+        """Does `node` itself answer now?"""
+        try:
+            self._ask_status(node, STATUS_TIMEOUT_S)
+        except (TimeoutError, OSError):
+            return False
+        return True
 
     async def open_links(self) -> None:
         """Make the nodes' folders and disks, and send the agents that will be needed; the links are there."""

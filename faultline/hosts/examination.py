@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from faultline.hosts import fsync_filter
 from faultline.hosts.abilities import examined
+from faultline.hosts.clock_means import PROCESS_CLOCKS, chosen_means
 from faultline.hosts.connection import Connection
 from faultline.hosts.errors import HostError
 from faultline.hosts.finding import Finding
@@ -18,7 +19,12 @@ from faultline.hosts.link_examination import BridgedLinks, connections_of, links
 
 __all__ = ["examine"]
 
-_CLOCKS_SEEN = {"process": "a process of ours was put back an hour and said so", "real": "its real clock may be set"}
+_CLOCKS_SEEN = {
+    "vdso": "by the vDSO a process of ours was put back an hour and said so",
+    "libfaketime": "by libfaketime a process of ours was put back an hour and said so, which programs in Go would not",
+    "real": "its real clock may be set",
+}
+_CLOCKS_NEXT_STEP = "Where the vDSO cannot be patched: apt-get install libfaketime. All of it needs root there."
 _AGENT_NEXT_STEP = "This needs root there (sudo = true in the host file) and a kernel that allows it."
 
 
@@ -121,9 +127,8 @@ def _agent(connection: Connection, set_name: str) -> list[Finding]:
         answer = examined(connection, set_name)
     except HostError as error:
         return [Finding(host=name, name="agent", healthy=False, seen=error.message, next_step=error.next_step)]
-    found = []
+    found = [_clocks(name, answer)]
     for title, fault, seen in (
-        ("clocks of stores", "clock", _CLOCKS_SEEN[answer["kind"]]),
         ("freeze", "freeze", f"a process of ours was frozen by {answer['means']}"),
         ("cpu-squeeze", "cpu-squeeze", "a process of ours was throttled when it wanted more"),
         ("memory-squeeze", "memory-squeeze", "a process of ours was killed when it wanted more"),
@@ -131,6 +136,15 @@ def _agent(connection: Connection, set_name: str) -> list[Finding]:
         why = answer[fault]
         found.append(Finding(host=name, name=title, healthy=not why, seen=why or seen, next_step=_AGENT_NEXT_STEP))
     return found
+
+
+def _clocks(host: str, answer: Mapping[str, str]) -> Finding:
+    """The means that is used there, and what there is besides or is not."""
+    means = chosen_means("auto", answer)
+    others = [name for name in PROCESS_CLOCKS if name != means.name and means.name in PROCESS_CLOCKS]
+    told = [f"{name}: {answer[name] or 'works too'}" for name in others]
+    seen = "; ".join([_CLOCKS_SEEN[means.name], *told]) if means.name else means.refusal
+    return Finding(host=host, name="clocks of stores", healthy=bool(means.name), seen=seen, next_step=_CLOCKS_NEXT_STEP)
 
 
 def _first_line(stream: bytes) -> str:

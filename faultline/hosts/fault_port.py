@@ -113,7 +113,7 @@ class StoreFaultPort(AgentClocks, HostFaultPort):
     """The fault port of a store: clocks are struck in its processes' memory, or really, since it has no clock port."""
 
     def __init__(self, cluster: HostCluster, loop: asyncio.AbstractEventLoop) -> None:
-        AgentClocks.__init__(self, cluster.agents)
+        AgentClocks.__init__(self, cluster.agents, cluster.answers)
         HostFaultPort.__init__(self, cluster, loop)
 
     def restart(self, node: NodeId) -> None:

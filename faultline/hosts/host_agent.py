@@ -57,8 +57,9 @@ class HostAgent:
         self._connection = connection
         self._archive = f"{folder}.agent"
         kind = "minder" if is_store else "node"
-        arguments = (f"{folder}/node.pid", kind, f"{set_name}/{connection.host.name}-{member}", connection.host.clock)
-        self._command = f"exec python3 {shlex.quote(self._archive)} {' '.join(map(shlex.quote, arguments))}"
+        self.clock = "real" if connection.host.clock == "real" else "vdso"
+        """The means by which clocks are struck, from the next start of the agent on."""
+        self._arguments = (f"{folder}/node.pid", kind, f"{set_name}/{connection.host.name}-{member}")
         self._lock = threading.Lock()
         self._channel: Any = None
         self._heard = b""
@@ -110,7 +111,8 @@ class HostAgent:
             return
         self._connection.run(f"mkdir -p {shlex.quote(str(Path(self._archive).parent))}")
         self._connection.upload(agent_archive(), self._archive)
-        self._channel = self._connection.open(self._connection.as_root(self._command))
+        command = shlex.join(["exec", "python3", self._archive, *self._arguments, self.clock])
+        self._channel = self._connection.open(self._connection.as_root(command))
         self._channel.settimeout(_ANSWER_TIMEOUT_S)
         self._heard = b""
 
@@ -131,5 +133,5 @@ class HostAgent:
         reason = said.decode(errors="replace").strip().rpartition("\n")[2] or str(error) or type(error).__name__
         name = self._connection.host.name
         return HostError(
-            name, f"The agent on {name} did not answer {question}: {reason}.", "Has it python3 3.8 or later?"
+            name, f"The agent on {name} did not answer {question}: {reason}.", "Has it python3 3.9 or later?"
         )

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from faultline.harness.errors import UsageError
 from faultline.harness.system import OptionDescription
+from faultline.hosts.clock_means import PROCESS_CLOCKS
 
 __all__ = ["HOST_OPTIONS", "checked_host_options", "host_option"]
 
@@ -19,6 +20,12 @@ HOST_OPTIONS: dict[str, OptionDescription] = {
         default="honest",
         choices=("honest", "lies", "fails"),
         summary="lies: what nodes sync is acknowledged and not written down; fails: it is answered with EIO",
+    ),
+    "clock": OptionDescription(
+        default="auto",
+        choices=("auto", *PROCESS_CLOCKS),
+        summary="by what means clock faults move the clocks of stores; auto: what the host file says, else the first "
+        "of vdso and libfaketime that works there",
     ),
 }
 """Every option of hosts by its name."""

@@ -2,11 +2,11 @@
 
 A run cleans up after itself however it ends, since the keeper of its hosts does that (`namespaces/keeper.sh`). Left is
 something only when the keeper itself was killed, or the machine lost power: the set's folder, loop devices of disks in
-it, control groups named after it, and for a moment its link. A set is in use while the harness that made it runs, whose
-number is in its name, or any process that has its folder in its command line, as the keeper has.
+it, control groups and shared memory named after it, and for a moment its link. A set is in use while the harness that
+made it runs, whose number is in its name, or any process that has its folder in its command line, as the keeper has.
 
 On machines over SSH a broken connection leaves the table of our firewall rules, and nodes that were stopped when it
-broke; an agent that was killed there leaves its control groups.
+broke; an agent that was killed there leaves its control groups, and what libfaketime shares.
 """
 
 from __future__ import annotations
@@ -37,6 +37,11 @@ _GROUPS_OF_NOBODY = (
     'grep -qls -- "${g##*/}/" /proc/[0-9]*/cmdline || echo "$g"; done 2>/dev/null; true'
 )
 """A command that prints the control groups of runs over SSH whose agent is gone."""
+_SHARED_OF_NOBODY = (
+    "for f in /dev/shm/*faultline-ssh-*; do s=faultline-ssh-${f#*faultline-ssh-}; s=$(echo $s | cut -d- -f1-3); "
+    '[ -e "$f" ] && { grep -qls -- "$s/" /proc/[0-9]*/cmdline || echo "$f"; }; done 2>/dev/null; true'
+)
+"""A command that prints what libfaketime shared in runs over SSH whose agent is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +55,7 @@ class Leftover:
 def leftovers_here() -> list[Leftover]:
     """What is left on this machine, in the order in which it can be removed."""
     living = frozenset(_living_sets())
-    return [*_groups(living), *_disks(living), *_links(living), *_folders(living)]
+    return [*_groups(living), *_disks(living), *_links(living), *_shared(living), *_folders(living)]
 
 
 def leftovers_on(connection: Connection) -> list[Leftover]:
@@ -71,6 +76,8 @@ def leftovers_on(connection: Connection) -> list[Leftover]:
     ]
     groups = connection.run(_GROUPS_OF_NOBODY, check=False, root=True).text.split()
     found += [Leftover(f"{host}: the control group {name}", _command(connection, _removal(name))) for name in groups]
+    shared = connection.run(_SHARED_OF_NOBODY, check=False, root=True).text.split()
+    found += [Leftover(f"{host}: the shared memory {file}", _command(connection, f"rm -f {file}")) for file in shared]
     return found
 
 
@@ -121,6 +128,12 @@ def _groups(living: frozenset[str]) -> Iterator[Leftover]:
     for group in sorted(_GROUPS.rglob(f"{SETS}*"), key=lambda path: -len(path.parts)):
         if group.is_dir() and not _named(group.parts, living):
             yield Leftover(f"the control group {group}", partial(_remove_group, group))
+
+
+def _shared(living: frozenset[str]) -> Iterator[Leftover]:
+    for file in sorted(Path("/dev/shm").glob(f"*{SETS}*")):
+        if not any(name in file.name for name in living):
+            yield Leftover(f"the shared memory {file}", file.unlink)
 
 
 def _named(parts: tuple[str, ...], living: frozenset[str]) -> bool:

@@ -11,10 +11,11 @@ from faultline.harness.errors import HarnessError, UsageError
 from faultline.harness.plan import Plan
 from faultline.harness.system import HostedStore, StorePlace
 from faultline.harness.world.ports import NodeId, NodeStatus
-from faultline.hosts.abilities import AGENT_FAULTS
+from faultline.hosts.abilities import AGENT_FAULTS, CLOCK_FAULTS
 from faultline.hosts.cluster import HostCluster
 from faultline.hosts.host_sets import HostSet
 from faultline.hosts.store_clients import StoreClients
+from faultline.hosts.store_clocks import StoreClocks
 from faultline.hosts.store_process import StoreProcess
 
 __all__ = ["StoreCluster"]
@@ -40,10 +41,13 @@ class StoreCluster(HostCluster):
         self.serving_timeout_s, self.steady_s = store.serving_timeout_s, store.steady_s
         self._members: dict[NodeId, StoreProcess] = {}
         super().__init__(plan, "", host_set, folder, asked)
+        self._clocks = StoreClocks(store.name, self.agents if asked & CLOCK_FAULTS else {}, self.remote)
 
     async def open_links(self) -> None:
         """Make the folders, and see that every host has the store."""
+        self._clocks.choose(self.host_set.abilities, self.host_of, self.clock_asked)
         await super().open_links()
+        await self._clocks.bring()
         for host in self._hosts.values():
             for program, package in {**self._store.programs, **_NEEDED}.items():
                 known = self.host_set.fleet[host.name].run(f"{_PATH} command -v {program}", check=False)
@@ -63,6 +67,7 @@ class StoreCluster(HostCluster):
     async def found(self) -> None:
         """Make what the workload needs, and let it be flushed with the rest."""
         await self._ask_store(self._store.provision, "be given what the workload needs")
+        await self._clocks.prove(self.answers)
         await super().found()
 
     def open_clients(self, errors: list[str]) -> StoreClients:
@@ -83,7 +88,11 @@ class StoreCluster(HostCluster):
         await asyncio.gather(*(asyncio.to_thread(self._members[node].install) for node in nodes))
         for node in nodes:
             self.spawn(node)
-        await asyncio.gather(*(asyncio.to_thread(self._members[node].wait_until_up) for node in nodes))
+        await self._clocks.refuse_unfit(nodes)
+        try:
+            await asyncio.gather(*(asyncio.to_thread(self._members[node].wait_until_up) for node in nodes))
+        except HarnessError as error:
+            raise self._clocks.explained(error) from error
 
     async def _ask_store(self, step: Callable[[dict[str, str], dict[str, str]], None], aim: str) -> None:
         addresses = {str(node): host.address for node, host in self._hosts.items()}

@@ -20,8 +20,17 @@ from faultline.hosts.agent.control_groups import ControlGroup, GroupError, Tree,
 from faultline.hosts.agent.freezing import Freezer, GroupFreezer, SignalFreezer
 from faultline.hosts.agent.member import Member
 from faultline.hosts.agent.member_clock import MemberClock
+from faultline.hosts.agent.preload import Preload
+from faultline.hosts.agent.preloaded_clock import PreloadedClock
 from faultline.hosts.agent.real_clock import RealClock
-from faultline.hosts.agent.self_test import clock_refusal, cpu_refusal, freeze_refusal, memory_refusal
+from faultline.hosts.agent.self_test import (
+    clock_refusal,
+    cpu_refusal,
+    freeze_refusal,
+    memory_refusal,
+    preload_refusal,
+    real_clock_refusal,
+)
 from faultline.hosts.agent.squeezing import CpuSqueeze, MemorySqueeze
 from faultline.hosts.agent.stillness import release_late_threads
 
@@ -29,13 +38,13 @@ __all__ = ["Agent", "main"]
 
 _LOOK_S_MIN, _LOOK_S_MAX = 0.01, 0.1
 _READ_BYTES = 65_536
-_CAP_SYS_TIME = 25
+_NOT_ASKED_FOR = 'its host file does not say clock = "real"'
 
 
 class Agent:
     """What is done to one member on this host. `group` names its control groups: `faultline-SET/MEMBER`."""
 
-    def __init__(self, member: Member, group: str, clock: MemberClock | RealClock) -> None:
+    def __init__(self, member: Member, group: str, clock: MemberClock | PreloadedClock | RealClock) -> None:
         self._member = member
         self._group = group
         self._clock = clock
@@ -53,6 +62,9 @@ class Agent:
             "reset": self._reset,
             "adopt": self._adopt,
             "clock": self._view,
+            "preload": self._preload,
+            "preloading": self._refuse_unfit,
+            "rewrite": self._rewrite,
             "freeze": self._freeze,
             "thaw": self._thaw,
             "frozen": self._is_frozen,
@@ -98,6 +110,8 @@ class Agent:
         """Undo everything."""
         with suppress(PatchError, OSError):
             self._clock.reset()
+        if isinstance(self._clock, PreloadedClock):
+            self._clock.close()
         for fault in (self._freezer, self._cpu, self._memory):
             if fault is not None:
                 with suppress(GroupError, OSError):
@@ -106,9 +120,14 @@ class Agent:
     # -- what can be done ---------------------------------------------------------------------------------------
 
     def examine(self) -> dict[str, Any]:
-        """Why a fault cannot be injected here, empty when it can; and by what means processes are frozen."""
-        answer = {"clock": clock_refusal() if isinstance(self._clock, MemberClock) else _real_clock_refusal()}
-        answer["kind"] = "process" if isinstance(self._clock, MemberClock) else "real"
+        """Why a fault cannot be injected here, empty when it can; and by what means processes are frozen.
+
+        For clocks there is a reason against each means, and the `kind` that the host file asks for.
+        """
+        is_real = isinstance(self._clock, RealClock)
+        answer = {"vdso": clock_refusal(), "libfaketime": preload_refusal(_shared_name(self._group))}
+        answer["kind"] = "real" if is_real else "process"
+        answer["real"] = real_clock_refusal() if is_real else _NOT_ASKED_FOR
         answer["freeze"], answer["means"] = freeze_refusal(self._best_freezer()), self._best_freezer().means
         answer["cpu-squeeze"] = cpu_refusal(self._make_cpu)
         answer["memory-squeeze"] = memory_refusal(self._make_memory)
@@ -152,13 +171,26 @@ class Agent:
     def _adopt(self) -> None:
         self._clock.adopt()
 
-    def _view(self) -> dict[str, int]:
-        view = self._clock.view()
+    def _view(self, has_answered: bool = False) -> dict[str, int]:
+        clock = self._clock
+        view = clock.view(has_answered=has_answered) if isinstance(clock, PreloadedClock) else clock.view()
         return {
             "wall_off_ns": view.wall_off_ns,
             "monotonic_off_ns": view.monotonic_off_ns,
             "rate_ppm": view.setting.wall.rate_ppm,
         }
+
+    def _preload(self) -> list[str]:
+        """The words before the member's command; none where its programs need no library."""
+        return self._clock.launcher() if isinstance(self._clock, PreloadedClock) else []
+
+    def _refuse_unfit(self) -> None:
+        if isinstance(self._clock, PreloadedClock):
+            self._clock.refuse_unfit()
+
+    def _rewrite(self) -> None:
+        if isinstance(self._clock, PreloadedClock):
+            self._clock.rewrite()
 
     # -- processes ----------------------------------------------------------------------------------------------
 
@@ -198,14 +230,24 @@ class Agent:
 
 
 def main(arguments: list[str]) -> None:
-    """Run as `agent PID_FILE minder|node GROUP process|real`, until standard input ends."""
-    pid_file, kind, group, clock = arguments
+    """Run as `agent PID_FILE minder|node GROUP vdso|libfaketime|real`, until standard input ends."""
+    pid_file, kind, group, means = arguments
     member = Member(pid_file, minder=kind == "minder")
-    agent = Agent(member, group, RealClock() if clock == "real" else MemberClock(member))
+    agent = Agent(member, group, _clock(means, member, group, f"{os.path.dirname(pid_file)}.clock"))
     try:
         _converse(agent)
     finally:
         agent.close()
+
+
+def _shared_name(group: str) -> str:
+    return group.replace("/", "-")
+
+
+def _clock(means: str, member: Member, group: str, file: str) -> MemberClock | PreloadedClock | RealClock:
+    if means == "libfaketime":
+        return PreloadedClock(member, Preload(_shared_name(group), file))
+    return RealClock() if means == "real" else MemberClock(member)
 
 
 def _converse(agent: Agent) -> None:
@@ -226,12 +268,3 @@ def _trees() -> dict[str, Tree]:
     with suppress(OSError), open("/proc/self/mountinfo") as mounts, open("/proc/self/cgroup") as groups:
         return find_trees(mounts.read(), groups.read())
     return {}
-
-
-def _real_clock_refusal() -> str:
-    """Why this process may not set the clock, as far as can be seen without doing it."""
-    with suppress(OSError, ValueError), open("/proc/self/status") as status:
-        for line in status:
-            if line.startswith("CapEff:") and not int(line.split()[1], 16) >> _CAP_SYS_TIME & 1:
-                return "only root may set the clock (capability CAP_SYS_TIME)"
-    return ""

@@ -20,7 +20,7 @@ from faultline.hosts.agent.clock_code import Setting, Skew
 from faultline.hosts.agent.clock_patch import ClockPatch, ClockView, PatchError, patch_of
 from faultline.hosts.agent.member import Member
 
-__all__ = ["MemberClock"]
+__all__ = ["MemberClock", "refuse_rate", "refuse_wall"]
 
 RATE_PPM_MIN, RATE_PPM_MAX = -900_000, 9_000_000
 """A clock that stands still or goes back is none; one ten times too fast suffices."""
@@ -46,17 +46,14 @@ class MemberClock:
     def step(self, wall_ns: int, monotonic_ns: int = 0) -> None:
         """Step the wall clock; the monotonic clock too, forward only."""
         wall, monotonic = self._setting.wall.stepped(wall_ns), self._setting.monotonic.stepped(monotonic_ns)
-        now_ns = time.clock_gettime_ns(time.CLOCK_REALTIME)
-        if now_ns + wall.at(now_ns) < _WALL_NS_MIN:
-            raise PatchError("no clock goes back behind 1970")
+        refuse_wall(wall)
         if monotonic_ns < 0:
             raise PatchError("a monotonic clock does not go back")
         self._follow(Setting(wall, monotonic))
 
     def drift(self, rate_ppm: int) -> None:
         """Let both kinds of clock run fast by `rate_ppm`, slow when negative."""
-        if not RATE_PPM_MIN <= rate_ppm <= RATE_PPM_MAX:
-            raise PatchError(f"clocks drift by {RATE_PPM_MIN} to {RATE_PPM_MAX} parts per million, not by {rate_ppm}")
+        refuse_rate(rate_ppm)
         wall, monotonic = self._setting
         self._is_catching_up = False
         self._follow(
@@ -149,6 +146,19 @@ class MemberClock:
             if started is not None:
                 found.append((pid, started))
         return found
+
+
+def refuse_wall(skew: Skew) -> None:
+    """Raise PatchError when a wall clock that is off by `skew` would stand before 1970 now."""
+    now_ns = time.clock_gettime_ns(time.CLOCK_REALTIME)
+    if now_ns + skew.at(now_ns) < _WALL_NS_MIN:
+        raise PatchError("no clock goes back behind 1970")
+
+
+def refuse_rate(rate_ppm: int) -> None:
+    """Raise PatchError when no clock is to drift by so much."""
+    if not RATE_PPM_MIN <= rate_ppm <= RATE_PPM_MAX:
+        raise PatchError(f"clocks drift by {RATE_PPM_MIN} to {RATE_PPM_MAX} parts per million, not by {rate_ppm}")
 
 
 def _view(patch: ClockPatch) -> ClockView | None:

@@ -3,7 +3,7 @@
 # their bridge. What it keeps lives exactly as long as it does: when the harness that holds its standard input ends,
 # however it ends, the keeper reads the end of the stream and ends too, and the kernel kills every process below it and
 # takes namespaces, links and mounts along. Nothing of the set stands in a place that would outlive it, but its folder
-# and the control groups named after that, which the keeper removes.
+# and the control groups and shared memory named after that, which the keeper removes.
 #
 # Standard input, one command per line:
 #   start HOST         runs the host's wire script (again: reboot, with the same disk)
@@ -87,5 +87,7 @@ kill -KILL -1
 thaw ""
 wait
 remove_groups
+# What libfaketime shares is named after the set, and in the machine's own memory.
+rm -f /dev/shm/*"$(basename "$folder")"*
 umount -l "$folder/layers"
 rm -rf "$folder"

@@ -8,12 +8,18 @@ from typing import Any
 
 import pytest
 
+from faultline.harness.errors import UsageError
 from faultline.hosts import abilities
 from faultline.hosts.abilities import AGENT_FAULTS, CLOCK_FAULTS, Abilities
+from faultline.hosts.clock_means import PROCESS_CLOCKS, chosen_means
 from faultline.hosts.errors import HostError
+from faultline.hosts.host_options import checked_host_options
 from faultline.hosts.remote_process import RemoteProcess
 
-FINE = {"clock": "", "kind": "process", "freeze": "", "means": "SIGSTOP", "cpu-squeeze": "", "memory-squeeze": ""}
+CLOCKS = {"kind": "process", "vdso": "", "libfaketime": "", "real": "not asked for"}
+FINE = CLOCKS | {"freeze": "", "means": "SIGSTOP", "cpu-squeeze": "", "memory-squeeze": ""}
+OTHER_MACHINE = {"vdso": "this is aarch64"}
+NOT_INSTALLED = {"libfaketime": "it is not installed"}
 
 
 def abilities_of(monkeypatch: pytest.MonkeyPatch, **answers: Any) -> tuple[Abilities, list[str]]:
@@ -37,17 +43,48 @@ def test_hosts_are_asked_once_and_only_when_somebody_wants_to_know(monkeypatch: 
 
 
 def test_the_first_host_that_cannot_is_named_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    old, no_root = FINE | {"clock": "this is aarch64"}, FINE | {"cpu-squeeze": "no control groups"}
+    old, no_root = FINE | OTHER_MACHINE | NOT_INSTALLED, FINE | {"cpu-squeeze": "no control groups"}
     mixed, _ = abilities_of(monkeypatch, n1=FINE, n2=old, n3=old | no_root)
     assert mixed.refusals() == {
-        **dict.fromkeys(CLOCK_FAULTS, "on n2, this is aarch64"),
+        **dict.fromkeys(CLOCK_FAULTS, "on n2, vdso: this is aarch64; libfaketime: it is not installed"),
         "cpu-squeeze": "on n3, no control groups",
     }
 
 
 def test_a_real_clock_is_stepped_and_does_not_drift(monkeypatch: pytest.MonkeyPatch) -> None:
-    real, _ = abilities_of(monkeypatch, n1=FINE | {"kind": "real"})
-    assert list(real.refusals()) == ["clock-drift"]
+    real, _ = abilities_of(monkeypatch, n1=FINE | {"kind": "real", "real": ""})
+    assert list(real.refusals()) == ["clock-drift"] and real.clock_means("n1", "auto").name == "real"
+    # What is asked for on the command line outranks the host file.
+    assert real.refusals("vdso") == {} and real.clock_means("n1", "libfaketime").name == "libfaketime"
+
+
+@pytest.mark.parametrize(
+    ("lacks", "asked", "means"),
+    [
+        ({}, "auto", "vdso"),
+        (OTHER_MACHINE, "auto", "libfaketime"),
+        (NOT_INSTALLED, "auto", "vdso"),
+        ({}, "libfaketime", "libfaketime"),
+        (OTHER_MACHINE, "vdso", ""),
+        (NOT_INSTALLED, "libfaketime", ""),
+        (OTHER_MACHINE | NOT_INSTALLED, "auto", ""),
+    ],
+)
+def test_clocks_are_struck_by_the_best_means_that_works_or_by_the_one_that_is_asked_for(
+    lacks: dict[str, str], asked: str, means: str
+) -> None:
+    chosen = chosen_means(asked, CLOCKS | lacks)
+    assert chosen.name == means
+    assert bool(chosen.refusal) == (not means)
+    candidates = PROCESS_CLOCKS if asked == "auto" else (asked,)
+    assert means or all(f"{name}: {lacks[name]}" in chosen.refusal for name in candidates)
+
+
+def test_every_means_of_a_process_can_be_asked_for() -> None:
+    for means in ("auto", *PROCESS_CLOCKS):
+        assert checked_host_options({"clock": means}) == {"clock": means}
+    with pytest.raises(UsageError, match="The host option clock cannot be 'real'"):
+        checked_host_options({"clock": "real"})
 
 
 def test_a_host_whose_agent_does_not_answer_can_do_none_of_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ from faultline.harness.world.real.node_process import NodeConfig
 from faultline.harness.world.real.process import HeldProcess, NodeProcess
 from faultline.harness.world.real.proxy import ProxyMesh
 
-__all__ = ["Clients", "LocalCluster", "NodeCluster"]
+__all__ = ["STATUS_TIMEOUT_S", "Clients", "LocalCluster", "NodeCluster"]
 
 STATUS_TIMEOUT_S = 0.3
 _POLL_S = 0.01
