@@ -7,7 +7,7 @@ anew each time. With `+OFFSET xRATE` in it, it answers
 
 where `start` is the same moment for all processes of a member, since we tell them (`preload.py`). So a drift that
 begins later must be written as the one that would have begun at `start`, with the offset that makes the clock go on
-from where it is; and the rate is always written, since libfaketime keeps the last one when a line has none. The number
+where it stands; and the rate is always written, since libfaketime keeps the last one when a line has none. The number
 at the end means nothing to libfaketime. It tells our lines apart, so that one finds out in the memory of a process
 which of them it has read.
 """
