@@ -29,7 +29,7 @@ from faultline.systems_under_test.patterns.data_replication.request_waiting_list
     CorrelationIds,
     RequestWaitingList,
 )
-from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue
+from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue, crash
 
 __all__ = [
     "Handlers",
@@ -109,7 +109,7 @@ class LeaderlessNode(ABC):
         self._last_number: dict[NodeId, int] = {}
         self._handlers = {**handlers, _Sweep: self._handle_sweep}
         self._queue: SingularUpdateQueue[tuple[NodeId, Any], None] = SingularUpdateQueue(
-            self._handle, _QUEUE_CAPACITY, on_error=_crash
+            self._handle, _QUEUE_CAPACITY, on_error=crash
         )
 
     # -- Node ---------------------------------------------------------------------------------------------------------
@@ -173,11 +173,6 @@ class LeaderlessNode(ABC):
         if self.waiting:
             oldest_us = self.waiting.oldest_us(swept_us)
             self.ports.trace.emit(WaitingSwept(len(self.waiting), oldest_us, self._expiration_us))
-
-
-def _crash(_: tuple[NodeId, Any], error: Exception) -> None:
-    """An exception in a handler ends the process (SYS-R2)."""
-    raise error
 
 
 # -- invariants -------------------------------------------------------------------------------------------------------

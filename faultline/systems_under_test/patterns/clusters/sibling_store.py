@@ -25,7 +25,7 @@ from faultline.systems_under_test.patterns.data_replication.version_vector impor
     last_write_wins,
     merge,
 )
-from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry, WriteAheadLog
+from faultline.systems_under_test.patterns.data_replication.write_ahead_log import WriteAheadLog
 
 __all__ = [
     "ClientIds",
@@ -40,8 +40,6 @@ __all__ = [
 ]
 
 Siblings = tuple[VersionedValue, ...]
-
-_NO_GENERATION = 0
 
 
 class Update(msgspec.Struct, frozen=True):
@@ -173,7 +171,7 @@ class SiblingStore:
         self._count(key, incoming)
         if merged == self.get(key):
             return False
-        self._log.append(LogEntry(self._log.last_index + 1, _NO_GENERATION, DATA, _ENCODER.encode(_Entry(key, merged))))
+        self._log.append_data(_ENCODER.encode(_Entry(key, merged)))
         self._log.flush()
         self._siblings[key] = merged
         return True

@@ -12,11 +12,9 @@ import msgspec
 
 from faultline.harness.world.ports import Ports
 from faultline.systems_under_test.patterns.clusters.quorum_register.messages import NEVER_WRITTEN, Stamp
-from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry, WriteAheadLog
+from faultline.systems_under_test.patterns.data_replication.write_ahead_log import WriteAheadLog
 
 __all__ = ["Copy", "StampedCopies"]
-
-_NO_GENERATION = 0
 
 
 class Copy(msgspec.Struct, frozen=True, array_like=True):
@@ -53,7 +51,7 @@ class StampedCopies:
         """Keep `copy`, durable before anything sent from now on; False when there is one as new already."""
         if copy.stamp <= self.get(copy.key).stamp:
             return False
-        self._log.append(LogEntry(self._log.last_index + 1, _NO_GENERATION, DATA, _ENCODER.encode(copy)))
+        self._log.append_data(_ENCODER.encode(copy))
         self._flush()
         self._keep(copy)
         return True

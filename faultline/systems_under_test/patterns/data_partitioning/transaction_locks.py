@@ -13,7 +13,7 @@ speaks about those who own it *now*: an owner that came later can be older.
 
 An owner that has promised to commit cannot be wounded, so an older transaction waits for it. The printed rule is then
 not free of deadlocks any more: A prepared on one server waits for a lock of B on another one, and B, the older, for A
-on the first. That is why every wait has an end (`lock_wait` of the participant), after which it counts as refused.
+on the first. That is why every wait has an end (`lock_wait_us` of the participant), after which it counts as refused.
 
 Sources: Patterns of Distributed Systems ch. 21; Rosenkrantz, Stearns and Lewis, "System Level Concurrency Control for
 Distributed Database Systems" (TODS 1978) for wound-wait and wait-die.

@@ -19,7 +19,7 @@ however long it takes to tell them.
 The coordinator keeps keys and not addresses: who participates is computed from the keys when it is needed. It sends
 its question or its decision again until everybody has answered, and whoever waits in doubt asks it as well. A
 transaction of which it has no decision in its log after a restart is rolled back (presumed abort); one without any
-news for `transaction_timeout` too, unless it is decided: a decision is never taken back.
+news for `timeout_us` too, unless it is decided: a decision is never taken back.
 
 Neither half must be a single server. Where each partition is a group with a replicated log, the same code runs at the
 group's leader: its records go to the group's log, what rests on them leaves once a majority has them, and a new leader

@@ -37,7 +37,7 @@ from faultline.systems_under_test.patterns.data_replication.paxos import (
     MonotonicIds,
     Proposal,
 )
-from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry, WriteAheadLog
+from faultline.systems_under_test.patterns.data_replication.write_ahead_log import WriteAheadLog
 
 __all__ = [
     "AcceptRequest",
@@ -292,7 +292,7 @@ class PaxosStore:
         self._ports.trace.emit(record)
 
     def _append(self, record: _Record) -> None:
-        self._log.append(LogEntry(self._log.last_index + 1, 0, DATA, _ENCODER.encode(record)))
+        self._log.append_data(_ENCODER.encode(record))
 
     def _flush(self) -> None:
         self._log.flush()

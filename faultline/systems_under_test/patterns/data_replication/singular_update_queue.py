@@ -46,7 +46,7 @@ from typing import Generic, TypeVar
 
 from faultline.systems_under_test.patterns.data_replication.promise import AlreadyCompleted, Promise
 
-__all__ = ["AlreadyCompleted", "Promise", "QueueFull", "QueueShutDown", "SingularUpdateQueue"]
+__all__ = ["AlreadyCompleted", "Promise", "QueueFull", "QueueShutDown", "SingularUpdateQueue", "crash"]
 
 Request = TypeVar("Request")
 Result = TypeVar("Result")
@@ -186,3 +186,8 @@ class SingularUpdateQueue(Generic[Request, Result]):
                 self._on_error(request, error)
         else:
             promise.complete(result)
+
+
+def crash(_: object, error: Exception) -> None:
+    """For `on_error`: an exception in a handler ends the process; one that is swallowed would leave half a change."""
+    raise error

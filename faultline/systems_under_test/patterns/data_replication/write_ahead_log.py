@@ -161,6 +161,10 @@ class WriteAheadLog:
         self._files.append(_ENCODER.encode(entry))
         self._entries.append(entry)
 
+    def append_data(self, data: bytes) -> None:
+        """Add `data` as the next entry of a log that no leader writes, which has no generations."""
+        self.append(LogEntry(self.last_index + 1, 0, DATA, data))
+
     def flush(self) -> None:
         """Make all appends and truncations so far durable before what is sent from now on; free when there are none."""
         self._files.flush()

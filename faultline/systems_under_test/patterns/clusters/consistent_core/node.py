@@ -59,7 +59,7 @@ from faultline.systems_under_test.patterns.data_replication.replicated_log impor
     ReplicationResponse,
     ReplicationTiming,
 )
-from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue
+from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue, crash
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, NO_OP, LogEntry
 
 __all__ = ["ConsistentCoreNode", "Parts"]
@@ -146,7 +146,7 @@ class ConsistentCoreNode:
         if isinstance(self.log, PulledLog):
             self._handlers |= fetch_handlers(self.log, self.election, self._clock, self.reads)
         self._queue: SingularUpdateQueue[tuple[NodeId, Any], None] = SingularUpdateQueue(
-            self._handle, _QUEUE_CAPACITY, on_error=_crash
+            self._handle, _QUEUE_CAPACITY, on_error=crash
         )
         self._post = self._queue.post
 
@@ -385,8 +385,3 @@ def _logged(request: ClientRequest) -> bytes:
 
 def _stored_bytes(storage: Storage) -> int:
     return sum(len(storage.read(file)) for file in storage.files())
-
-
-def _crash(_: tuple[NodeId, Any], error: Exception) -> None:
-    """An exception in a handler ends the process (SYS-R2); a queue that swallowed it would go on with half a change."""
-    raise error

@@ -47,7 +47,7 @@ from faultline.systems_under_test.patterns.clusters.coordinated_kv.options impor
 from faultline.systems_under_test.patterns.clusters.coordinated_kv.replicas import ReplicaStore
 from faultline.systems_under_test.patterns.clusters.coordinated_kv.table import ClusterTable, Entry, table_of
 from faultline.systems_under_test.patterns.data_partitioning.partition_host import Answer
-from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue
+from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue, crash
 
 __all__ = ["DataNode", "DataParts"]
 
@@ -98,7 +98,7 @@ class DataNode:
             **dict.fromkeys(OF_THE_CORE, self.session.receive),
         }
         self._queue: SingularUpdateQueue[tuple[NodeId, Any], None] = SingularUpdateQueue(
-            self._handle, _QUEUE_CAPACITY, on_error=_crash
+            self._handle, _QUEUE_CAPACITY, on_error=crash
         )
 
     # -- Node ---------------------------------------------------------------------------------------------------------
@@ -273,8 +273,3 @@ class DataNode:
         entry = entries[request.partition] if request.partition < len(entries) else None
         leader, generation = (entry.leader, entry.generation) if entry else ("", 0)
         self.ports.network.send(source, DataRefused(request.request_number, request.partition, leader, generation))
-
-
-def _crash(_: tuple[NodeId, Any], error: Exception) -> None:
-    """An exception in a handler ends the process (SYS-R2)."""
-    raise error

@@ -19,7 +19,7 @@ import msgspec
 
 from faultline.harness.world.ports import Ports
 from faultline.systems_under_test.patterns.data_partitioning.partition_host import Answer, PartitionContent, Written
-from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry, WriteAheadLog
+from faultline.systems_under_test.patterns.data_replication.write_ahead_log import WriteAheadLog
 
 __all__ = ["Replica", "ReplicaStore"]
 
@@ -118,7 +118,7 @@ class ReplicaStore:
     # -- records ------------------------------------------------------------------------------------------------------
 
     def _write(self, record: Record) -> None:
-        self._log.append(LogEntry(self._log.last_index + 1, 0, DATA, _ENCODER.encode(record)))
+        self._log.append_data(_ENCODER.encode(record))
         self._flush()
         self._take(record)
 

@@ -52,7 +52,7 @@ from faultline.systems_under_test.patterns.data_partitioning.partition_host impo
     PartitionIsMigrating,
     Written,
 )
-from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue
+from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue, crash
 
 __all__ = ["NodeParts", "PartitionedNode"]
 
@@ -96,7 +96,7 @@ class PartitionedNode:
             PartitionMovementComplete: self._handle_moved,
         }
         self._queue: SingularUpdateQueue[tuple[NodeId, Any], None] = SingularUpdateQueue(
-            self._handle, _QUEUE_CAPACITY, on_error=_crash
+            self._handle, _QUEUE_CAPACITY, on_error=crash
         )
 
     # -- Node ---------------------------------------------------------------------------------------------------------
@@ -220,8 +220,3 @@ class PartitionedNode:
         self.ports.trace.emit(KeyStored(key, request.partition, self._settings.partitions))
         self.host.write(Written(request.partition, key, result.value, source, answer))
         return answer
-
-
-def _crash(_: tuple[NodeId, Any], error: Exception) -> None:
-    """An exception in a handler ends the process (SYS-R2)."""
-    raise error

@@ -32,7 +32,7 @@ from faultline.systems_under_test.patterns.data_replication.paxos_store import (
     PrepareRequest,
     PrepareResponse,
 )
-from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue
+from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue, crash
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import WriteAheadLog
 
 __all__ = ["ClientChange", "PaxosKvNode", "PaxosKvParts"]
@@ -138,7 +138,7 @@ class PaxosKvNode:
             _TimerRang: self._handle_timer,
         }
         self._queue: SingularUpdateQueue[tuple[NodeId, Any], None] = SingularUpdateQueue(
-            self._handle, _QUEUE_CAPACITY, on_error=_crash
+            self._handle, _QUEUE_CAPACITY, on_error=crash
         )
 
     # -- Node ---------------------------------------------------------------------------------------------------------
@@ -194,8 +194,3 @@ class PaxosKvNode:
     def forget(self, request: PaxosClientRequest) -> None:
         """The request is answered: another copy of it is looked at anew."""
         self._requests.remove(request)
-
-
-def _crash(_: tuple[NodeId, Any], error: Exception) -> None:
-    """An exception in a handler ends the process (SYS-R2); a queue that swallowed it would go on with half a change."""
-    raise error

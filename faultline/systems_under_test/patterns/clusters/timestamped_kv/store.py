@@ -12,12 +12,10 @@ import msgspec
 
 from faultline.harness.world.ports import Ports
 from faultline.systems_under_test.patterns.data_replication.versioned_value import IndexedVersions, VersionedValue
-from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry, WriteAheadLog
+from faultline.systems_under_test.patterns.data_replication.write_ahead_log import WriteAheadLog
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
 
 __all__ = ["StampedVersions"]
-
-_NO_GENERATION = 0
 
 
 class _Version(msgspec.Struct, frozen=True, array_like=True):
@@ -49,7 +47,7 @@ class StampedVersions:
     def put(self, key: str, stamp: HybridTimestamp, value: Any) -> None:
         """Show `value` from now on to those who read at `stamp` or later; durable before anything sent from now on."""
         data = _ENCODER.encode(_Version(key, stamp, value))
-        self._log.append(LogEntry(self._log.last_index + 1, _NO_GENERATION, DATA, data))
+        self._log.append_data(data)
         self._log.flush()
         self._versions.put(key, stamp, value)
 

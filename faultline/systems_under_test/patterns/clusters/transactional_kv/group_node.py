@@ -24,7 +24,7 @@ from faultline.systems_under_test.patterns.clusters.transactional_kv.options imp
 from faultline.systems_under_test.patterns.clusters.transactional_kv.parts import Parts
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import Vote
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
-from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue
+from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue, crash
 
 __all__ = ["GroupedNode"]
 
@@ -46,7 +46,7 @@ class GroupedNode:
         self._groups = groups_of(members, settings.group.replication_factor)
         self._routes = parts.routes(ports, self._groups, 2 * settings.resend_us, self._leader_here)
         self._queue: SingularUpdateQueue[tuple[NodeId, Any], None] = SingularUpdateQueue(
-            self._handle, _QUEUE_CAPACITY, on_error=_crash
+            self._handle, _QUEUE_CAPACITY, on_error=crash
         )
         self.replicas = {
             group: (parts.replica or GroupReplica)(
@@ -113,8 +113,3 @@ class GroupedNode:
         if type(vote) is Vote and vote.yes:
             event = VoteTaken(vote.id, message.source)
             self.ports.trace.emit(LeadershipEvent(replica.group, replica.generation, "VoteTaken", event))
-
-
-def _crash(_: tuple[NodeId, Any], error: Exception) -> None:
-    """An exception in a handler ends the process; a queue that swallowed it would go on with half a change."""
-    raise error

@@ -58,7 +58,7 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_message
 )
 from faultline.systems_under_test.patterns.data_partitioning.two_phase_commit import Outcome
 from faultline.systems_under_test.patterns.data_replication.promise import Promise
-from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue
+from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue, crash
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
 from faultline.systems_under_test.patterns.distributed_time.timestamp_oracle import TimestampOracle
 
@@ -112,7 +112,7 @@ class TransactionalKvNode:
         )
         self._handlers = self._make_handlers()
         self._queue: SingularUpdateQueue[tuple[NodeId, Any], None] = SingularUpdateQueue(
-            self._handle, _QUEUE_CAPACITY, on_error=_crash
+            self._handle, _QUEUE_CAPACITY, on_error=crash
         )
 
     def _make_times(self, members: tuple[NodeId, ...]) -> Times:
@@ -313,8 +313,3 @@ class _TimerRang:
     """The node's own event: a timer rang."""
 
     callback: Callable[[], None]
-
-
-def _crash(_: tuple[NodeId, Any], error: Exception) -> None:
-    """An exception in a handler ends the process; a queue that swallowed it would go on with half a change."""
-    raise error
