@@ -37,21 +37,23 @@ def operation_label(row: Row, with_key: bool = False, limit: int = 22) -> str:
     if (parts := transaction_parts(row)) is not None:
         told = clipped(", ".join(_terse(part, limit) for part in parts), 2 * limit)
         return f"{told}{'' if row.outcome == 'ok' else _answer(row, limit)}"
-    key = f"{value_text(row.key, 12)}: " if with_key and row.key is not None else ""
+    key = f"{_short(row.key, 12)}: " if with_key and row.key is not None else ""
     return f"{key}{_call(row, limit)}{_answer(row, limit)}"
 
 
 def _terse(part: Sequence[Any], limit: int) -> str:
     """A part of a transaction in the notation of the field: `r x [1 2]`, `append y 3`."""
-    return " ".join(value_text(field, limit) for field in part if field is not None)
+    return " ".join(_short(field, limit) for field in part if field is not None)
 
 
 def _call(row: Row, limit: int) -> str:
     if row.f == "cas" and isinstance(row.value, list | tuple) and len(row.value) == 2:
-        return f"cas {value_text(row.value[0], limit // 2)}→{value_text(row.value[1], limit // 2)}"
-    return (
-        value_text(row.f, limit) if row.value is None else f"{value_text(row.f, limit)} {value_text(row.value, limit)}"
-    )
+        return f"cas {_short(row.value[0], limit // 2)}→{_short(row.value[1], limit // 2)}"
+    return _short(row.f, limit) if row.value is None else f"{_short(row.f, limit)} {_short(row.value, limit)}"
+
+
+def _short(value: Any, limit: int) -> str:
+    return clipped(value_text(value, 4 * limit), limit)
 
 
 def _answer(row: Row, limit: int) -> str:
@@ -63,7 +65,7 @@ def _answer(row: Row, limit: int) -> str:
         None,
         row.value,
     )  # a write that answers what was written tells nothing
-    return f" → {value_text(row.result, limit)}" if tells else ""
+    return f" → {_short(row.result, limit)}" if tells else ""
 
 
 # -- sentences -----------------------------------------------------------------------------------------------------

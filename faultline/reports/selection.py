@@ -65,8 +65,11 @@ def _nearest(rows: Sequence[int], history: History, moment_us: int, limit: int) 
 
 
 def telling_row(finding: Finding, history: History, rows: Sequence[int]) -> int | None:
-    """The operation that gave the anomaly away: the one that completed at its moment, else the last to complete."""
-    if not finding.operations or not rows:
+    """The operation that gave the anomaly away: the one that completed at its moment, else the last to complete.
+
+    None of a cycle of transactions did: each alone could be right.
+    """
+    if not finding.operations or not rows or finding.detail.get("edges"):
         return None
     at_moment = [row for row in rows if history.complete_us[row] == finding.time_us and finding.time_us]
     return at_moment[-1] if at_moment else max(rows, key=lambda row: (history.complete_index[row], row))

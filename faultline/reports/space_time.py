@@ -73,7 +73,7 @@ def space_time_svg(
         *_breaks(scene),
         *_ticks(scene),
         *_messages(scene),
-        *_moment(scene),
+        *([] if names else _moment(scene)),
         *_operations(scene, names or {}),
         *_fault_rows(scene),
         xmlns="http://www.w3.org/2000/svg",

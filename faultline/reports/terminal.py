@@ -39,6 +39,8 @@ _COLOURS = {"violation": "31", "expected": "35", "harness-error": "31", "unknown
 def run_lines(record: RunRecord, judgement: Judgement, *, colour: bool = False) -> list[str]:
     """The report on one run: the sentence, the numbered counterexample, the faults during it, and how to replay it."""
     lines = [_coloured(judgement_sentence(judgement), judgement.verdict.value, colour)]
+    if record.interrupted:
+        lines.append("  ! The run was interrupted; this is what was recorded until then.")
     if judgement.findings:
         lines += _counterexample_lines(record, judgement.findings[0])
         lines += _other_finding_lines(judgement.findings[1:])

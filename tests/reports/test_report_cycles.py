@@ -89,5 +89,18 @@ def test_a_finding_that_is_no_cycle_has_no_ring() -> None:
 def test_the_terminal_tells_a_cycle_edge_by_edge() -> None:
     record, finding = ring(2)
     lines = run_lines(record, judgement([finding], sentence=finding.sentence))
-    assert any(line.startswith("  ✖ T2. Client 1 read [] from k1") for line in lines)
+    assert any(line.startswith("    T2. Client 1 read [] from k1") for line in lines)
     assert "     T1 before T2 (rw): T1 read [] from k0, before T2 appended 2" in lines
+
+
+def test_no_transaction_of_a_cycle_is_said_to_have_given_it_away(tmp_path: Path) -> None:
+    page = page_of(tmp_path, 2)
+    assert "gave it away" not in page.section("counterexample")
+    assert "✖" not in page.section("counterexample")
+    assert svg_of_class(page.figures()[0], "moment") == []
+
+
+def test_a_long_first_line_is_set_smaller_so_that_the_evidence_stays_in_sight(tmp_path: Path) -> None:
+    record, finding = ring(2)
+    for sentence, class_ in (("Short.", "<h1>"), ("Why not. " * 40, '<h1 class="long">')):
+        assert class_ in write_run_report(tmp_path, record, judgement([finding], sentence=sentence)).read_text()

@@ -62,6 +62,10 @@ def test_the_balances_of_some_accounts_are_shown_to_the_last() -> None:
     assert '"rome": 113}' in deed(row("balances", None, ok(balances)))
 
 
+def test_a_label_never_counts_characters_since_the_words_stand_beside_it() -> None:
+    assert operation_label(row("read", None, ok(LONG), "k")) == "read → [101, 102, 103, 104, …"
+
+
 def test_the_label_of_a_transaction_is_short_and_never_counts_characters() -> None:
     label = operation_label(row("txn", [["r", "x", None]], ok([["r", f"k{n}", LONG] for n in range(4)])))
     assert label.startswith("r k0 ")

@@ -118,3 +118,11 @@ def test_lengths_and_shares_are_written_as_people_write_them() -> None:
         "2.00 s",
     ]
     assert [percent(share) for share in (0.0, 0.004, 0.06, 0.28, 1.0)] == ["0 %", "0.4 %", "6.0 %", "28 %", "100 %"]
+
+
+def test_a_run_that_was_interrupted_says_so_on_the_terminal() -> None:
+    record, judged = violating_run()
+    words = "  ! The run was interrupted; this is what was recorded until then."
+    assert words not in run_lines(record, judged)
+    record.interrupted = True
+    assert run_lines(record, judged)[1] == words
