@@ -49,7 +49,9 @@ def test_the_groups_disks_and_folder_of_a_set_whose_maker_is_gone_are_left(hosts
     group = next(iter(sorted(Path("/sys/fs/cgroup").glob("freezer"))), Path("/sys/fs/cgroup")) / dead.name
     dead.mkdir()
     (dead / "image").write_bytes(bytes(1 << 20))
-    expected = [f"the folder {dead}"]
+    shared = Path(f"/dev/shm/sem.{dead.name}-n1-athens")
+    shared.touch()
+    expected = [f"the shared memory {shared}", f"the folder {dead}"]
     disk = subprocess.run(["losetup", "-f", "--show", str(dead / "image")], capture_output=True, text=True, check=False)
     if disk.returncode == 0:
         expected.insert(0, f"the loop device {disk.stdout.strip()} of {dead / 'image'}")

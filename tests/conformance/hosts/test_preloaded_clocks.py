@@ -29,6 +29,8 @@ from faultline.registry import resolve
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 MS = 1_000
+DURATION_S = 7.0
+"""Longer than the faults take, since a loaded machine injects them late, and none after the end."""
 S_NS = 1_000_000_000
 HOUR_NS = 3_600 * S_NS
 TOLERANCE_NS = 60 * S_NS
@@ -121,6 +123,21 @@ def test_a_drift_begins_where_the_clock_is_and_goes_on_from_there(tmp_path: Path
 
 
 @where_libfaketime_is
+def test_an_agent_that_is_started_anew_goes_on_where_programs_count_from(tmp_path: Path) -> None:
+    with running(tmp_path) as (shell, first):
+        first.step(HOUR_NS)
+        assert near(shell.off_ns(), HOUR_NS)
+        member = Member(str(tmp_path / "node.pid"), minder=False)
+        second = PreloadedClock(member, Preload(first._preload._name, str(tmp_path / "clock")))
+        # What the first one did ended with it.
+        assert near(shell.off_ns(), 0) and not second.in_use
+        assert second._preload._start_ns == first._preload._start_ns
+        second.step(-HOUR_NS)
+        assert near(shell.off_ns(), -HOUR_NS)
+        assert near(second.view(has_answered=True).wall_off_ns, -HOUR_NS)
+
+
+@where_libfaketime_is
 def test_a_program_that_has_not_asked_since_is_no_proof_and_no_refusal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,7 +190,7 @@ STEP_AND_DRIFT = (
 def carried_out(hosts: NamespaceHosts, folder: Path, system: str, faults: tuple[PlannedFault, ...]) -> RunRecord | None:
     """A run with clocks by libfaketime; None where hosts lack that or the store, after a look at the refusal."""
     request = RunRequest(
-        system=system, world="hosts", seed=1, duration_s=3.0, faults=(), host_options={"clock": "libfaketime"}
+        system=system, world="hosts", seed=1, duration_s=DURATION_S, faults=(), host_options={"clock": "libfaketime"}
     )
     parts = resolve(request)
     plan = msgspec.structs.replace(make_plan(request, parts), faults=faults)
