@@ -26,6 +26,9 @@ class Hook(Protocol):
     def refresh(self) -> bool:
         """Let the lock live on; False when there is none any more. Raises OSError when nobody said."""
 
+    def rest(self) -> None:
+        """No refresh comes any more: said by the thread that refreshed."""
+
     def holds(self) -> bool:
         """Is it still there, as far as the client knows? Asks nobody."""
 
@@ -63,6 +66,7 @@ class KeptLock:
         wait_s = interval_s
         while not self._is_dropped.wait(wait_s) and self._trusted.is_valid():
             wait_s = interval_s if self._is_answered() else interval_s / _REFRESHES_PER_INTERVAL
+        self.hook.rest()
 
     def _is_answered(self) -> bool:
         """Refresh once; did the store say what became of it?"""

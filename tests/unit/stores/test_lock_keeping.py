@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from threading import Event
 from typing import Any
 
 import pytest
@@ -35,6 +36,7 @@ class Hook:
         self.is_there = True
         self.refreshes = 0
         self.has_been_let_go = False
+        self.rests = Event()
 
     def refresh(self) -> bool:
         self.refreshes += 1
@@ -44,6 +46,9 @@ class Hook:
 
     def holds(self) -> bool:
         return self.is_there
+
+    def rest(self) -> None:
+        self.rests.set()
 
     def let_go(self) -> None:
         self.has_been_let_go = True
@@ -120,4 +125,5 @@ def test_what_is_dropped_is_refreshed_no_more(keeping: LockKeeping, ended: str) 
     assert granted(keeping, hook) is not None
     keeping.drop("lock0") if ended == "drop" else keeping.close()
     assert hook.has_been_let_go and keeping.held("lock0") is None
+    assert hook.rests.wait(5)
     keeping.drop("lock0")

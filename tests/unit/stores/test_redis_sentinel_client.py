@@ -14,10 +14,11 @@ from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH
 from faultline.harness.system import HostedStore, StorePlace
 from faultline.harness.world.ports import NodeStatus
-from faultline.systems_under_test.stores.redis import sentinel
+from faultline.systems_under_test.stores.redis import sentinel_client
 from faultline.systems_under_test.stores.redis.commands import Waiting, outcomes
 from faultline.systems_under_test.stores.redis.connection import RedisConnection
-from faultline.systems_under_test.stores.redis.sentinel import RedisSentinel, SentinelClient
+from faultline.systems_under_test.stores.redis.sentinel import RedisSentinel
+from faultline.systems_under_test.stores.redis.sentinel_client import SentinelClient
 
 NOT_WAITING = Waiting(0, 100)
 
@@ -58,8 +59,8 @@ class OneMaster:
 @pytest.fixture
 def pair(monkeypatch: pytest.MonkeyPatch) -> Iterator[OneMaster]:
     pair = OneMaster()
-    monkeypatch.setattr(sentinel, "SENTINEL_PORT", pair.sentinel.port)
-    monkeypatch.setattr(sentinel, "REDIS_PORT", pair.redis.port)
+    monkeypatch.setattr(sentinel_client, "SENTINEL_PORT", pair.sentinel.port)
+    monkeypatch.setattr(sentinel_client, "REDIS_PORT", pair.redis.port)
     yield pair
     pair.close()
 

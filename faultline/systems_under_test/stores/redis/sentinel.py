@@ -8,37 +8,26 @@ heals *and* the Sentinels have told it that it is a replica now, some ten second
 discarded. `min_replicas_to_write` narrows that to `min_replicas_max_lag_s`, and `wait_replicas` (WAIT) refuses to call
 a write done that has not reached others; neither makes it linearizable, since a write that is not acknowledged is
 executed and read all the same.
-
-**The clients** follow the protocol for Sentinel clients: ask a Sentinel for the master, ask the master for its role,
-stay with it until the connection breaks or it answers with an error, then ask the next Sentinel. So clients of a
-deposed master stay with it, as they do in production.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from faultline.harness.errors import HarnessError
-from faultline.harness.operation import Operation
-from faultline.harness.outcome import Outcome
 from faultline.harness.system import OptionDescription, StorePlace
 from faultline.harness.world.ports import NodeStatus
-from faultline.systems_under_test.stores.client import MemberClient
-from faultline.systems_under_test.stores.redis import commands
-from faultline.systems_under_test.stores.redis.commands import FUNCTIONS, Waiting, execute, outcomes
-from faultline.systems_under_test.stores.redis.connection import RedisConnection, RedisRefusal, ask_once
+from faultline.systems_under_test.stores.lock_owner import FENCING, LOCK_FUNCTIONS, LockOwner
+from faultline.systems_under_test.stores.redis.commands import FUNCTIONS
+from faultline.systems_under_test.stores.redis.connection import RedisRefusal, ask_once
+from faultline.systems_under_test.stores.redis.locks import SentinelLocks
+from faultline.systems_under_test.stores.redis.sentinel_client import MASTER, REDIS_PORT, SENTINEL_PORT
 from faultline.systems_under_test.stores.redis.settings import OPTIONS, configuration, waiting_of
 from faultline.systems_under_test.stores.store import RealStore
 
-__all__ = ["RedisSentinel", "SentinelClient"]
-
-REDIS_PORT = 6379
-SENTINEL_PORT = 26379
-MASTER = "faultline"
-"""The name under which the Sentinels know the master."""
+__all__ = ["RedisSentinel"]
 
 _FORM_TIMEOUT_S = 30.0
 _POLL_S = 0.05
@@ -54,10 +43,12 @@ class RedisSentinel(RealStore):
     name = "redis-sentinel"
     promise = "a linearizable register for each key while no fail-over happens; a fail-over loses acknowledged writes"
     summary = "Redis, one master and replicas, with a Sentinel on each host"
-    functions = FUNCTIONS
+    functions = (*FUNCTIONS, *LOCK_FUNCTIONS)
     options: ClassVar[Mapping[str, OptionDescription]] = {
         **OPTIONS,
         "down_after_ms": OptionDescription(default="1000", summary="after how long a silent master counts as down"),
+        "lease_ttl_ms": OptionDescription(default="2000", summary="how long a lock lives that is not refreshed"),
+        "fencing": FENCING,
         "failover_timeout_ms": OptionDescription(default="5000", summary="how long a fail-over may take"),
     }
     programs: ClassVar[Mapping[str, str]] = {"redis-server": "redis-server", "bash": "bash"}
@@ -136,89 +127,19 @@ class RedisSentinel(RealStore):
 
     def store_client(
         self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]
-    ) -> SentinelClient:
+    ) -> LockOwner:
         """A client that asks the Sentinel beside `node` first."""
-        return SentinelClient(
+        client = SentinelLocks(
             address_of,
             members,
             node,
             reads_here=options["read_from"] == "replica",
             waiting=waiting_of(options),
             timeout_s=int(options["client_timeout_ms"]) / 1000,
+            ttl_ms=int(options["lease_ttl_ms"]),
+            is_fenced=options["fencing"] == "on",
         )
-
-
-@dataclass(slots=True)
-class _Session:
-    """The connections of one client: to the master, and to where it reads; each with the member's name."""
-
-    master: RedisConnection
-    master_name: str
-    reader: RedisConnection
-    reader_name: str
-
-
-class SentinelClient(MemberClient[_Session]):
-    """One client process. With `reads_here` it reads from its own member, and asks the Sentinels only for writes."""
-
-    outcomes = outcomes
-    failures = (OSError, RedisRefusal)
-
-    def __init__(
-        self,
-        address_of: Callable[[str], str],
-        members: Sequence[str],
-        node: str,
-        *,
-        reads_here: bool,
-        waiting: Waiting,
-        timeout_s: float,
-    ) -> None:
-        super().__init__(address_of, members, node)
-        self._names = {address_of(member): member for member in members}
-        self._reads_here = reads_here
-        self._waiting = waiting
-        self._timeout_s = timeout_s
-
-    def connect(self, address: str) -> _Session:
-        """Ask the Sentinel at `address` who the master is, and that one whether it is."""
-        found = ask_once(
-            address, SENTINEL_PORT, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", MASTER, timeout_s=self._timeout_s
-        )
-        if not found:
-            raise RedisRefusal("NOMASTER", "the Sentinel knows none")
-        master = RedisConnection(found[0], int(found[1]), self._timeout_s)
-        try:
-            if (role := master.ask("ROLE")[0]) != "master":
-                raise RedisRefusal("NOMASTER", f"it is a {role}")
-            reader = RedisConnection(address, REDIS_PORT, self._timeout_s) if self._reads_here else master
-        except BaseException:
-            master.close()
-            raise
-        return _Session(master, self._names[found[0]], reader, self._names[address if self._reads_here else found[0]])
-
-    def hang_up(self, connection: _Session) -> None:
-        """Close both."""
-        connection.master.close()
-        connection.reader.close()
-
-    def is_open(self, connection: _Session) -> bool:
-        """A master that Sentinels make a replica hangs up on its clients."""
-        return connection.master.is_open() and connection.reader.is_open()
-
-    def perform(self, connection: _Session, operation: Operation, node: str) -> Outcome:
-        """Change on the master, read where this client reads."""
-        if operation.f in self.reads:
-            return execute(connection.reader, operation, connection.reader_name, self._waiting)
-        return execute(connection.master, operation, connection.master_name, self._waiting)
-
-    def answering(self, connection: _Session, operation: Operation, node: str) -> str:
-        """The master or the reader, not the Sentinel's member."""
-        return connection.reader_name if operation.f in self.reads else connection.master_name
-
-    def word_for(self, error: Exception) -> str:
-        """The first word of Redis's error, `timeout`, or `connection-lost`."""
-        return commands.word_for(error)
+        return LockOwner(client)
 
 
 def _master(address: str, timeout_s: float) -> dict[str, str]:

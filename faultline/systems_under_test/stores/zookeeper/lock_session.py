@@ -64,6 +64,9 @@ class LockSession:
             raise OSError(f"not refreshed: {error!r}") from error
         return stat is not None and stat.czxid == self._token
 
+    def rest(self) -> None:
+        """A session is ended by whoever lets the lock go."""
+
     def holds(self) -> bool:
         """Is it connected, and still the session that it was? kazoo begins another when one has expired."""
         return bool(self._session.connected) and self._session.client_id[0] == self._number

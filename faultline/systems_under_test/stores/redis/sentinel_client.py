@@ -1,0 +1,99 @@
+"""A client of Redis behind Sentinel: who it asks, and with whom it stays.
+
+It follows the protocol for Sentinel clients: ask a Sentinel for the master, ask the master for its role, stay with it
+until the connection breaks or it answers with an error, then ask the next Sentinel. So clients of a deposed master stay
+with it, as they do in production.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import Outcome
+from faultline.systems_under_test.stores.client import MemberClient
+from faultline.systems_under_test.stores.redis import commands
+from faultline.systems_under_test.stores.redis.commands import Waiting, execute, outcomes
+from faultline.systems_under_test.stores.redis.connection import RedisConnection, RedisRefusal, ask_once
+
+__all__ = ["MASTER", "REDIS_PORT", "SENTINEL_PORT", "SentinelClient", "SentinelSession"]
+
+REDIS_PORT = 6379
+SENTINEL_PORT = 26379
+MASTER = "faultline"
+"""The name under which the Sentinels know the master."""
+
+
+@dataclass(slots=True)
+class SentinelSession:
+    """The connections of one client: to the master, and to where it reads; each with the member's name."""
+
+    master: RedisConnection
+    master_name: str
+    reader: RedisConnection
+    reader_name: str
+
+
+class SentinelClient(MemberClient[SentinelSession]):
+    """One client process. With `reads_here` it reads from its own member, and asks the Sentinels only for writes."""
+
+    outcomes = outcomes
+    failures = (OSError, RedisRefusal)
+
+    def __init__(
+        self,
+        address_of: Callable[[str], str],
+        members: Sequence[str],
+        node: str,
+        *,
+        reads_here: bool,
+        waiting: Waiting,
+        timeout_s: float,
+    ) -> None:
+        super().__init__(address_of, members, node)
+        self._names = {address_of(member): member for member in members}
+        self._reads_here = reads_here
+        self._waiting = waiting
+        self._timeout_s = timeout_s
+
+    def connect(self, address: str) -> SentinelSession:
+        """Ask the Sentinel at `address` who the master is, and that one whether it is."""
+        found = ask_once(
+            address, SENTINEL_PORT, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", MASTER, timeout_s=self._timeout_s
+        )
+        if not found:
+            raise RedisRefusal("NOMASTER", "the Sentinel knows none")
+        master = RedisConnection(found[0], int(found[1]), self._timeout_s)
+        try:
+            if (role := master.ask("ROLE")[0]) != "master":
+                raise RedisRefusal("NOMASTER", f"it is a {role}")
+            reader = RedisConnection(address, REDIS_PORT, self._timeout_s) if self._reads_here else master
+        except BaseException:
+            master.close()
+            raise
+        read_at = address if self._reads_here else found[0]
+        return SentinelSession(master, self._names[found[0]], reader, self._names[read_at])
+
+    def hang_up(self, connection: SentinelSession) -> None:
+        """Close both."""
+        connection.master.close()
+        connection.reader.close()
+
+    def is_open(self, connection: SentinelSession) -> bool:
+        """A master that Sentinels make a replica hangs up on its clients."""
+        return connection.master.is_open() and connection.reader.is_open()
+
+    def perform(self, connection: SentinelSession, operation: Operation, node: str) -> Outcome:
+        """Change on the master, read where this client reads."""
+        if operation.f in self.reads:
+            return execute(connection.reader, operation, connection.reader_name, self._waiting)
+        return execute(connection.master, operation, connection.master_name, self._waiting)
+
+    def answering(self, connection: SentinelSession, operation: Operation, node: str) -> str:
+        """The master or the reader, not the Sentinel's member."""
+        return connection.reader_name if operation.f in self.reads else connection.master_name
+
+    def word_for(self, error: Exception) -> str:
+        """The first word of Redis's error, `timeout`, or `connection-lost`."""
+        return commands.word_for(error)
