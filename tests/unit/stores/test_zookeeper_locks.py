@@ -88,10 +88,10 @@ class Session:
         self.stopped = Event()
         self.is_of_a_lock = handler is not None
         if handler is not None:
-            listener = socket.create_server((HOST, 0))
-            self.socket = handler.create_connection(listener.getsockname(), 1.0)
-            self.peer, _ = listener.accept()
-            listener.close()
+            self.listener = socket.create_server((HOST, 0))
+            self.address = self.listener.getsockname()
+            self.socket = handler.create_connection(self.address, 1.0)
+            self.peer, _ = self.listener.accept()
             self.handler = handler
         ensemble.sessions.append(self)
 
@@ -115,8 +115,6 @@ class Session:
         return started
 
     def stop(self) -> None:
-        if self.is_of_a_lock and self.peer.fileno() >= 0:
-            self.peer.setblocking(False)
         self.stopped.set()
 
     def close(self) -> None:
@@ -213,6 +211,7 @@ def owners(monkeypatch: pytest.MonkeyPatch, ensemble: Ensemble) -> Iterator[Any]
         if each.is_of_a_lock:
             each.socket.close()
             each.peer.close()
+            each.listener.close()
 
 
 def do(owner: LockOwner, f: str, value: Any = None) -> tuple[str, Any, str | None]:
@@ -249,7 +248,10 @@ def test_a_lock_that_is_given_back_goes_at_once_and_its_session_is_ended(owners:
     owner = owners()
     do(owner, "acquire")
     assert do(owner, "release") == ("ok", None, None)
-    assert LOCK not in ensemble.nodes and session_of_lock(ensemble).stopped.wait(5)
+    session = session_of_lock(ensemble)
+    assert LOCK not in ensemble.nodes and session.stopped.wait(5)
+    session.handler.create_connection(session.address, 1.0).close()
+    assert session.socket.send(b"Close") == len(b"Close"), "it may still say so"
 
 
 @pytest.mark.parametrize("f", ["abandon", "late-write"])

@@ -29,6 +29,7 @@ class LockSession:
         self.path = path
         self._timeout_s = timeout_s
         self._has_crashed = False
+        self._has_ended = False
         self._connection: Any = None
         self._token = 0
         self._number = 0
@@ -72,7 +73,9 @@ class LockSession:
         return bool(self._session.connected) and self._session.client_id[0] == self._number
 
     def let_go(self) -> None:
-        """Crash. What kazoo still keeps going ends in a thread of its own, since it waits for it."""
+        """Crash, unless it has ended in good order."""
+        if self._has_ended:
+            return
         self._has_crashed = True
         if self._connection is not None:
             with suppress(OSError):
@@ -80,7 +83,8 @@ class LockSession:
         self.end()
 
     def end(self) -> None:
-        """End the session, and tell ZooKeeper so unless it has crashed."""
+        """End the session, and tell ZooKeeper so unless it has crashed. In a thread: kazoo waits for an answer."""
+        self._has_ended = True
         threading.Thread(target=_stop, args=(self._session,), daemon=True).start()
 
     def _create_connection(self, *arguments: Any, **keywords: Any) -> Any:
