@@ -20,11 +20,10 @@ QUICK_SESSIONS = {"tick_ms": "100", "session_timeout_ms": "1500"}
 
 @on_namespaces
 @pytest.mark.parametrize(
-    ("system", "options"),
-    [("etcd", {}), ("zookeeper", QUICK_SESSIONS), ("redis-sentinel", {})],
-    ids=["etcd", "zookeeper", "redis"],
+    ("system", "options", "fencing"),
+    [("etcd", {}, "on"), ("etcd", {}, "off"), ("zookeeper", QUICK_SESSIONS, "on"), ("redis-sentinel", {}, "on")],
+    ids=["etcd", "etcd-unfenced", "zookeeper", "redis"],
 )
-@pytest.mark.parametrize("fencing", ["on", "off"])
 def test_locks_have_one_owner_and_late_writes_are_refused_by_a_fence_alone(
     hosts: NamespaceHosts, tmp_path: Path, system: str, options: dict[str, str], fencing: str
 ) -> None:
