@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from contextlib import suppress
 
 from faultline.hosts.connection import Connection
-from faultline.hosts.errors import HostError
 from faultline.hosts.fleet import Fleet
 from faultline.hosts.links import HostLink
 from faultline.hosts.probe_marks import PROBE_TOS
+from faultline.hosts.rule_table import NFT, RuleTable
 
 __all__ = ["HostFirewalls", "host_ruleset"]
 
-_NFT = "PATH=$PATH:/usr/sbin:/sbin nft"
+_TABLE = "faultline"
 
 
 def host_ruleset(senders: Iterable[str]) -> str:
@@ -27,9 +26,9 @@ def host_ruleset(senders: Iterable[str]) -> str:
     addresses = ", ".join(sorted(senders))
     elements = f"elements = {{ {addresses} }}" if addresses else ""
     return f"""\
-table ip faultline
-delete table ip faultline
-table ip faultline {{
+table ip {_TABLE}
+delete table ip {_TABLE}
+table ip {_TABLE} {{
   set cut {{
     type ipv4_addr
     {elements}
@@ -51,7 +50,7 @@ class HostFirewalls:
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
         self._cut: set[HostLink] = set()
-        self._ruled: set[str] = set()
+        self._table = RuleTable(fleet, _TABLE)
 
     def cut(self, links: Iterable[HostLink]) -> None:
         """Let nothing pass over `links`."""
@@ -64,7 +63,7 @@ class HostFirewalls:
     def is_cut(self, link: HostLink) -> bool:
         """Does the receiving host's kernel hold a rule that drops what the sender sends?"""
         source, target = link
-        command = f"{_NFT} -j list set ip faultline cut"
+        command = f"{NFT} -j list set ip {_TABLE} cut"
         answer = self._fleet[target].run(command, check=False, root=True)
         return answer.exit_code == 0 and self._fleet.hosts[source].address in _elements(answer.stdout)
 
@@ -82,23 +81,15 @@ class HostFirewalls:
 
     def close(self) -> None:
         """Delete our table wherever it was made; a host that cannot be reached any more keeps it."""
-        for name in sorted(self._ruled):
-            with suppress(HostError):
-                self._fleet[name].run(f"{_NFT} delete table ip faultline", check=False, root=True)
+        self._table.close()
 
     def _change(self, cut: set[HostLink]) -> None:
-        changed = {target for _, target in cut ^ self._cut}
-
-        def rule(connection: Connection) -> None:
-            name = connection.host.name
-            if name in changed:
-                senders = [self._fleet.hosts[source].address for source, target in cut if target == name]
-                connection.run(f"{_NFT} -f -", stdin=host_ruleset(senders).encode(), root=True)
-
-        self._ruled |= changed
-        if changed:
-            self._fleet.each(rule)
+        changed = sorted({target for _, target in cut ^ self._cut})
+        self._table.put({name: host_ruleset(self._senders(cut, name)) for name in changed})
         self._cut = cut
+
+    def _senders(self, cut: set[HostLink], receiver: str) -> list[str]:
+        return [self._fleet.hosts[source].address for source, target in cut if target == receiver]
 
 
 def _elements(listing: bytes) -> list[str]:

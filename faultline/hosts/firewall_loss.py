@@ -7,19 +7,14 @@ is replaced as a whole and deleted at the end.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 
 from faultline.harness.world.faults import LinkQuality
-from faultline.hosts.connection import Connection
-from faultline.hosts.errors import HostError
 from faultline.hosts.fleet import Fleet
 from faultline.hosts.links import HostLink
+from faultline.hosts.rule_table import RuleTable
 
-__all__ = ["LOSS_TRIAL", "FirewallLoss", "loss_rules"]
+__all__ = ["FirewallLoss", "loss_rules"]
 
-_PATH = "PATH=$PATH:/usr/sbin:/sbin"
-LOSS_TRIAL = f"{_PATH} nft -c -f -"
-"""Succeeds where the rules on its standard input would be taken."""
 _TABLE = "faultline_loss"
 _PARTS = 100_000
 
@@ -50,26 +45,15 @@ class FirewallLoss:
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
-        self._ruled: set[str] = set()
+        self._table = RuleTable(fleet, _TABLE)
 
     def apply(self, bad: Mapping[HostLink, LinkQuality]) -> None:
         """Let exactly these links lose packets."""
         wanted: dict[str, dict[str, float]] = {}
         for (source, target), quality in bad.items():
             wanted.setdefault(target, {})[self._fleet.hosts[source].address] = quality.loss
-
-        def rule(connection: Connection) -> None:
-            name = connection.host.name
-            if name in wanted or name in self._ruled:
-                rules = loss_rules(wanted.get(name, {})).encode()
-                connection.run(f"{_PATH} nft -f -", stdin=rules, root=True)
-
-        self._fleet.each(rule)
-        self._ruled |= set(wanted)
+        self._table.put({name: loss_rules(wanted.get(name, {})) for name in sorted(wanted.keys() | self._table.hosts)})
 
     def close(self) -> None:
         """Delete our table wherever it was made; a host that cannot be reached any more keeps it."""
-        for name in sorted(self._ruled):
-            with suppress(HostError):
-                self._fleet[name].run(f"{_PATH} nft delete table ip {_TABLE}", check=False, root=True)
-        self._ruled.clear()
+        self._table.close()

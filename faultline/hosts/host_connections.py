@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 
 from faultline.hosts.connection import Connection
 from faultline.hosts.errors import HostError
 from faultline.hosts.fleet import Fleet
 from faultline.hosts.host import Host
 from faultline.hosts.links import HostLink
+from faultline.hosts.rule_table import RULES_TRIAL, RuleTable
 
 __all__ = ["CONNECTION_FAULTS", "HostConnections", "kill_refusal", "reset_refusal", "reset_rules"]
 
@@ -74,7 +74,7 @@ def kill_refusal(connection: Connection) -> str:
 def reset_refusal(connection: Connection) -> str:
     """Why the host takes no rule that resets connections, or nothing; rules that are only checked change nothing."""
     rules = reset_rules(["192.0.2.1"]).encode()
-    answer = connection.run(f"{_PATH} nft -c -f -", stdin=rules, check=False, root=True)
+    answer = connection.run(RULES_TRIAL, stdin=rules, check=False, root=True)
     return "" if answer.exit_code == 0 else f"nftables takes no rule that resets: {_first_line(answer.stderr)}"
 
 
@@ -84,7 +84,7 @@ class HostConnections:
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
         self._resets: set[HostLink] = set()
-        self._ruled: set[str] = set()
+        self._table = RuleTable(fleet, _TABLE)
         self._lock = threading.Lock()
         self._refusals: dict[str, str] | None = None
 
@@ -142,25 +142,16 @@ class HostConnections:
 
     def close(self) -> None:
         """Delete our table wherever it was made; a host that cannot be reached any more keeps it."""
-        for name in sorted(self._ruled):
-            with suppress(HostError):
-                self._fleet[name].run(f"{_PATH} nft delete table ip {_TABLE}", check=False, root=True)
-        self._ruled.clear()
+        self._table.close()
         self._resets.clear()
 
     def _change(self, resets: set[HostLink]) -> None:
-        changed = {target for _, target in resets ^ self._resets}
-
-        def rule(connection: Connection) -> None:
-            name = connection.host.name
-            if name in changed:
-                senders = [self._address(source) for source, target in resets if target == name]
-                connection.run(f"{_PATH} nft -f -", stdin=reset_rules(senders).encode(), root=True)
-
-        self._ruled |= changed
-        if changed:
-            self._fleet.each(rule)
+        changed = sorted({target for _, target in resets ^ self._resets})
+        self._table.put({name: reset_rules(self._senders(resets, name)) for name in changed})
         self._resets = resets
+
+    def _senders(self, resets: set[HostLink], receiver: str) -> list[str]:
+        return [self._address(source) for source, target in resets if target == receiver]
 
     def _address(self, name: str) -> str:
         return self._fleet.hosts[name].address

@@ -14,11 +14,12 @@ from faultline.harness.errors import HarnessError
 from faultline.harness.world.faults import LinkQuality
 from faultline.hosts.connection import Connection
 from faultline.hosts.errors import HostError
-from faultline.hosts.firewall_loss import LOSS_TRIAL, FirewallLoss, loss_rules
+from faultline.hosts.firewall_loss import FirewallLoss, loss_rules
 from faultline.hosts.fleet import Fleet
 from faultline.hosts.link_quality import judged
 from faultline.hosts.links import QUALITIES, HostLink
 from faultline.hosts.netem import NETEM_TRIAL, Netem
+from faultline.hosts.rule_table import RULES_TRIAL
 from faultline.hosts.station_probe import StationProbe
 
 __all__ = ["Means", "RemoteQualities", "loss_refusal", "netem_refusal"]
@@ -47,7 +48,7 @@ def netem_refusal(connection: Connection) -> str:
 
 def loss_refusal(connection: Connection) -> str:
     """Why the host's firewall takes no rule that loses packets, or nothing; rules that are only checked do nothing."""
-    tried = connection.run(LOSS_TRIAL, stdin=loss_rules({"192.0.2.1": 0.5}).encode(), check=False, root=True)
+    tried = connection.run(RULES_TRIAL, stdin=loss_rules({"192.0.2.1": 0.5}).encode(), check=False, root=True)
     return "" if tried.exit_code == 0 else f"nftables takes no rule that loses packets ({_first_line(tried.stderr)})"
 
 
