@@ -28,10 +28,3 @@ def test_paxos_kv_passes_the_campaigns_that_catch_its_bugs(campaign: str) -> Non
 @pytest.mark.parametrize("options", [{"rejections": "off"}, {"prepare_quorum": "4", "accept_quorum": "2"}])
 def test_paxos_kv_passes_its_duels_with_silent_acceptors_and_with_flexible_quorums(options: dict[str, str]) -> None:
     assert sentences_of_failures(requests("paxos-duels", TWIN_SEEDS, **options)) == []
-
-
-def test_every_bug_of_paxos_kv_says_what_it_breaks_how_it_shows_and_where() -> None:
-    for name, mutant in MUTANTS.items():
-        assert mutant.name == name
-        assert mutant.summary and mutant.shows_as and mutant.caught_by and mutant.id
-        assert mutant.worlds == ("simulated", "local") or mutant.why_not

@@ -63,6 +63,4 @@ def test_banks_on_replicated_partitions_add_up_while_leaders_die() -> None:
 
 
 def test_every_bug_of_replicated_partitions_is_planted_where_there_are_some() -> None:
-    for bug in GROUP_MUTANTS.values():
-        assert bug.options == {"replication_factor": "3"}
-        assert bug.summary and bug.shows_as and bug.caught_by
+    assert [bug.name for bug in GROUP_MUTANTS.values() if bug.options != {"replication_factor": "3"}] == []

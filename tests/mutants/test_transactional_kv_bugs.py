@@ -53,7 +53,5 @@ def test_without_an_oracle_snapshots_of_slow_clocks_are_stale_and_under_locks_no
     assert sentences_of_failures(requests("stale-snapshots", 3, read_only="locks")) == []
 
 
-def test_every_bug_of_transactional_kv_says_what_it_breaks_how_it_shows_and_where() -> None:
-    for name, mutant in MUTANTS.items():
-        assert mutant.name == name
-        assert mutant.summary and mutant.shows_as and mutant.caught_by and mutant.id.startswith("TPC-M")
+def test_every_bug_of_transactional_kv_is_one_of_two_phase_commit() -> None:
+    assert [name for name, mutant in MUTANTS.items() if not mutant.id.startswith("TPC-M")] == []
