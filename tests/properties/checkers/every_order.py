@@ -8,21 +8,19 @@ from typing import Any
 
 from faultline.harness.history import History
 
-__all__ = ["is_serializable", "is_snapshot_isolated"]
+__all__ = ["is_serializable", "is_snapshot_isolated", "some_order"]
 
 State = dict[str, Any]
 
 
+def some_order(history: History, explains: Callable[[History, tuple[int, ...]], bool]) -> bool:
+    """Whether some order of the ok transactions, and of some of the unknown ones, `explains` every answer."""
+    return any(explains(history, order) for chosen in _choices(history) for order in permutations(chosen))
+
+
 def is_serializable(history: History, realtime: bool = False) -> bool:
     """Whether the ok transactions, and some of the unknown ones, fit one after another; in real time if asked."""
-    for chosen in _choices(history):
-        for order in permutations(chosen):
-            if realtime and not _in_real_time(history, order):
-                continue
-            state: State = {}
-            if all(_runs(history, row, state, state) for row in order):
-                return True
-    return False
+    return some_order(history, _fits_in_real_time if realtime else _fits)
 
 
 def is_snapshot_isolated(history: History) -> bool:
@@ -35,6 +33,15 @@ def _choices(history: History) -> Iterator[tuple[int, ...]]:
     unknown = [row for row in range(len(history)) if history.outcome[row] == "info"]
     for happened in product((False, True), repeat=len(unknown)):
         yield (*ok, *(row for row, did in zip(unknown, happened, strict=True) if did))
+
+
+def _fits(history: History, order: tuple[int, ...]) -> bool:
+    state: State = {}
+    return all(_runs(history, row, state, state) for row in order)
+
+
+def _fits_in_real_time(history: History, order: tuple[int, ...]) -> bool:
+    return _in_real_time(history, order) and _fits(history, order)
 
 
 def _in_real_time(history: History, order: tuple[int, ...]) -> bool:
