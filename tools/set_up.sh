@@ -173,7 +173,7 @@ set_up_hosts() {
   compgen -G '/usr/lib/*/faketime/libfaketimeMT.so.1' >/dev/null || missing+=(libfaketime)
   [ "${#missing[@]}" -gt 0 ] || return 0
   if [ -z "${CI:-}" ] || ! command -v apt-get >/dev/null || ! can_be_root; then
-    say "hosts of namespaces are refused here; for them, as root: apt-get install ${missing[*]}"
+    say "hosts of namespaces, or some stores and faults on them, are refused here; for them, as root: apt-get install ${missing[*]}"
     return
   fi
   as_root apt-get update -qq || say "not every package list could be refreshed; going on with those there are"

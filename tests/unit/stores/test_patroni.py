@@ -92,6 +92,8 @@ def test_the_cluster_serves_when_its_only_primary_has_a_standby_that_confirms() 
     serving = Patroni().serving
     assert serving({"athens": leader("cyrene"), "byzantium": standby, "cyrene": standby}) == "athens leads"
     assert serving({"athens": leader("pg_basebackup"), "byzantium": standby, "cyrene": standby}) is None
-    assert serving({"athens": leader("cyrene"), "byzantium": None, "cyrene": standby}) is None
+    assert serving({"athens": leader("cyrene"), "byzantium": None, "cyrene": standby}) == "athens leads"
+    assert serving({"athens": leader("cyrene"), "byzantium": None, "cyrene": None}) is None
+    assert serving({"athens": None, "byzantium": standby, "cyrene": standby}) is None
     assert serving({"athens": leader("cyrene"), "byzantium": leader("cyrene"), "cyrene": standby}) is None
     assert serving({"athens": leader()}) == "athens leads"

@@ -119,9 +119,14 @@ class Patroni(RealStore):
         )
 
     def serving(self, statuses: Mapping[str, NodeStatus | None]) -> str | None:
-        """The only primary serves once all members answer and another streams from it: the rest may take minutes."""
-        leaders = [status for status in statuses.values() if status and status.role == "leader"]
-        if len(leaders) != 1 or None in statuses.values():
+        """The only primary serves once most members answer and another streams from it: the rest may take minutes.
+
+        A former primary that holds what its successor never got may not come back at all: Patroni waits for its
+        PostgreSQL, which waits for the rest of a timeline that has ended, and answers nobody meanwhile.
+        """
+        answering = [status for status in statuses.values() if status]
+        leaders = [status for status in answering if status.role == "leader"]
+        if len(leaders) != 1 or 2 * len(answering) <= len(statuses):
             return None
         follows = not statuses.keys().isdisjoint(leaders[0].detail["streaming"])
         return super().serving(statuses) if follows or len(statuses) == 1 else None
