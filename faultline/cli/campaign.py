@@ -22,7 +22,9 @@ def _many(context: click.Context, parameter: click.Parameter, values: tuple[str,
 
 
 @click.command("campaign")
-@click.option("--plan", help="A shipped campaign by name, or a TOML file; flags replace its values.")
+@click.option(
+    "--plan", help="A shipped campaign by name (faultline list plans), or a TOML file; flags replace its values."
+)
 @click.option("--system", "systems", multiple=True, help="System under test; may be repeated.")
 @click.option("--workload", "workloads", multiple=True, help="Workload; may be repeated.")
 @click.option("--faults", "fault_sets", multiple=True, callback=_many, help="A fault set `a,b`; may be repeated.")
@@ -40,7 +42,13 @@ def _many(context: click.Context, parameter: click.Parameter, values: tuple[str,
     callback=on_hosts,
     help="Run on hosts: namespaces:N makes N of them, ssh:FILE names machines.",
 )
-@click.option("--host-option", "host_option_pairs", multiple=True, metavar="NAME=VALUE", help="How hosts are to be.")
+@click.option(
+    "--host-option",
+    "host_option_pairs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="How hosts are to be, such as fsync=lies.",
+)
 @click.option("--master", default="local[*]", show_default=True, help="Spark master URL.")
 @click.option("--name", help="Name of the campaign's folder [default: from the plan].")
 @store_option

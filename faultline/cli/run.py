@@ -31,7 +31,11 @@ __all__ = ["command"]
     help="Run on hosts: namespaces:N makes N of them, ssh:FILE names machines.",
 )
 @click.option(
-    "--host-option", "host_option_pairs", multiple=True, metavar="NAME=VALUE", help="How the hosts are to be."
+    "--host-option",
+    "host_option_pairs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="How the hosts are to be, such as fsync=lies.",
 )
 @store_option
 @click.option("--shrink/--no-shrink", "shrinks", default=True, help="Shrink a violation of the simulated world.")
