@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -25,6 +25,7 @@ from faultline.harness.run_record import WorldName
 __all__ = ["RunFile", "StoredRun", "open_history", "prepare_run", "read_run", "write_atomically", "write_judgement"]
 
 SCHEMA = 1
+_OPERATIONS_AT_ONCE = 1_000
 
 
 class RunFile(msgspec.Struct, kw_only=True):
@@ -60,7 +61,7 @@ def prepare_run(folder: Path, run_id: str, plan: Plan, world: WorldName, hosts: 
             (folder / stale).unlink(missing_ok=True)
         versions = {"faultline": faultline.__version__}
         file = RunFile(run_id=run_id, world=world, plan=plan, versions=versions, hosts=hosts)
-        write_atomically(folder / "run.json", _pretty(file))
+        _replace_with(folder / "run.json", _run_file_pieces(file))
 
 
 @contextlib.contextmanager
@@ -98,12 +99,31 @@ def read_run(folder: Path) -> StoredRun:
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a whole file or nothing: to another name, synced, then renamed."""
+    _replace_with(path, [data])
+
+
+def _replace_with(path: Path, pieces: Iterable[bytes]) -> None:
     scratch = path.with_name(path.name + ".partial")
     with scratch.open("wb") as file:
-        file.write(data)
+        file.writelines(pieces)
         file.flush()
         os.fsync(file.fileno())
     scratch.replace(path)
+
+
+def _run_file_pieces(file: RunFile) -> Iterator[bytes]:
+    """What `_pretty(file)` gives, a thousand operations at a time: a long plan's text takes more memory than the plan.
+
+    No other place of the text can be taken for that of the operations: in a string the quotation marks are escaped.
+    """
+    operations = file.plan.operations
+    bare = msgspec.structs.replace(file, plan=msgspec.structs.replace(file.plan, operations=()))
+    before, mark, after = _pretty(bare).partition(b'"operations": [')
+    yield before + mark
+    for start in range(0, len(operations), _OPERATIONS_AT_ONCE):
+        listed = _pretty(operations[start : start + _OPERATIONS_AT_ONCE]).removeprefix(b"[").removesuffix(b"\n]\n")
+        yield (b"," if start else b"") + listed.replace(b"\n", b"\n    ")
+    yield (b"\n    " if operations else b"") + after
 
 
 def _pretty(record: Any) -> bytes:

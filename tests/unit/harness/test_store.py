@@ -51,6 +51,18 @@ def test_a_run_is_read_back_as_it_was_written(tmp_path):
     assert stored.judgement is not None and stored.judgement.verdict is Verdict.PASS
 
 
+@pytest.mark.parametrize("count", [0, 1, 999, 1_000, 1_001, 2_000, 2_345])
+def test_a_long_plan_is_written_in_pieces_that_make_the_text_of_the_whole(tmp_path, count):
+    values = [None, [1, {"a": []}], 'a "quoted" word,\n"operations": []', {}, "]"]
+    operations = tuple(PlannedOperation(n % 2, n, "write", "\n]", values[n % 5]) for n in range(count))
+    options = {"odd": '"operations": [],', "operations": "[]"}
+    plan = msgspec.structs.replace(PLAN, workload='"operations": [', operations=operations, options=options)
+    prepare_run(tmp_path, "r", plan, "simulated")
+    stored = read_run(tmp_path).file
+    assert stored.plan.operations == msgspec.json.decode(msgspec.json.encode(plan), type=Plan).operations
+    assert (tmp_path / "run.json").read_bytes() == msgspec.json.format(msgspec.json.encode(stored), indent=2) + b"\n"
+
+
 def test_what_was_recorded_is_on_disk_before_the_run_ends(tmp_path):
     prepare_run(tmp_path / "r", "r", PLAN, "simulated")
     with open_history(tmp_path / "r") as sink:
