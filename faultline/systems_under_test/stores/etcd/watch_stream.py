@@ -64,10 +64,9 @@ class WatchStream:
     """A watch on `path` from its making to `close`; `log` is what it was told."""
 
     def __init__(
-        self, path: str, number: int, connect: Connect, first_member: int, *, silence_s: float, resumes_at_now: bool
+        self, path: str, connect: Connect, first_member: int, *, silence_s: float, resumes_at_now: bool
     ) -> None:
         self.path = path
-        self.number = number
         self.log = WatchLog()
         self._connect = connect
         self._member = first_member
@@ -141,7 +140,7 @@ class WatchStream:
                 ordinal = ordinals[revision] = ordinals.get(revision, -1) + 1
                 value = None if is_deleted else decoded(kv["value"])
                 self.log.add(revision, ordinal, key, value, is_deleted=is_deleted)
-            self.log.told_upto(revision)
+        self.log.told_upto(int(events[-1]["kv"]["mod_revision"]))
 
 
 def _next_result(answers: http.client.HTTPResponse) -> dict[str, Any]:

@@ -23,12 +23,12 @@ from faultline.systems_under_test.stores.etcd import leases
 from faultline.systems_under_test.stores.etcd.gateway import ask, encoded, packed
 from faultline.systems_under_test.stores.etcd.leases import LeasingClient
 from faultline.systems_under_test.stores.etcd.watch_stream import WatchStream, content_of, range_of
+from faultline.systems_under_test.stores.watch_keeping import WatchKeeping
 
 __all__ = ["PROGRESS_S", "WATCH_FUNCTIONS", "WatchingClient"]
 
 WATCH_FUNCTIONS = ("put", "delete", "attach", "list", "watch", "drain")
 NOT_HELD = "not-held"
-NOT_WATCHING = "not-watching"
 PROGRESS_S = 0.2
 """After this time without events etcd says up to which revision it told everything."""
 
@@ -39,7 +39,7 @@ _SILENCE_S = 4 * PROGRESS_S
 class WatchingClient(LeasingClient):
     """A client with watches of its own, each a thread."""
 
-    outcomes: ClassVar[OutcomeRegistry] = OutcomeRegistry([*leases.outcomes.definite, NOT_HELD, NOT_WATCHING])
+    outcomes: ClassVar[OutcomeRegistry] = OutcomeRegistry([*leases.outcomes.definite, NOT_HELD])
     reads: ClassVar[frozenset[str]] = frozenset({"read", "list"})
 
     def __init__(
@@ -57,20 +57,11 @@ class WatchingClient(LeasingClient):
             address_of, members, node, serializable=serializable, timeout_s=timeout_s, lease_ttl_s=lease_ttl_s
         )
         self._resumes_at_now = resumes_at_now
-        self._watches: dict[str, WatchStream] = {}
-        self._numbers = 0
+        self._watches = WatchKeeping(self._watch)
 
     def invoke(self, operation: Operation) -> Outcome:
         """Watch and drain without waiting for anybody; everything else as usual."""
-        path = str(operation.key)
-        if operation.f == "watch":
-            return ok({"number": self._watch(path).number})
-        if operation.f == "drain":
-            watch = self._watches.get(path)
-            if watch is None:
-                return self.outcomes.outcome(NOT_WATCHING)
-            return ok({"number": watch.number, "items": watch.log.drain()})
-        return super().invoke(operation)
+        return self._watches.serve(operation) or super().invoke(operation)
 
     def perform(self, connection: http.client.HTTPConnection, operation: Operation, node: str) -> Outcome:
         """Change a key or list a path, or perform what others perform."""
@@ -90,25 +81,12 @@ class WatchingClient(LeasingClient):
 
     def close(self) -> None:
         """End all watches, and hang up."""
-        for watch in self._watches.values():
-            watch.close()
-        self._watches.clear()
+        self._watches.close()
         super().close()
 
     def _watch(self, path: str) -> WatchStream:
-        earlier = self._watches.pop(path, None)
-        if earlier is not None:
-            earlier.close()
-        self._numbers += 1
-        watch = self._watches[path] = WatchStream(
-            path,
-            self._numbers,
-            self.connect_to,
-            self._node,
-            silence_s=_SILENCE_S,
-            resumes_at_now=self._resumes_at_now,
-        )
-        return watch
+        now = self._resumes_at_now
+        return WatchStream(path, self.connect_to, self._node, silence_s=_SILENCE_S, resumes_at_now=now)
 
     def _attach(self, connection: http.client.HTTPConnection, operation: Operation, node: str) -> Outcome:
         lease = self.holding.held(operation.value["lease"])
