@@ -87,6 +87,7 @@ _WORKLOADS = {
     "follower-reads": "faultline.workloads.follower_reads:FollowerReads",
     "read-your-writes": "faultline.workloads.follower_reads:ReadYourWrites",
     "watches": "faultline.workloads.watches:Watches",
+    "key-watches": "faultline.workloads.watches:KeyWatches",
     "locks": "faultline.workloads.locks:Locks",
     "bounded-staleness": "faultline.workloads.follower_reads:BoundedStaleness",
 }

@@ -3,6 +3,7 @@
 Writers put and delete keys, and attach keys to a lease of their own which they then abandon, so that several keys go in
 one entry of the log. Watchers set watches on nested paths, and now and then take what has come: sometimes long after
 it came, so that queues fill. After the heal everybody lists and drains, with pauses for what is still on its way.
+`key-watches` is the same without leases.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from faultline.harness.generator.chance import below, by_weight
 from faultline.harness.generator.core import PENDING, Offer
 from faultline.harness.workload import Checker
 
-__all__ = ["WatchActions", "Watches"]
+__all__ = ["KeyWatches", "WatchActions", "Watches"]
 
 PATHS = ("servers", "servers/1", "servers2")
 """What is watched and listed."""
@@ -33,6 +34,7 @@ KEYS = ("servers/1", "servers/1/address", "servers/2", "servers/2/address", "ser
 """What is written."""
 
 _WRITING = (("put", 30), ("delete", 10), ("acquire", 12), ("attach", 36), ("abandon", 8), ("list", 4))
+_WRITING_WITHOUT_LEASES = (("put", 70), ("delete", 25), ("list", 5))
 _WATCHING = (("watch", 7), ("drain", 85), ("list", 8))
 _ACTION_SALT = 0x6A09_E667_F3BC_C908
 _KEY_SALT = 0xBB67_AE85_84CA_A73B
@@ -45,6 +47,7 @@ class WatchActions(Generator, frozen=True, gc=False):
 
     next_value: int = 1
     begun: int = 0
+    writing: tuple[tuple[str, int], ...] = _WRITING
 
     def op(self, context: Context) -> Offer:
         """One action of a free worker: every second worker watches, beginning with a watch on everything."""
@@ -53,14 +56,14 @@ class WatchActions(Generator, frozen=True, gc=False):
         worker = context.free_worker()
         if worker % 2:
             return self._watching(context, worker)
-        f = by_weight(_WRITING, context.chance, _ACTION_SALT)
+        f = by_weight(self.writing, context.chance, _ACTION_SALT)
         key, value = _written(f, worker, self.next_value, context)
-        after = WatchActions(self.next_value + 1, self.begun) if value is not None else self
+        after = WatchActions(self.next_value + 1, self.begun, self.writing) if value is not None else self
         return Draft(f, key, value, worker, context.time_us), after
 
     def _watching(self, context: Context, worker: int) -> Offer:
         if not self.begun >> worker & 1:
-            after = WatchActions(self.next_value, self.begun | 1 << worker)
+            after = WatchActions(self.next_value, self.begun | 1 << worker, self.writing)
             return Draft("watch", PATHS[0], None, worker, context.time_us), after
         f = by_weight(_WATCHING, context.chance, _ACTION_SALT)
         path = PATHS[below(context.chance, len(PATHS), _KEY_SALT)]
@@ -84,7 +87,7 @@ class Watches:
 
     name = "watches"
     promise = "watchers are told of every change in order, once, and of every gap"
-    functions = ("put", "delete", "acquire", "attach", "abandon", "watch", "drain", "list")
+    functions: tuple[str, ...] = ("put", "delete", "acquire", "attach", "abandon", "watch", "drain", "list")
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = 18_500) -> Generator:
         """`operations` operations, on average `interval_us` apart over all workers together."""
@@ -103,3 +106,14 @@ class Watches:
         from faultline.checkers.watches import WatchesChecker
 
         return (WatchesChecker(), StatsChecker(), AvailabilityChecker(), VacuityChecker(reads=("list",)))
+
+
+class KeyWatches(Watches):
+    """The same for stores without leases: a key goes only when somebody deletes it."""
+
+    name = "key-watches"
+    functions = ("put", "delete", "watch", "drain", "list")
+
+    def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = 18_500) -> Generator:
+        """`operations` operations, on average `interval_us` apart over all workers together."""
+        return limit(operations, stagger(interval_us, WatchActions(writing=_WRITING_WITHOUT_LEASES)))

@@ -210,11 +210,14 @@ def test_the_leader_of_the_stream_leads_and_not_that_of_the_servers(monkeypatch:
     pages["/jsz?accounts=1&streams=1"] = {"meta_cluster": {"leader": "byzantium"}}
     status = NatsJetStream().status("10.0.0.1", 1.0)
     assert (status.role, status.leader, status.generation) == ("follower", "byzantium", 0)
+    assert status.detail["leader_of_servers"] == "byzantium"
 
 
-def said(leader: str, *, leads: bool = False, generation: int = 1, current: bool = True) -> NodeStatus:
-    role = "leader" if leads else "follower"
-    return NodeStatus(role=role, leader=leader, generation=generation, detail={"current": current})
+def said(
+    leader: str, *, leads: bool = False, generation: int = 1, current: bool = True, of_servers: str | None = "cyrene"
+) -> NodeStatus:
+    role, detail = "leader" if leads else "follower", {"current": current, "leader_of_servers": of_servers}
+    return NodeStatus(role=role, leader=leader, generation=generation, detail=detail)
 
 
 def test_the_bucket_serves_once_its_members_agree_and_its_replicas_are_current() -> None:
@@ -224,3 +227,13 @@ def test_the_bucket_serves_once_its_members_agree_and_its_replicas_are_current()
     assert serving({"athens": leader, "byzantium": said("cyrene")}) is None
     assert serving({"athens": leader, "byzantium": None}) is None
     assert serving({"athens": said("athens", leads=True, current=False), "byzantium": said("athens")}) is None
+
+
+@pytest.mark.parametrize("told", [None, "byzantium"])
+def test_the_bucket_does_not_serve_while_nobody_leads_the_servers_since_no_consumer_can_be_made(
+    told: str | None,
+) -> None:
+    leader = said("athens", leads=True)
+    assert NatsJetStream().serving({"athens": leader, "byzantium": said("athens", of_servers=told)}) is None
+    nobody = said("athens", leads=True, of_servers=None)
+    assert NatsJetStream().serving({"athens": nobody, "byzantium": said("athens", of_servers=None)}) is None

@@ -39,6 +39,9 @@ __all__ = ["CLIENT_PORT", "FUNCTIONS", "Bucket", "BucketClient", "BucketRefusal"
 
 CLIENT_PORT = 4222
 BUCKET = "faultline"
+_SUBJECTS = f"$KV.{BUCKET}."
+_FORGOTTEN_S = 2.0
+"""After this time without anybody listening a server ends a delivery."""
 FUNCTIONS = ("read", "write", "cas", "add", "append", "increment", "generate")
 
 WRONG_LAST_SEQUENCE = "wrong-last-sequence"
@@ -84,27 +87,71 @@ class Bucket:
             raise
         self._stream = self._connection.jetstream(timeout=timeout_s)
 
-    def make(self, replicas: int) -> None:
-        """Make the bucket on so many servers; nothing happens where it is. Raises as all others do."""
-        config = self._api.KeyValueConfig(bucket=BUCKET, replicas=replicas, direct=True)
+    def make(self, replicas: int, history: int) -> None:
+        """Make the bucket on so many servers, with so many values of a key; nothing happens where it is.
+
+        Raises as all others do.
+        """
+        config = self._api.KeyValueConfig(bucket=BUCKET, replicas=replicas, history=history, direct=True)
         self._done(self._stream.create_key_value(config))
 
     def get(self, key: str) -> tuple[Any, int]:
         """The value of `key` and its revision; None and 0 when it has none."""
         try:
-            message = self._done(
-                self._stream.get_msg(f"KV_{BUCKET}", subject=f"$KV.{BUCKET}.{key}", direct=self._direct)
-            )
+            message = self._done(self._stream.get_msg(f"KV_{BUCKET}", subject=f"{_SUBJECTS}{key}", direct=self._direct))
         except BucketRefusal as refusal:
             if str(refusal) == "not-found":
                 return None, 0
             raise
         return msgspec.json.decode(message.data), message.seq
 
-    def put(self, key: str, value: Any, *, expected: int | None = None) -> None:
-        """Set `key` to `value`; with `expected` only when that is the newest revision."""
+    def put(self, key: str, value: Any, *, expected: int | None = None) -> int:
+        """Set `key` to `value`, and say at which revision; with `expected` only when that is the newest one."""
         headers = None if expected is None else {"Nats-Expected-Last-Subject-Sequence": str(expected)}
-        self._done(self._stream.publish(f"$KV.{BUCKET}.{key}", msgspec.json.encode(value), headers=headers))
+        return self._publish(key, msgspec.json.encode(value), headers)
+
+    def delete(self, key: str) -> int:
+        """Write down that `key` has no value any more, and say at which revision."""
+        return self._publish(key, b"", {"KV-Operation": "DEL"})
+
+    def _publish(self, key: str, content: bytes, headers: dict[str, str] | None) -> int:
+        return int(self._done(self._stream.publish(f"{_SUBJECTS}{key}", content, headers=headers)).seq)
+
+    def consume(self, start: int | None, *, heartbeat_s: float) -> tuple[Any, int]:
+        """An inbox to which all messages are delivered, and how many there are now; see `nats.feed`."""
+        return self._done(self._consume(start, heartbeat_s))
+
+    async def _consume(self, start: int | None, heartbeat_s: float) -> tuple[Any, int]:
+        subject = self._connection.new_inbox()
+        inbox = await self._connection.subscribe(subject)
+        policies = self._api.DeliverPolicy
+        config = self._api.ConsumerConfig(
+            deliver_subject=subject,
+            deliver_policy=policies.LAST_PER_SUBJECT if start is None else policies.BY_START_SEQUENCE,
+            opt_start_seq=start,
+            filter_subject=f"{_SUBJECTS}>",
+            ack_policy=self._api.AckPolicy.NONE,
+            max_deliver=1,
+            idle_heartbeat=heartbeat_s,
+            inactive_threshold=_FORGOTTEN_S,
+            num_replicas=1,
+            mem_storage=True,
+        )
+        return inbox, int((await self._stream.add_consumer(f"KV_{BUCKET}", config)).num_pending)
+
+    def received(self, inbox: Any, timeout_s: float) -> Any:
+        """The next message in `inbox`. Raises OSError."""
+        return self._done(inbox.next_msg(timeout=timeout_s))
+
+    def end(self, inbox: Any) -> None:
+        """Take no more messages; the server then forgets whoever sent them."""
+        with suppress(OSError, BucketRefusal):
+            self._done(inbox.unsubscribe())
+
+    @staticmethod
+    def key_of(subject: str) -> str:
+        """The key that messages on `subject` are about."""
+        return subject.removeprefix(_SUBJECTS)
 
     def close(self) -> None:
         """Hang up, whatever state the connection is in."""

@@ -18,7 +18,8 @@ from typing import Any, ClassVar
 from faultline.harness.errors import UsageError
 from faultline.harness.system import OptionDescription, StorePlace
 from faultline.harness.world.ports import NodeStatus
-from faultline.systems_under_test.stores.nats.bucket import CLIENT_PORT, FUNCTIONS, Bucket, BucketClient, BucketRefusal
+from faultline.systems_under_test.stores.nats.bucket import CLIENT_PORT, FUNCTIONS, Bucket, BucketRefusal
+from faultline.systems_under_test.stores.nats.watches import WATCH_FUNCTIONS, WatchingBucketClient
 from faultline.systems_under_test.stores.status_page import status_page
 from faultline.systems_under_test.stores.store import RealStore
 
@@ -27,6 +28,7 @@ __all__ = ["NatsJetStream"]
 ROUTE_PORT = 6222
 MONITOR_PORT = 8222
 REPLICAS_MAX = 5
+HISTORY_MAX = 64
 PROVISION_TIMEOUT_S = 10.0
 
 
@@ -36,7 +38,7 @@ class NatsJetStream(RealStore):
     name = "nats"
     promise = "conditional writes are never lost or applied twice; reads may be stale"
     summary = "NATS JetStream's key-value bucket"
-    functions = FUNCTIONS
+    functions = (*FUNCTIONS, *WATCH_FUNCTIONS)
     options: ClassVar[Mapping[str, OptionDescription]] = {
         "read_mode": OptionDescription(
             default="leader",
@@ -44,6 +46,12 @@ class NatsJetStream(RealStore):
             summary="who answers reads: the stream's leader, or any server that has a replica; both may be stale",
         ),
         "replicas": OptionDescription(default="3", summary="how many servers keep the bucket, one to five"),
+        "history": OptionDescription(default="1", summary="how many values of a key the bucket keeps, one to 64"),
+        "watch_skips": OptionDescription(
+            default="told",
+            choices=("told", "ignored"),
+            summary="whether a watch tells of values that were discarded before it got them",
+        ),
         "client_timeout_ms": OptionDescription(default="1500", summary="how long a client waits for an answer"),
     }
     programs: ClassVar[Mapping[str, str]] = {"nats-server": "nats-server"}
@@ -78,9 +86,14 @@ class NatsJetStream(RealStore):
                 f"A bucket cannot have {replicas} replicas on {len(addresses)} hosts.",
                 f"Use --option replicas=N with as many hosts, at most {REPLICAS_MAX}.",
             )
+        if not 1 <= int(options["history"]) <= HISTORY_MAX:
+            raise UsageError(
+                f"A bucket cannot keep {options['history']} values of a key.",
+                f"Use --option history=N with N from 1 to {HISTORY_MAX}.",
+            )
         bucket = Bucket(next(iter(addresses.values())), direct=False, timeout_s=PROVISION_TIMEOUT_S)
         try:
-            bucket.make(replicas)
+            bucket.make(replicas, int(options["history"]))
         except BucketRefusal as refusal:
             raise OSError(f"the bucket could not be made ({refusal}).") from refusal
         finally:
@@ -104,27 +117,36 @@ class NatsJetStream(RealStore):
             role="leader" if leader == own else "follower",
             generation=len(streams),
             leader=leader,
-            detail={"current": leader != own or all(replica["current"] for replica in replicas)},
+            detail={
+                "current": leader != own or all(replica["current"] for replica in replicas),
+                "leader_of_servers": (told.get("meta_cluster") or {}).get("leader") or None,
+            },
         )
 
     def serving(self, statuses: Mapping[str, NodeStatus | None]) -> str | None:
-        """The leader serves once all members of its group name it and its replicas are current."""
+        """The leader serves once all members of its group name it and its replicas are current.
+
+        And once all servers name one that leads them: without, nobody makes a consumer, so lists and watches fail.
+        """
         known = [status for status in statuses.values() if status is not None]
         newest = max((status.generation for status in known), default=0)
         leaders = {status.leader for status in known if status.generation == newest}
         current = all(status.detail["current"] for status in known)
-        return super().serving(statuses) if len(known) == len(statuses) and len(leaders) == 1 and current else None
+        of_servers = {status.detail["leader_of_servers"] for status in known}
+        agree = len(known) == len(statuses) and len(leaders) == len(of_servers) == 1 and None not in of_servers
+        return super().serving(statuses) if agree and current else None
 
     def store_client(
         self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]
-    ) -> BucketClient:
+    ) -> WatchingBucketClient:
         """A client that is connected to the server on `node` first."""
-        return BucketClient(
+        return WatchingBucketClient(
             address_of,
             members,
             node,
             direct=options["read_mode"] == "direct",
             timeout_s=int(options["client_timeout_ms"]) / 1000,
+            tells_skips=options["watch_skips"] == "told",
         )
 
 

@@ -1,0 +1,144 @@
+"""A client of a bucket that changes keys below paths, lists them, and watches them.
+
+The answer to a change is its revision. A watch is a thread with a connection and a `Feed` of its own, of the whole
+bucket, so that every revision is expected: one that is left out was discarded, since the bucket keeps no more than
+`history` values of a key. With `tells_skips` that is a gap, which is announced with the content as it is; without, as
+in the key-value watch of NATS's own clients, nobody is told. A feed that ends is taken up behind its last revision.
+
+NATS 2.9 has no leases: keys live as long as they are not deleted, or all of them equally long.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import Outcome, ok
+from faultline.systems_under_test.patterns.cluster_management.state_watch import is_below
+from faultline.systems_under_test.stores.nats.bucket import Bucket, BucketClient, BucketRefusal
+from faultline.systems_under_test.stores.nats.feed import Feed, Revision, content_of
+from faultline.systems_under_test.stores.watch_keeping import WatchKeeping
+from faultline.systems_under_test.stores.watch_log import WatchLog
+
+__all__ = ["REVISIONS_DISCARDED", "WATCH_FUNCTIONS", "BucketWatch", "WatchingBucketClient"]
+
+WATCH_FUNCTIONS = ("put", "delete", "list", "watch", "drain")
+REVISIONS_DISCARDED = "revisions-discarded"
+_PAUSE_S = 0.05
+
+
+class BucketWatch:
+    """A watch on `path` from its making to `close`; `connect` connects to the server of a number, round and round."""
+
+    def __init__(self, path: str, connect: Callable[[int], Bucket], first_member: int, *, tells_skips: bool) -> None:
+        self.path = path
+        self.log = WatchLog()
+        self._connect = connect
+        self._member = first_member
+        self._tells_skips = tells_skips
+        self._gap: str | None = None
+        self._is_over = threading.Event()
+        self._following = threading.Thread(target=self._follow_on, name=f"nats-watch-{path}", daemon=True)
+        self._following.start()
+
+    def close(self) -> None:
+        """Watch no longer."""
+        self._is_over.set()
+        self._following.join()
+
+    def _follow_on(self) -> None:
+        """One connection after the other, until the end."""
+        while not self._is_over.is_set():
+            try:
+                bucket = self._connect(self._member)
+            except OSError:
+                self._turn_to_next_member()
+                continue
+            try:
+                while not self._is_over.is_set():
+                    self._follow(bucket)
+            except (OSError, BucketRefusal):
+                self._turn_to_next_member()
+            finally:
+                bucket.close()
+
+    def _turn_to_next_member(self) -> None:
+        self._member += 1
+        self._is_over.wait(_PAUSE_S)
+
+    def _follow(self, bucket: Bucket) -> None:
+        """Read one feed until it ends, or there is a gap."""
+        is_new = self.log.upto is None or self._gap is not None
+        feed = Feed(bucket, None if is_new else (self.log.upto or 0) + 1)
+        try:
+            if is_new:
+                revision, values = feed.content()
+                self.log.begin(revision, _below(self.path, values), self._gap)
+                self._gap = None
+            while not self._is_over.is_set() and self._gap is None:
+                change = feed.next()
+                if change is not None:
+                    self._take(change)
+        finally:
+            feed.close()
+
+    def _take(self, change: Revision) -> None:
+        if self._tells_skips and change.number > (self.log.upto or 0) + 1:
+            self._gap = REVISIONS_DISCARDED
+            return
+        if is_below(self.path, change.key):
+            self.log.add(change.number, 0, change.key, change.value, is_deleted=change.is_deleted)
+        self.log.told_upto(change.number)
+
+
+class WatchingBucketClient(BucketClient):
+    """A client with watches of its own, each a thread."""
+
+    reads: ClassVar[frozenset[str]] = frozenset({"read", "list"})
+
+    def __init__(
+        self,
+        address_of: Callable[[str], str],
+        members: Sequence[str],
+        node: str,
+        *,
+        direct: bool,
+        timeout_s: float,
+        tells_skips: bool,
+    ) -> None:
+        super().__init__(address_of, members, node, direct=direct, timeout_s=timeout_s)
+        self._tells_skips = tells_skips
+        self._watches = WatchKeeping(self._watch)
+
+    def invoke(self, operation: Operation) -> Outcome:
+        """Watch and drain without waiting for anybody; everything else as usual."""
+        return self._watches.serve(operation) or super().invoke(operation)
+
+    def perform(self, connection: Bucket, operation: Operation, node: str) -> Outcome:
+        """Change a key or list a path, or perform what others perform."""
+        key = str(operation.key)
+        if operation.f == "put":
+            return ok(connection.put(key, operation.value), node)
+        if operation.f == "delete":
+            return ok(connection.delete(key), node)
+        if operation.f == "list":
+            revision, values = content_of(connection)
+            return ok({"index": revision, "values": _below(key, values)}, node)
+        return super().perform(connection, operation, node)
+
+    def close(self) -> None:
+        """End all watches, and hang up."""
+        self._watches.close()
+        super().close()
+
+    def _watch(self, path: str) -> BucketWatch:
+        return BucketWatch(path, self._connect_to, self._node, tells_skips=self._tells_skips)
+
+    def _connect_to(self, member: int) -> Bucket:
+        return self.connect(self._address_of(self._members[member % len(self._members)]))
+
+
+def _below(path: str, values: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if is_below(path, key)}
