@@ -189,6 +189,12 @@ def test_the_configuration_names_all_servers() -> None:
     assert "server_name: athens\n" in text and 'store_dir: "/athens/data"' in text
 
 
+def test_a_single_host_is_refused_as_the_server_would_wait_for_others_for_ever() -> None:
+    with pytest.raises(UsageError, match="never becomes ready") as refused:
+        NatsJetStream().files(StorePlace(node="athens", addresses={"athens": HOST}, folder="/athens", options={}))
+    assert "replicas=1" in refused.value.next_step
+
+
 @pytest.mark.parametrize("replicas", ["0", "4", "6"])
 def test_a_bucket_has_no_more_replicas_than_there_are_hosts(replicas: str) -> None:
     with pytest.raises(UsageError, match=f"cannot have {replicas} replicas on 3 hosts"):

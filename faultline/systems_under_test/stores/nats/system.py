@@ -63,7 +63,12 @@ class NatsJetStream(RealStore):
     """Who was cut off unseats the leader when the two first speak again: within two heartbeats, of a second each."""
 
     def files(self, place: StorePlace) -> Mapping[str, str]:
-        """The server's configuration, with the names and addresses of all."""
+        """The server's configuration, with the names and addresses of all. Raises UsageError for one host."""
+        if len(place.addresses) == 1:
+            raise UsageError(
+                "NATS on a single host never becomes ready: JetStream waits for other servers of its cluster.",
+                "Use --hosts namespaces:3, with --option replicas=1 for a bucket on one of them.",
+            )
         routes = ", ".join(f'"nats://{address}:{ROUTE_PORT}"' for address in place.addresses.values())
         lines = [
             f"server_name: {place.node}",
