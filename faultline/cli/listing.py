@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from faultline.cli.pattern_listing import pattern_entry, pattern_lines
+from faultline.cli.serving import served, serving, serving_lines
 from faultline.harness.errors import UsageError
 
 __all__ = ["LISTINGS", "command"]
@@ -19,10 +20,11 @@ _ON_HOSTS = "on hosts only"
 
 
 def _systems() -> list[Entry]:
-    from faultline.registry import load_system, stores, systems
+    from faultline.registry import load_system, load_workload, stores, systems, workloads
 
     known = systems() | stores()
-    return [_system(name, system, known[name]) for name, system in _loaded(load_system, known)]
+    loaded = [workload for _, workload in _loaded(load_workload, workloads())]
+    return [_system(name, system, known[name], served(system, loaded)) for name, system in _loaded(load_system, known)]
 
 
 def _loaded(load: Callable[[str], Loaded], names: Iterable[str]) -> Iterator[tuple[str, Loaded]]:
@@ -34,7 +36,7 @@ def _loaded(load: Callable[[str], Loaded], names: Iterable[str]) -> Iterator[tup
             click.echo(f"faultline: {error.message} {error.next_step}", err=True)
 
 
-def _system(name: str, system: Any, path: str) -> Entry:
+def _system(name: str, system: Any, path: str, workloads: list[str]) -> Entry:
     from faultline.harness.system import HostedStore
 
     options = {
@@ -46,6 +48,7 @@ def _system(name: str, system: Any, path: str) -> Entry:
         "runs": _ON_HOSTS if isinstance(system, HostedStore) else "in all worlds",
         "promise": system.promise,
         "functions": list(system.functions),
+        "workloads": workloads,
         "patterns": list(system.patterns),
         "only_with": _functions_by_option(system),
         "options": options,
@@ -65,8 +68,9 @@ def _functions_by_option(system: Any) -> list[str]:
 
 
 def _workloads() -> list[Entry]:
-    from faultline.registry import load_workload, workloads
+    from faultline.registry import load_system, load_workload, stores, systems, workloads
 
+    loaded = [system for _, system in _loaded(load_system, systems() | stores())]
     entries = []
     for name, workload in _loaded(load_workload, workloads()):
         checkers = [checker.name for checker in workload.checkers()]
@@ -76,6 +80,7 @@ def _workloads() -> list[Entry]:
                 "summary": workload.promise,
                 "functions": list(workload.functions),
                 "checkers": checkers,
+                "systems": serving(workload, loaded),
                 "provider": workloads()[name],
             }
         )
@@ -185,7 +190,16 @@ def command(what: str, as_json: bool) -> int:
     for entry in entries:
         system = f"{entry['system']:<{owner}}  " if owner else ""
         click.echo(f"{entry['name']:<{width}}  {system}{entry['summary']}{_note(entry)}")
+        for line in _below(what, entry):
+            click.echo(line)
     return 0
+
+
+def _below(what: str, entry: Entry) -> list[str]:
+    """What stands below an entry: where a workload can run, or what a system can serve."""
+    if what == "workloads":
+        return serving_lines("on", entry["systems"])
+    return serving_lines("serves", entry["workloads"]) if what == "systems" else []
 
 
 def _note(entry: Entry) -> str:

@@ -1,0 +1,47 @@
+"""Which system can serve which workload, told from what each names: its functions, and the options they depend on."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+
+from faultline.harness.system import NodeSystem, options_missing
+from faultline.harness.workload import Workload
+
+__all__ = ["served", "serving", "serving_lines"]
+
+_WIDTH = 120
+_INDENT = "    "
+
+
+def serving(workload: Workload, systems: Iterable[NodeSystem]) -> list[str]:
+    """The systems that can serve `workload`, each with the options it needs: `etcd`, `consistent-core services=on`."""
+    return [" ".join([system.name, *needed]) for system in systems if (needed := _needed(system, workload)) is not None]
+
+
+def served(system: NodeSystem, workloads: Iterable[Workload]) -> list[str]:
+    """The workloads that `system` can serve, each with the options it needs: `register`, `locks services=on`."""
+    return [" ".join([each.name, *needed]) for each in workloads if (needed := _needed(system, each)) is not None]
+
+
+def _needed(system: NodeSystem, workload: Workload) -> list[str] | None:
+    """The settings that `system` serves `workload` with, beside its defaults; None when it lacks a function."""
+    if not set(workload.functions) <= set(system.functions):
+        return None
+    defaults = {name: option.default for name, option in system.options.items()}
+    settings: dict[str, str] = {}
+    for function in workload.functions:
+        settings |= options_missing(system, function, defaults)
+    return [f"{name}={value}" for name, value in settings.items()]
+
+
+def serving_lines(label: str, names: Sequence[str]) -> list[str]:
+    """The names below an entry of a listing, over as many lines as they take; `none` when there are none."""
+    text = f"{label}: {', '.join(_in_words(name) for name in names) or 'none'}"
+    return textwrap.wrap(text, _WIDTH, initial_indent=_INDENT, subsequent_indent=2 * _INDENT, break_on_hyphens=False)
+
+
+def _in_words(name: str) -> str:
+    """`consistent-core services=on` as `consistent-core with services=on`."""
+    first, _, settings = name.partition(" ")
+    return f"{first} with {settings}" if settings else first
