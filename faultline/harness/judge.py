@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from datetime import UTC, datetime, timedelta
 
 import faultline
 from faultline.harness.errors import HarnessError
@@ -48,6 +49,7 @@ def judge(record: RunRecord, parts: Parts, *, run_id: str, replay: str = "") -> 
         statistics=record.statistics,
         errors=record.errors,
         replay=replay,
+        started_at=_started_at(record),
         history_sha256=history.digest(),
         plan_sha256=plan.digest(),
         versions={"faultline": faultline.__version__, "python": platform.python_version()},
@@ -77,6 +79,13 @@ def _sentence(verdict: Verdict, checks: list[CheckResult], record: RunRecord) ->
         return record.errors[0]
     worst = next(check for check in checks if check.verdict is verdict)
     return worst.findings[0].sentence if worst.findings else worst.sentence
+
+
+def _started_at(record: RunRecord) -> str:
+    if not record.started_at_us:
+        return ""
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=record.started_at_us)
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def _signature(findings: list[Finding]) -> str:

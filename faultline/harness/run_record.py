@@ -49,6 +49,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
 
     `marks` counts the `sometimes` marks that were reached, `breaches` holds the first breach of each invariant,
     `errors` what went wrong in the harness itself, `statistics` numbers of the world (events, messages …).
+    `started_at_us` is the moment 0 of the run on the wall clock of the harness's machine, in microseconds since the
+    epoch; 0 in the simulated world, which has no such moment.
     """
 
     plan: Plan
@@ -61,6 +63,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     messages: list[MessageRecord] = []
     statistics: dict[str, int] = {}
     interrupted: bool = False
+    started_at_us: int = 0
     detail: dict[str, Any] = {}
 
     def __repr__(self) -> str:

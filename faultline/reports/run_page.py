@@ -17,6 +17,7 @@ from faultline.harness.verdict import Finding, Verdict
 from faultline.reports.cycle import cycle_lines, cycle_svg, edge_meanings, transaction_names
 from faultline.reports.latency import latency_finding, latency_svg, latency_table
 from faultline.reports.legend import fault_family
+from faultline.reports.node_logs import Excerpt, node_logs_excerpt
 from faultline.reports.page import write_page
 from faultline.reports.scene import message_end
 from faultline.reports.selection import (
@@ -61,6 +62,7 @@ def run_values(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
         "judgement": judgement,
         "plan": record.plan,
         "main": main,
+        "logs": _logs(record, findings[0]) if findings else None,
         "others": [_other(record, finding, index) for index, finding in enumerate(findings[1:_MOST_FINDINGS], start=2)],
         "findings_left_out": max(0, len(findings) - _MOST_FINDINGS),
         "faults": [_fault_row(record.history, fault) for fault in settled_faults(record)[:_MOST_FAULT_ROWS]],
@@ -125,6 +127,12 @@ def counterexample(record: RunRecord, finding: Finding, prefix: str) -> dict[str
         "detail": _details(finding.detail),
         "messages": _messages(record, records, start_us, stop_us, moment_us),
     }
+
+
+def _logs(record: RunRecord, finding: Finding) -> Excerpt | None:
+    """What the nodes logged while the operations of `finding` happened."""
+    rows = [record.history.row(row) for row in rows_of(finding, record.history)]
+    return node_logs_excerpt(record, *window(rows, anomaly_us(finding, record.history)))
 
 
 def _caption(finding: Finding, rows: list[int], total: int) -> str:
@@ -208,6 +216,7 @@ def _settings(record: RunRecord, judgement: Judgement) -> list[tuple[str, str]]:
         ("workload", judgement.workload),
         ("fault set", ", ".join(judgement.fault_set) or "calm (no faults)"),
         ("world", judgement.world),
+        ("started at", judgement.started_at),
         ("nodes", ", ".join(plan.nodes)),
         ("clients", str(plan.workers)),
         ("operations planned", f"{len(plan.operations):,}"),

@@ -17,6 +17,7 @@ import stat
 import sys
 import traceback
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -158,7 +159,7 @@ async def _run(config: NodeConfig) -> None:
     control = _ControlProtocol(node, clock, timers)
     await _open_control(loop, control)
     control.tell(Started(port))
-    print(f"{node_id}: process {os.getpid()} listens on {config.listen[0]}:{port}", flush=True)
+    _log(f"{node_id}: process {os.getpid()} listens on {config.listen[0]}:{port}")
     await loop.create_future()
 
 
@@ -173,7 +174,7 @@ async def _open_control(loop: asyncio.AbstractEventLoop, control: _ControlProtoc
 
 
 def _crash(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    print(f"crashed: {context.get('message')}", flush=True)
+    _log(f"crashed: {context.get('message')}")
     error = context.get("exception")
     if error is not None:
         traceback.print_exception(error)
@@ -181,8 +182,13 @@ def _crash(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
 
 
 def _disk_failed(error: BaseException) -> None:
-    print(f"crashed: the disk refused: {error}", flush=True)
+    _log(f"crashed: the disk refused: {error}")
     _end(EXIT_CRASHED)
+
+
+def _log(sentence: str) -> None:
+    """One line of the node's log, with the machine's time: a report puts the logs of all nodes into one order."""
+    print(f"{datetime.now(UTC).isoformat(timespec='microseconds')} {sentence}", flush=True)
 
 
 def _end(code: int) -> None:

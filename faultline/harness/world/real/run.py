@@ -30,7 +30,7 @@ from faultline.harness.plan import Plan
 from faultline.harness.run_record import RunRecord, WorldName
 from faultline.harness.world.faults import FaultPort
 from faultline.harness.world.real.client_host import ClientHost
-from faultline.harness.world.real.clock import machine_monotonic_us
+from faultline.harness.world.real.clock import machine_monotonic_us, machine_wall_us
 from faultline.harness.world.real.cluster import Clients, NodeCluster
 from faultline.harness.world.real.nemesis_thread import NemesisThread
 from faultline.harness.world.real.pump import OperationPump
@@ -72,7 +72,7 @@ class RealRun:
         self.cluster = cluster
         self.interrupted = False
         self._failure: BaseException | None = None
-        self._ready_us = machine_monotonic_us()
+        self._ready_us, self._started_at_us = machine_monotonic_us(), machine_wall_us()
         self._holding = False
 
     # -- the course of a run ------------------------------------------------------------------------------------
@@ -100,7 +100,8 @@ class RealRun:
         started_us = machine_monotonic_us()
         await self.cluster.start()
         serving = await self.cluster.wait_until_serving(self.cluster.serving_timeout_s)
-        self._ready_us = machine_monotonic_us()
+        # Both clocks at once: what nodes log in wall-clock time is put into the time of the run by these two.
+        self._ready_us, self._started_at_us = machine_monotonic_us(), machine_wall_us()
         self._boot_us = self._ready_us - started_us
         self.progress(f"{serving} after {self._boot_us / 1_000_000:.2f} s")
 
@@ -238,6 +239,7 @@ class RealRun:
                 "trace_events": len(lines),
             },
             interrupted=self.interrupted,
+            started_at_us=self._started_at_us,
             detail={"node_logs": [str(process.log) for process in processes]} | self.cluster.detail(),
         )
 

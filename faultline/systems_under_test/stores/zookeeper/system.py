@@ -26,6 +26,7 @@ __all__ = ["ZooKeeper"]
 PEER_PORT = 2888
 ELECTION_PORT = 3888
 _CLIENT_PORT = 2181
+_LOG_TIME = "yyyy-MM-dd HH:mm:ss.SSSZ"
 _JARS = "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar"
 _EPOCH_SHIFT = 32
 """A transaction's number (zxid) has the leader's epoch in its upper half."""
@@ -89,7 +90,9 @@ class ZooKeeper(RealStore):
         """The member's command line; the cheapest collector and compiler, since three share a machine."""
         return [
             *("java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
-            *("-Dorg.slf4j.simpleLogger.showDateTime=true", "-Djava.net.preferIPv4Stack=true"),
+            # Without a format the logger tells milliseconds since its start, which no other log can be set beside.
+            *("-Dorg.slf4j.simpleLogger.showDateTime=true", f"-Dorg.slf4j.simpleLogger.dateTimeFormat={_LOG_TIME}"),
+            "-Djava.net.preferIPv4Stack=true",
             *("-cp", _JARS, "org.apache.zookeeper.server.quorum.QuorumPeerMain", f"{place.folder}/zoo.cfg"),
         ]
 

@@ -1,0 +1,185 @@
+"""What the nodes logged around an anomaly: an excerpt of all their logs in one order of time.
+
+Whoever looks into a broken run of a real store opens the logs of its nodes first. The excerpt puts them side by side,
+in seconds since the start of the run. A log may be large: only the part that can hold the wanted time is read, found
+by halving. Nothing here fails a report: a log that is missing, unreadable or without times is named instead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from faultline.harness.run_record import RunRecord
+from faultline.reports.legend import fault_family
+from faultline.reports.log_lines import LoggedLine, logged_lines
+from faultline.reports.text import shorten
+
+__all__ = ["MOST_LINES", "Excerpt", "LeftOut", "LogLine", "node_logs_excerpt"]
+
+MOST_LINES = 60
+BYTES_READ_MAX = 4 * 1024 * 1024
+"""How much of one log is read."""
+
+_AROUND_US = 1_000_000
+_PROBE_BYTES = 64 * 1024
+_TEXT_LENGTH = 200
+_QUARTER_HOUR_US = 15 * 60 * 1_000_000
+_TELLING = re.compile(
+    r"(\b(?:errors?|fatal|panic\w*|elected|election|(?:new )?leader|promot\w+|fail-?over|timed out|timeout)\b)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One line of the excerpt, `time_us` since the start of the run by the node's own clock."""
+
+    time_us: int
+    node: str
+    text: str
+
+    @property
+    def pieces(self) -> list[tuple[str, bool]]:
+        """The text, cut where words begin and end that speak of trouble or of a new leader; those are True."""
+        parts = _TELLING.split(shorten(self.text, _TEXT_LENGTH))
+        return [(part, number % 2 == 1) for number, part in enumerate(parts) if part]
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """Equal for lines that say the same with other numbers."""
+        return self.node, re.sub(r"\d+", "#", self.text[:_TEXT_LENGTH])
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """So many lines stood here."""
+
+    lines: int
+
+
+@dataclass(slots=True)
+class Excerpt:
+    """The lines from `start_us` to `stop_us` of the run, and what has to be known about them, in sentences."""
+
+    start_us: int
+    stop_us: int
+    lines: list[LogLine | LeftOut] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def node_logs_excerpt(record: RunRecord, start_us: int, stop_us: int) -> Excerpt | None:
+    """What the nodes of `record` logged from a second before `start_us` to a second after `stop_us`.
+
+    None for a run without logs, or of which nobody wrote down when it started.
+    """
+    logs = [Path(log) for log in record.detail.get("node_logs", ())]
+    if not logs or not record.started_at_us:
+        return None
+    excerpt = Excerpt(start_us - _AROUND_US, stop_us + _AROUND_US)
+    if any(fault_family(fault.kind).name == "clock" for fault in record.faults):
+        excerpt.notes.append(
+            "Clocks were moved in this run. Times are the nodes' own, so a line stands where its node's clock put it."
+        )
+    found: list[LogLine] = []
+    for log in logs:
+        found += _lines_during(log, record.started_at_us, excerpt)
+    excerpt.lines = _bounded(sorted(found, key=lambda line: line.time_us))
+    return excerpt
+
+
+# -- one log -----------------------------------------------------------------------------------------------------
+
+
+def _lines_during(log: Path, started_at_us: int, excerpt: Excerpt) -> list[LogLine]:
+    """The lines of `log` that belong into `excerpt`; why there are none, or not all, is noted there."""
+    node = log.parent.name
+    try:
+        lines, is_whole = _read_around(log, started_at_us, excerpt.start_us)
+    except OSError as error:
+        excerpt.notes.append(f"The log of {node} cannot be read: {error.strerror or type(error).__name__}.")
+        return []
+    if not lines:
+        excerpt.notes.append(f"The log of {node} is left out: it tells no time in a form that is known.")
+        return []
+    during = [line for line in lines if excerpt.start_us <= line.time_us <= excerpt.stop_us]
+    if any(line.is_rough for line in during):
+        excerpt.notes.append(f"The log of {node} tells whole seconds: its lines may be up to a second later than told.")
+    if not is_whole and lines[-1].time_us <= excerpt.stop_us:
+        excerpt.notes.append(f"Of the log of {node} only {BYTES_READ_MAX >> 20} MiB were read; there is more of it.")
+    return [LogLine(line.time_us, node, line.text) for line in during]
+
+
+def _read_around(log: Path, started_at_us: int, start_us: int) -> tuple[list[LoggedLine], bool]:
+    """The lines from before `start_us` on, in time of the run, and whether the file ends with them."""
+    with log.open("rb") as file:
+        size = file.seek(0, 2)
+        zone_us = _zone_us(_lines_at(file, 0, _PROBE_BYTES), started_at_us)
+
+        def in_run_time(line: LoggedLine) -> LoggedLine:
+            zone = 0 if line.has_zone else zone_us
+            return LoggedLine(line.time_us - zone - started_at_us, line.text, line.has_zone, line.is_rough)
+
+        def is_before(position: int) -> bool:
+            probed = _lines_at(file, position, _PROBE_BYTES)
+            return bool(probed) and in_run_time(probed[0]).time_us < start_us
+
+        begin = _last_position(size, is_before) if size > BYTES_READ_MAX else 0
+        return [in_run_time(line) for line in _lines_at(file, begin, BYTES_READ_MAX)], begin + BYTES_READ_MAX >= size
+
+
+def _zone_us(first: Sequence[LoggedLine], started_at_us: int) -> int:
+    """How far times without a zone are ahead of UTC: a log begins when its run does, and zones are quarter hours."""
+    without = next((line.time_us for line in first if not line.has_zone), started_at_us)
+    return round((without - started_at_us) / _QUARTER_HOUR_US) * _QUARTER_HOUR_US
+
+
+def _last_position(size: int, is_before: Callable[[int], bool]) -> int:
+    """Some position of a file of `size` bytes that lies before the wanted time, close to it."""
+    low, high = 0, size
+    while high - low > _PROBE_BYTES:
+        middle = (low + high) // 2
+        low, high = (middle, high) if is_before(middle) else (low, middle)
+    return low
+
+
+def _lines_at(file: BinaryIO, position: int, length: int) -> list[LoggedLine]:
+    """The lines with a time in so many bytes; one that begins before `position` is not among them."""
+    file.seek(max(0, position - 1))
+    lines = file.read(length).decode("utf-8", "replace").split("\n")
+    return list(logged_lines(lines[1:] if position else lines))
+
+
+# -- all of them -------------------------------------------------------------------------------------------------
+
+
+def _bounded(lines: Sequence[LogLine]) -> list[LogLine | LeftOut]:
+    """At most `MOST_LINES`: the first third, the last third, and from between the first telling lines of their kind."""
+    if len(lines) <= MOST_LINES:
+        return list(lines)
+    third = MOST_LINES // 3
+    end = len(lines) - third
+    chosen = {*range(third), *_telling(lines, third, end, third), *range(end, len(lines))}
+    bounded: list[LogLine | LeftOut] = []
+    previous = -1
+    for number in sorted(chosen):
+        if number > previous + 1:
+            bounded.append(LeftOut(number - previous - 1))
+        bounded.append(lines[number])
+        previous = number
+    return bounded
+
+
+def _telling(lines: Sequence[LogLine], start: int, end: int, limit: int) -> list[int]:
+    """The places, from `start` to before `end`, of the first telling line of each kind."""
+    known = {line.kind for line in lines[:start]}
+    places: list[int] = []
+    for number in range(start, end):
+        line = lines[number]
+        if line.kind not in known and _TELLING.search(line.text[:_TEXT_LENGTH]):
+            known.add(line.kind)
+            places.append(number)
+    return places[:limit]
