@@ -23,19 +23,42 @@ def _many(context: click.Context, parameter: click.Parameter, values: tuple[str,
 
 @click.command("campaign")
 @click.option(
-    "--plan", help="A shipped campaign by name (faultline list plans), or a TOML file; flags replace its values."
+    "--plan",
+    help="A shipped campaign by name (faultline list plans), or a TOML file; flags replace its values "
+    "[default: `default`].",
 )
-@click.option("--system", "systems", multiple=True, help="System under test; may be repeated.")
-@click.option("--workload", "workloads", multiple=True, help="Workload; may be repeated.")
-@click.option("--faults", "fault_sets", multiple=True, callback=_many, help="A fault set `a,b`; may be repeated.")
-@click.option("--mutant", "mutants", multiple=True, callback=_many, help="Planted bugs `a,b`; may be repeated.")
+@click.option("--system", "systems", multiple=True, help="System under test; may be repeated [default: the plan's].")
+@click.option("--workload", "workloads", multiple=True, help="Workload; may be repeated [default: the plan's].")
+@click.option(
+    "--faults",
+    "fault_sets",
+    multiple=True,
+    callback=_many,
+    help="A fault set `a,b`; may be repeated [default: the plan's].",
+)
+@click.option(
+    "--mutant",
+    "mutants",
+    multiple=True,
+    callback=_many,
+    help="Planted bugs `a,b`; may be repeated [default: the plan's, else none].",
+)
 @click.option("--option", "option_pairs", multiple=True, metavar="NAME=VALUE", help="Option of the systems.")
-@click.option("--seeds", help="Seeds of every cell, `A..B`, both included.")
-@click.option("--nodes", type=int, help="Nodes in the cluster.")
-@click.option("--workers", type=int, help="Concurrent clients.")
-@click.option("--operations", type=int, help="Operations before the final reads.")
-@click.option("--duration", "duration_s", type=float, help="Length of the fault phase in seconds.")
-@click.option("--world", type=click.Choice(["simulated", "local"]), help="Where the runs happen.")
+@click.option("--seeds", help="Seeds of every cell, `A..B`, both included [default: the plan's, else 0..199].")
+@click.option("--nodes", type=int, help="Nodes in the cluster [default: the plan's, else 3].")
+@click.option("--workers", type=int, help="Concurrent clients [default: the plan's, else 5].")
+@click.option("--operations", type=int, help="Operations before the final reads [default: the plan's, else 200].")
+@click.option(
+    "--duration",
+    "duration_s",
+    type=float,
+    help="Length of the fault phase in seconds [default: the plan's, else by the operations; 30 if real].",
+)
+@click.option(
+    "--world",
+    type=click.Choice(["simulated", "local"]),
+    help="Where the runs happen [default: the plan's, else simulated].",
+)
 @click.option(
     "--hosts",
     metavar="HOSTS",

@@ -26,7 +26,12 @@ _UNUSABLE = 2
 @click.option(
     "--option", "pairs", multiple=True, metavar="NAME=VALUE", help="Option of the checker, such as total=100."
 )
-@click.option("--timeout", "timeout_s", type=float, help="Seconds to spend on each history before answering unknown.")
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=float,
+    help="Seconds to spend on each history before answering unknown [default: no limit].",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per history.")
 @click.option(
     "--explain/--no-explain", default=None, help="Show the operations behind a violation [default: of one file]."

@@ -66,7 +66,9 @@ _REQUEST_OPTIONS = (
         callback=comma_separated,
         help="Fault sets by name, separated by commas; `none` for a calm run.",
     ),
-    click.option("--mutant", "mutants", callback=comma_separated, help="Planted bugs to switch on, by name."),
+    click.option(
+        "--mutant", "mutants", callback=comma_separated, help="Planted bugs to switch on, by name [default: none]."
+    ),
     click.option("--option", "option_pairs", multiple=True, metavar="NAME=VALUE", help="Option of the system."),
     click.option("--nodes", type=int, default=3, show_default=True, help="Nodes in the cluster."),
     click.option("--workers", type=int, default=5, show_default=True, help="Concurrent clients."),

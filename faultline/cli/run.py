@@ -21,9 +21,18 @@ __all__ = ["command"]
 @request_options
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides everything in the simulated world.")
 @click.option(
-    "--duration", "duration_s", type=float, help="Length of the fault phase in seconds [default: 30 if real]."
+    "--duration",
+    "duration_s",
+    type=float,
+    help="Length of the fault phase in seconds [default: by the operations; 30 if real].",
 )
-@click.option("--world", type=click.Choice(["simulated", "local"]), default="simulated", show_default=True)
+@click.option(
+    "--world",
+    type=click.Choice(["simulated", "local"]),
+    default="simulated",
+    show_default=True,
+    help="Where the run happens.",
+)
 @click.option(
     "--hosts",
     metavar="HOSTS",
