@@ -122,6 +122,7 @@ def _judge_holds(conclusion: Conclusion, key: str | None, holds: Sequence[_Hold]
         ),
         noun="overlap",
         key=key,
+        tell=lambda process: f"client {process}",
     )
 
 

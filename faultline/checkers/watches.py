@@ -8,11 +8,11 @@ what came since, in order; `list`, answered with an index and the values at and 
     ["event", index, ordinal, key, value, is_deleted]
     ["upto", [index, ordinal]]                             everything up to here was told
 
-The items of one watch are one stream. A state begins a *span*, which lasts to the last thing that was told before the
-next. All streams together, and the acknowledged changes, tell which events there were: an event is known by the index
-of its entry and its key, since an entry changes no key twice. Its ordinal says where it stands among the events of its
-entry; a store whose watches count only what they tell has other ordinals in watches of other paths, and then has to
-tell whole entries.
+In sentences an index is a *revision*, with its first and second change. The items of one watch are one stream. A state
+begins a *span*, which lasts to the last thing that was told before the next. All streams together, and the acknowledged
+changes, tell which events there were: an event is known by the index of its entry and its key, since an entry changes
+no key twice. Its ordinal says where it stands among the events of its entry; a store whose watches count only what they
+tell has other ordinals in watches of other paths, and then has to tell whole entries.
 
 | anomaly              | meaning                                                                                  |
 |----------------------|------------------------------------------------------------------------------------------|
@@ -41,6 +41,7 @@ from faultline.checkers.classic.conclusion import Case, Conclusion
 from faultline.checkers.classic.shape import expect_functions
 from faultline.checkers.classic.words import client, counted, token, told
 from faultline.harness.history import History
+from faultline.harness.revisions import WHOLE_ENTRY, change, change_after, revision
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
 
@@ -51,8 +52,6 @@ Position = tuple[int, int]
 _FUNCTIONS = ("put", "delete", "attach", "acquire", "abandon", "watch", "drain", "list")
 _EXPECTED = "`put`, `delete`, `attach`, `watch`, `drain` and `list` as the workload watches has them."
 _SETTLED_US = 500_000
-_WHOLE_ENTRY = 1 << 30
-"""The ordinal of an `upto` behind all events of an entry; less means that some of them may be still to come."""
 
 
 class _Event(NamedTuple):
@@ -194,8 +193,9 @@ def _judge_order(conclusion: Conclusion, streams: list[_Stream]) -> None:
         conclusion.accuse(
             "event-out-of-order",
             cases,
-            lambda case: f"{client(history, case.rows[-1])} was told {case.what[1]} after {case.what[0]}",
+            lambda case: f"{client(history, case.rows[-1])} was told of {change_after(case.what)}",
             noun="such event",
+            tell=change_after,
             key=stream.path,
         )
 
@@ -261,8 +261,9 @@ def _judge_agreement(conclusion: Conclusion, events: list[_Event]) -> None:
     conclusion.accuse(
         "events-disagree",
         cases,
-        lambda case: f"{client(history, case.rows[1])} was told of {case.what} otherwise than others were",
+        lambda case: f"{client(history, case.rows[1])} was told of {change(case.what)} otherwise than others were",
         noun="such event",
+        tell=revision,
     )
 
 
@@ -283,10 +284,11 @@ def _judge_completeness(conclusion: Conclusion, streams: list[_Stream], known: l
             "missed-event",
             cases,
             lambda case: (
-                f"{client(history, case.rows[1])} was never told of event {case.what}, which is within what it was "
-                "told completely"
+                f"{client(history, case.rows[1])} was never told of {change(case.what)}, which is within what it "
+                "was told completely"
             ),
             noun="missing event",
+            tell=revision,
             key=stream.path,
         )
 
@@ -306,7 +308,7 @@ def _judge_lists(conclusion: Conclusion, streams: list[_Stream]) -> None:
         "wrong-state",
         cases,
         lambda case: (
-            f"{client(history, case.rows[0])} listed something else at index {case.what} than state and events gave "
+            f"{client(history, case.rows[0])} listed something else at revision {case.what} than state and events gave "
             f"{client(history, case.rows[1])}"
         ),
         noun="such list",
@@ -330,7 +332,7 @@ def _spans_around(streams: list[_Stream], path: str, index: int) -> Iterator[tup
     for stream in streams:
         if _is_below(stream.path, path):
             for span in stream.spans:
-                if span.start[0] <= index and (index, _WHOLE_ENTRY) <= span.end:
+                if span.start[0] <= index and (index, WHOLE_ENTRY) <= span.end:
                     yield stream, span
 
 
@@ -373,7 +375,7 @@ def _judge_progress(conclusion: Conclusion, streams: list[_Stream], run: RunReco
         late,
         lambda case: (
             f"long after the heal {client(history, case.rows[1])}, who watches {case.what}, had not been told of "
-            f"everything up to index {history.result[case.rows[0]]}, acknowledged before the heal"
+            f"everything up to revision {history.result[case.rows[0]]}, acknowledged before the heal"
         ),
         noun="such watch",
     )

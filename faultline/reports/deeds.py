@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from faultline.harness.history import Row
+from faultline.reports.service_deeds import service_answer, service_attempt, service_deed, stored_value
 from faultline.reports.text import clipped, value_text
 
 __all__ = ["deed", "operation_label", "transaction_parts"]
@@ -49,7 +50,8 @@ def _terse(part: Sequence[Any], limit: int) -> str:
 def _call(row: Row, limit: int) -> str:
     if row.f == "cas" and isinstance(row.value, list | tuple) and len(row.value) == 2:
         return f"cas {_short(row.value[0], limit // 2)}→{_short(row.value[1], limit // 2)}"
-    return _short(row.f, limit) if row.value is None else f"{_short(row.f, limit)} {_short(row.value, limit)}"
+    value = stored_value(row)
+    return _short(row.f, limit) if value is None else f"{_short(row.f, limit)} {_short(value, limit)}"
 
 
 def _short(value: Any, limit: int) -> str:
@@ -61,6 +63,8 @@ def _answer(row: Row, limit: int) -> str:
         return " ✗"
     if row.outcome == "info":
         return " ?"
+    if (told := service_answer(row)) is not None:
+        return f" → {told}"
     tells = row.f == "read" or row.result not in (
         None,
         row.value,
@@ -107,6 +111,8 @@ def _part(part: Sequence[Any], done: bool) -> str:
 
 
 def _done(row: Row, key: str) -> str:
+    if (told := service_deed(row)) is not None:
+        return told
     if row.f in _TAKING and (row.value is None or row.f == "read"):
         return f"{_TAKING[row.f]} {value_text(row.result, _VALUE)}{_of(' from ', key)}"
     answer = "" if row.result in (None, row.value) else f" and got {value_text(row.result, _VALUE)}"
@@ -127,7 +133,7 @@ def _infinitive(row: Row, key: str) -> str:
         return f"{infinitive} {value_text(row.value, _VALUE)}{_of(f' {preposition} ', key)}"
     if row.f == "cas" and isinstance(row.value, list | tuple) and len(row.value) == 2:
         return f"change {key or 'the register'} from {value_text(row.value[0])} to {value_text(row.value[1])}"
-    return f"do {_generic(row, key)}"
+    return service_attempt(row) or f"do {_generic(row, key)}"
 
 
 def _generic(row: Row, key: str) -> str:

@@ -10,6 +10,7 @@ from report_samples import record_operation
 from faultline.harness.history import History, Row
 from faultline.harness.outcome import Outcome, fail, info, ok
 from faultline.reports.deeds import deed, operation_label
+from faultline.reports.text import value_text
 
 LONG = list(range(101, 120))
 
@@ -28,7 +29,7 @@ def row(f: str, value: Any, outcome: Outcome, key: Any = None) -> Row:
         (row("enqueue", 4, ok(), "jobs"), "enqueued 4 into jobs"),
         (row("dequeue", None, ok(4), "jobs"), "dequeued 4 from jobs"),
         (row("write", 7, ok(7), "k"), "wrote 7 to k"),
-        (row("acquire", None, ok(5), "lease"), "did acquire on lease and got 5"),
+        (row("acquire", None, ok(5), "lease"), "acquired lease and got 5"),
     ],
 )
 def test_an_operation_is_told_in_the_words_of_its_workload(operation: Row, told: str) -> None:
@@ -76,3 +77,70 @@ def test_the_label_of_a_transaction_is_short_and_never_counts_characters() -> No
 def test_a_write_that_answers_what_was_written_has_no_answer_on_its_label() -> None:
     assert operation_label(row("write", 6, ok(6), "k")) == "write 6"
     assert operation_label(row("append", 7, ok(3), "log")) == "append 7 → 3"
+
+
+DRAINED = {
+    "number": 2,
+    "items": [
+        ["state", [40, 1 << 30], {"servers/1": 3}, "queue-full"],
+        ["event", 45, 0, "servers/1", 7, False],
+        ["event", 45, 1, "servers/2", None, True],
+        ["upto", [46, 1 << 30]],
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("operation", "told"),
+    [
+        (row("put", 7, ok(45), "servers/1"), "put 7 at servers/1 (revision 45)"),
+        (row("put", 7, info("timeout"), "servers/1"), "tried to put 7 at servers/1"),
+        (row("delete", None, ok(), "servers/1"), "deleted servers/1"),
+        (row("attach", {"lease": "lease-2", "value": 4}, ok(9), "k"), "put 4 at k under lease-2 (revision 9)"),
+        (row("watch", None, ok({"number": 2}), "servers"), "set watch 2 on servers"),
+        (
+            row("drain", None, ok(DRAINED), "servers"),
+            "was told by watch 2 on servers: a new beginning at revision 40, since queue-full, with 3 at servers/1; "
+            "7 at servers/1 (revision 45); nothing more at servers/2 (the second change of revision 45); "
+            "that was everything up to revision 46",
+        ),
+        (
+            row("drain", None, ok({"number": 1, "items": []}), "servers"),
+            "was told by watch 1 on servers of nothing new",
+        ),
+        (
+            row("drain", None, ok({"number": 1, "items": [["upto", [6, 1 << 30]]]}), "servers"),
+            "was told by watch 1 on servers of nothing new up to revision 6",
+        ),
+        (
+            row("list", None, ok({"index": 46, "values": {"servers/1": 7, "servers/3": 8}}), "servers"),
+            "listed servers at revision 46 and got 7 at servers/1 and 8 at servers/3",
+        ),
+        (row("list", None, ok({"index": 4, "values": {}}), "servers"), "listed servers at revision 4 and got no keys"),
+        (row("acquire", None, ok({"token": 7}), "lock0"), "acquired lock0 with token 7"),
+        (row("release", None, fail("no-lease"), "lock0"), "tried to release lock0"),
+        (
+            row("guarded-write", 67, ok({"token": 19, "index": 20}), "lock0"),
+            "wrote 67 to what lock0 guards with token 19, as change 20",
+        ),
+    ],
+)
+def test_what_watchers_and_owners_of_locks_did_is_told_without_their_records(operation: Row, told: str) -> None:
+    assert deed(operation) == told
+
+
+def test_a_watcher_that_was_told_much_is_told_of_in_part_with_how_much_is_left_out() -> None:
+    items = [["event", 100 + number, 0, "k", number, False] for number in range(1_020)]
+    told = deed(row("drain", None, ok({"number": 1, "items": items}), "servers"))
+    assert told.count("(revision ") == 12 and told.endswith("; 1,008 things more")
+
+
+@pytest.mark.parametrize("answer", [5, [1, 2], {"odd": True}, {"number": 1}])
+def test_an_answer_of_another_shape_is_shown_as_it_is(answer: Any) -> None:
+    assert value_text(answer) in deed(row("drain", "all", ok(answer), "servers"))
+
+
+def test_the_label_of_what_a_watcher_was_told_counts_the_items() -> None:
+    assert operation_label(row("drain", None, ok(DRAINED), "servers")) == "drain → 3 items"
+    assert operation_label(row("acquire", None, ok({"token": 7}), "lock0")) == "acquire → token 7"
+    assert operation_label(row("attach", {"lease": "lease-2", "value": 4}, ok(9), "k")) == "attach 4 → 9"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from faultline.checkers.classic.words import Composite, counted, listed, token
+from faultline.checkers.classic.words import Composite, counted, listed, token, told
 from faultline.harness.history import History
 from faultline.harness.verdict import CheckResult, Finding, Verdict
 
@@ -44,9 +44,19 @@ class Conclusion:
     detail: dict[str, Any] = field(default_factory=dict)
 
     def accuse(
-        self, anomaly: str, cases: Sequence[Case], sentence: Callable[[Case], str], *, noun: str, key: str | None = None
+        self,
+        anomaly: str,
+        cases: Sequence[Case],
+        sentence: Callable[[Case], str],
+        *,
+        noun: str,
+        key: str | None = None,
+        tell: Callable[[Any], str] = told,
     ) -> None:
-        """A finding for `cases`, if there are any; `sentence` tells the first, `noun` names what they are about."""
+        """A finding for `cases`, if there are any; `sentence` tells the first, `noun` names what they are about.
+
+        `tell` puts what a further case is about in words.
+        """
         self.counts[anomaly] += len(cases)
         if not cases:
             return
@@ -55,7 +65,7 @@ class Conclusion:
             Finding(
                 checker=self.checker,
                 anomaly=anomaly,
-                sentence=_sentence(sentence(first), cases, noun, key),
+                sentence=_sentence(sentence(first), cases, noun, key, tell),
                 key=key,
                 operations=tuple(sorted(set(first.rows))),
                 time_us=self._time_us(first.rows),
@@ -97,14 +107,16 @@ class Conclusion:
         return max((max(self.history.complete_us[row], self.history.invoke_us[row]) for row in rows), default=0)
 
 
-def _sentence(first: str, cases: Sequence[Case], noun: str, key: str | None) -> str:
+def _sentence(first: str, cases: Sequence[Case], noun: str, key: str | None, tell: Callable[[Any], str]) -> str:
     place = f"On {key}: " if key is not None else ""
     if not place:
         first = first[:1].upper() + first[1:]
     if len(cases) == 1:
         return f"{place}{first}."
-    whats = list(dict.fromkeys(token(case.what) for case in cases[: 4 * EXAMPLES_MAX]))
-    examples = f": {listed(whats, max(len(whats), len(cases)))}" if len(whats) > 1 else ""
+    whats: dict[Any, Any] = {}
+    for case in cases[: 4 * EXAMPLES_MAX]:
+        whats.setdefault(token(case.what), case.what)
+    examples = f": {listed(whats.values(), max(len(whats), len(cases)), tell)}" if len(whats) > 1 else ""
     return f"{place}{first}; {counted(len(cases), noun)} in all{examples}."
 
 

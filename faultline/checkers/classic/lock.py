@@ -83,6 +83,7 @@ class LockChecker:
             ),
             noun="overlap",
             key=key,
+            tell=lambda process: f"client {process}",
         )
         if self.lease_us is None:
             conclusion.accuse(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,9 +49,9 @@ def client(history: History, row: int) -> str:
     return f"client {history.process[row]}"
 
 
-def listed(values: Iterable[Any], total: int | None = None) -> str:
-    """The first few values, and how many more there are: `7, 9, 12 and 4 more`."""
-    shown = [told(value) for _, value in zip(range(_LISTED_MAX), values, strict=False)]
+def listed(values: Iterable[Any], total: int | None = None, tell: Callable[[Any], str] = told) -> str:
+    """The first few values, each as `tell` has it, and how many more there are: `7, 9, 12 and 4 more`."""
+    shown = [tell(value) for _, value in zip(range(_LISTED_MAX), values, strict=False)]
     more = (total or len(shown)) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 

@@ -196,3 +196,18 @@ def test_a_list_is_not_compared_with_a_span_that_ends_within_its_entry() -> None
 
 def test_without_any_event_the_verdict_is_unknown() -> None:
     assert judged(watch(), drain(state(4), upto(5))).verdict is Verdict.UNKNOWN
+
+
+def test_a_change_that_was_missed_is_named_by_its_revision_and_so_are_the_others() -> None:
+    steps = [watch(), drain(state(0)), *(put(value, 40 + value) for value in range(1, 4)), drain(upto(99))]
+    sentence = judged(*steps).findings[0].sentence
+    assert "client 1 was never told of the first change of revision 41, which is within" in sentence
+    assert sentence.endswith("3 missing events in all: revision 41, revision 42, revision 43.")
+    assert "[" not in sentence
+
+
+def test_changes_in_the_wrong_order_are_named_by_their_revisions() -> None:
+    events = [event(41, 1), event(42, 2), event(41, 1)]
+    steps = [watch(), put(1, 41), put(2, 42), drain(state(0), *events)]
+    sentences = " ".join(finding.sentence for finding in judged(*steps).findings)
+    assert "was told of the first change of revision 41 after the first change of revision 42" in sentences
