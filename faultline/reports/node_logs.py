@@ -49,6 +49,11 @@ class LogLine:
         return [(part, number % 2 == 1) for number, part in enumerate(parts) if part]
 
     @property
+    def is_telling(self) -> bool:
+        """Does the text speak of trouble or of a new leader?"""
+        return _TELLING.search(self.text[:_TEXT_LENGTH]) is not None
+
+    @property
     def kind(self) -> tuple[str, str]:
         """Equal for lines that say the same with other numbers."""
         return self.node, re.sub(r"\d+", "#", self.text[:_TEXT_LENGTH])
@@ -157,12 +162,12 @@ def _lines_at(file: BinaryIO, position: int, length: int) -> list[LoggedLine]:
 
 
 def _bounded(lines: Sequence[LogLine]) -> list[LogLine | LeftOut]:
-    """At most `MOST_LINES`: the first third, the last third, and from between the first telling lines of their kind."""
+    """At most `MOST_LINES`: the first third, the last third, and from between what is told there for the first time."""
     if len(lines) <= MOST_LINES:
         return list(lines)
     third = MOST_LINES // 3
     end = len(lines) - third
-    chosen = {*range(third), *_telling(lines, third, end, third), *range(end, len(lines))}
+    chosen = {*range(third), *_new_ones(lines, third, end)[:third], *range(end, len(lines))}
     bounded: list[LogLine | LeftOut] = []
     previous = -1
     for number in sorted(chosen):
@@ -173,13 +178,12 @@ def _bounded(lines: Sequence[LogLine]) -> list[LogLine | LeftOut]:
     return bounded
 
 
-def _telling(lines: Sequence[LogLine], start: int, end: int, limit: int) -> list[int]:
-    """The places, from `start` to before `end`, of the first telling line of each kind."""
+def _new_ones(lines: Sequence[LogLine], start: int, end: int) -> list[int]:
+    """The places, from `start` to before `end`, of the first line of each kind: the telling ones before the others."""
     known = {line.kind for line in lines[:start]}
     places: list[int] = []
     for number in range(start, end):
-        line = lines[number]
-        if line.kind not in known and _TELLING.search(line.text[:_TEXT_LENGTH]):
-            known.add(line.kind)
+        if lines[number].kind not in known:
+            known.add(lines[number].kind)
             places.append(number)
-    return places[:limit]
+    return sorted(places, key=lambda place: not lines[place].is_telling)

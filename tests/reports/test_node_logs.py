@@ -87,12 +87,14 @@ def test_of_many_lines_both_ends_stay_and_the_telling_ones_between(tmp_path: Pat
     lines = [patroni(1.1 + number / 1000, f"tick {number}") for number in range(2_000)]
     lines[900] = patroni(2.0, "promoted self to leader")
     lines[950] = patroni(2.05, "promoted self to leader")
+    lines[1_000] = patroni(2.1, "another tick 1000")
     excerpt = excerpt_of(run_with(tmp_path, athens=lines))
     shown = [text for _, _, text in told(excerpt)]
     assert len(shown) <= MOST_LINES
     assert shown[0] == "tick 0"
     assert shown[-1] == "tick 1999"
     assert shown.count("promoted self to leader") == 1
+    assert "another tick 1000" in shown
     left_out = sum(line.lines for line in excerpt.lines if isinstance(line, LeftOut))
     assert left_out + len(shown) == 2_000
 
