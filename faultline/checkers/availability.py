@@ -85,7 +85,7 @@ class AvailabilityChecker:
             return Verdict.UNKNOWN, f"The run ended {_ms(waited_us)} after the heal, before anything could be answered."
         return (
             Verdict.VIOLATION,
-            f"The system never recovered: none of the {len(asked)} operations invoked after everything was healed "
+            f"The system never recovered: none of the {len(asked):,} operations invoked after everything was healed "
             f"was answered within {_ms(waited_us)}.",
         )
 

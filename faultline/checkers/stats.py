@@ -56,5 +56,5 @@ def _sentence(totals: dict[str, int], never: list[str]) -> str:
     if not total:
         return "No operation was invoked."
     if never:
-        return f"Not one {' or '.join(never)} of {total} operations succeeded, so nothing is known about it."
-    return f"{total} operations: {totals['ok']} ok, {totals['fail']} failed, {totals['info']} indeterminate."
+        return f"Not one {' or '.join(never)} of {total:,} operations succeeded, so nothing is known about it."
+    return f"{total:,} operations: {totals['ok']:,} ok, {totals['fail']:,} failed, {totals['info']:,} indeterminate."

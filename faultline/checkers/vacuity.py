@@ -144,7 +144,7 @@ def _final_reads(history: History, run: RunRecord, reads: Collection[str]) -> It
 
 def _indeterminate(history: History, _run: RunRecord) -> Iterator[VacuityWarning]:
     share = history.outcome.count("info") / len(history)
-    trigger = f"{share:.0%} of {len(history)} operations are indeterminate."
+    trigger = f"{share:.0%} of {len(history):,} operations are indeterminate."
     if share > INDETERMINATE_MAX:
         yield VacuityWarning("mostly-indeterminate", trigger, "Raise the client's timeout, or use fewer faults.", True)
     elif share > OFTEN_INDETERMINATE:
@@ -175,7 +175,7 @@ def _had_two_in_flight(history: History) -> bool:
 def _keys(history: History, _run: RunRecord) -> Iterator[VacuityWarning]:
     keys = set(history.key)
     if len(keys) == 1 and keys != {None}:  # without keys of their own, operations name in their values what they touch
-        trigger = f"All {len(history)} operations were on the same key."
+        trigger = f"All {len(history):,} operations were on the same key."
         yield VacuityWarning("one-key", trigger, "Use several keys, unless the workload is about one object.")
 
 

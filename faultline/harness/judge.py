@@ -38,7 +38,7 @@ def judge(record: RunRecord, parts: Parts, *, run_id: str, replay: str = "") -> 
         seed=plan.seed,
         world=record.world,
         verdict=verdict,
-        sentence=_sentence(verdict, checks, record),
+        sentence=_beginning(verdict, record) + _sentence(verdict, checks, record),
         signature=_signature(findings),
         findings=findings,
         checks=checks,
@@ -70,6 +70,14 @@ def _checked(checker: Checker, record: RunRecord) -> CheckResult:
             verdict=Verdict.HARNESS_ERROR if isinstance(error, HarnessError) else Verdict.UNKNOWN,
             sentence=f"The checker {checker.name} itself failed: {type(error).__name__}: {error}.",
         )
+
+
+def _beginning(verdict: Verdict, record: RunRecord) -> str:
+    """That somebody stopped the run, before anything else: it is why it tested little. A violation stands without."""
+    if not record.interrupted or verdict in (Verdict.VIOLATION, Verdict.HARNESS_ERROR):
+        return ""
+    operations = len(record.history)
+    return f"Interrupted after {operations:,} operation{'' if operations == 1 else 's'}. "
 
 
 def _sentence(verdict: Verdict, checks: list[CheckResult], record: RunRecord) -> str:

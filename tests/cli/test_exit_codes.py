@@ -141,6 +141,7 @@ def test_an_interrupted_run_is_checked_reported_and_ends_with_130(faultline, mon
     folder = Path("store/runs/consistent-core.register.calm.0")
     assert (folder / "verdict.json").is_file() and (folder / "report.html").is_file()
     assert (folder / "history.jsonl").read_bytes().count(b"\n") > 10
+    assert re.match(r". Interrupted after \d+ operations\. ", ended.out)
 
 
 def test_an_interrupt_anywhere_else_ends_with_130_and_one_sentence(faultline, monkeypatch):

@@ -53,7 +53,7 @@ def listed(values: Iterable[Any], total: int | None = None, tell: Callable[[Any]
     """The first few values, each as `tell` has it, and how many more there are: `7, 9, 12 and 4 more`."""
     shown = [tell(value) for _, value in zip(range(_LISTED_MAX), values, strict=False)]
     more = (total or len(shown)) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _listable(value: Any) -> Any:

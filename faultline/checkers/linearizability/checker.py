@@ -156,6 +156,6 @@ def _unknown_sentence(keys: int, unknown: Sequence[KeyJudgement]) -> str:
     least = min(unknown, key=lambda judgement: judgement.placed / max(judgement.completed, 1))
     decided = keys - len(unknown)
     others = f" {counted(decided, 'other key')} {'is' if decided == 1 else 'are'} linearizable." if decided else ""
-    undecided = f"{len(unknown)} of {counted(keys, 'key')}" if keys > 1 else "the history"
+    undecided = f"{len(unknown):,} of {counted(keys, 'key')}" if keys > 1 else "the history"
     told = f" {least.undecided.sentence}" if least.undecided is not None else ""
     return f"Whether {undecided} can be linearized was not decided.{told}{others}"

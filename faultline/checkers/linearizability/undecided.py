@@ -85,7 +85,7 @@ def _proved(history: History, placed: Sequence[int], completed: int, clock: Cloc
         return f"none of {counted(completed, 'completed operation')} could be placed."
     last = max(placed, key=history.complete_index.__getitem__)
     return (
-        f"{len(placed)} of {counted(completed, 'completed operation')}, all that had ended by "
+        f"{len(placed):,} of {counted(completed, 'completed operation')}, all that had ended by "
         f"{moment(history, last, clock)}, can be put in order, so that nothing is wrong up to there."
     )
 

@@ -11,6 +11,8 @@ from faultline.checkers import (
     StatsChecker,
     VacuityChecker,
 )
+from faultline.checkers.classic.words import listed
+from faultline.checkers.words import counted
 from faultline.harness.errors import UsageError
 from faultline.harness.history import History
 from faultline.harness.invariant import Breach
@@ -239,3 +241,10 @@ def test_a_name_that_is_no_checker_is_an_attribute_error():
 
     with pytest.raises(AttributeError, match="Clairvoyance"):
         _ = faultline.checkers.Clairvoyance
+
+
+def test_numbers_in_sentences_have_separators() -> None:
+    run = run_of(*((0, "write", "k", 2 * at, 2 * at + 1, ok()) for at in range(1_530)))
+    assert StatsChecker().check(run.history, run).sentence == "1,530 operations: 1,530 ok, 0 failed, 0 indeterminate."
+    assert (counted(1_530, "watch"), counted(1, "watch")) == ("1,530 watches", "1 watch")
+    assert listed(range(5_000), 5_000).endswith("and 4,992 more")

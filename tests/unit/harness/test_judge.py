@@ -1,5 +1,6 @@
 """Judging a run: every checker is heard, and none can take the others' verdicts with it."""
 
+from copy import copy
 from dataclasses import replace
 
 import pytest
@@ -95,3 +96,19 @@ def test_a_run_id_is_fit_for_a_file_name():
     assert run_id_of("consistent-core+stale-read/register/leadership", 7) == (
         "consistent-core+stale-read.register.leadership.7"
     )
+
+
+@pytest.mark.parametrize("verdict", [Verdict.PASS, Verdict.VACUOUS, Verdict.UNKNOWN])
+def test_a_run_that_somebody_stopped_says_that_first(parts, record, verdict):
+    stopped = copy(record)
+    stopped.interrupted = True
+    sentence = judged(parts, stopped, Says(verdict)).sentence
+    assert sentence.startswith(f"Interrupted after {len(record.history)} operations. ")
+    assert sentence.endswith(f"says {verdict.value}.")
+    assert "Interrupted" not in judged(parts, record, Says(verdict)).sentence
+
+
+def test_a_violation_comes_before_the_interruption_of_its_run(parts, record):
+    stopped = copy(record)
+    stopped.interrupted = True
+    assert judged(parts, stopped, Says(Verdict.VIOLATION)).sentence == "It is odd."

@@ -153,7 +153,7 @@ def _finding(
     moment = seconds(time_us) if clock == "seconds" else f"event {history.complete_index[telling]}"
     place = f"The {data_type}" if key is None else f"The {data_type} {key}"
     suffice = "suffice" if len(rows) > 1 else "suffices"
-    enough = f"{len(rows)} of {counted(len(history), 'operation')} {suffice} to show it"
+    enough = f"{len(rows):,} of {counted(len(history), 'operation')} {suffice} to show it"
     return Finding(
         checker=CHECKER,
         anomaly=ANOMALY,
