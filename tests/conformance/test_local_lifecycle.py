@@ -18,6 +18,7 @@ from faultline.harness.errors import HarnessError
 from faultline.harness.plan import PlannedFault
 from faultline.harness.world.real.cluster import NodeCluster
 from faultline.harness.world.real.local import run_local
+from faultline.reports.node_logs import LogLine, node_logs_excerpt
 
 pytestmark = pytest.mark.real
 
@@ -135,3 +136,16 @@ def test_logs_and_traces_of_all_nodes_are_kept(tmp_path: Path) -> None:
     record = run("local", SHORT, tmp_path)
     assert [Path(log).read_text().count("listens on") for log in record.detail["node_logs"]] == [1, 1, 1]
     assert all((tmp_path / "nodes" / node / "trace.jsonl").exists() for node in SHORT.nodes)
+
+
+def test_what_nodes_log_stands_in_the_time_of_the_run(tmp_path: Path) -> None:
+    killed = plan(
+        operation(0, "append", 1), faults=(PlannedFault("kill", 100_000, 100_000, "athens"),), heal_ms=400, end_ms=900
+    )
+    record = run("local", killed, tmp_path)
+    excerpt = node_logs_excerpt(record, 0, 60_000_000)
+    assert excerpt is not None
+    again = [line for line in excerpt.lines if isinstance(line, LogLine) and line.time_us > 0]
+    assert [line.node for line in again] == ["athens"]
+    assert "listens on" in again[0].text
+    assert again[0].time_us >= record.faults[0].start_us
