@@ -19,6 +19,7 @@ from faultline.harness.history import OPEN, History
 from faultline.harness.run_record import FaultInterval, RunRecord
 from faultline.reports.legend import fault_family
 from faultline.reports.selection import MOST_FAULTS, settled_faults
+from faultline.reports.sentences import decimals_for
 from faultline.reports.svg import group, hatch_definitions, number, tag
 from faultline.reports.text import count, display_width, duration, shorten, time_point, value_text
 
@@ -313,10 +314,12 @@ def _grid(frame: _Frame) -> list[Markup]:
         y = frame.y(mark)
         drawn.append(tag("line", x1=_LEFT, x2=right, y1=y, y2=y, class_="grid"))
         drawn.append(tag("text", _mark_words(mark), x=_LEFT - 8, y=y + 4, class_="tick", text_anchor="end"))
-    for step in range(6):
-        time_us = frame.end_us * step // 5
+    times = [frame.end_us * step // 5 for step in range(6)]
+    decimals = 2 if len({time_point(time_us, 2) for time_us in times}) == len(times) else decimals_for(times)
+    for step, time_us in enumerate(times):
         x, anchor = frame.x(time_us), "start" if step == 0 else "end" if step == 5 else "middle"
-        drawn.append(tag("text", time_point(time_us, 2), x=x, y=frame.bottom + 18, class_="tick", text_anchor=anchor))
+        words = time_point(time_us, decimals)
+        drawn.append(tag("text", words, x=x, y=frame.bottom + 18, class_="tick", text_anchor=anchor))
     drawn.append(tag("line", x1=_LEFT, x2=right, y1=frame.bottom, y2=frame.bottom, class_="axis"))
     return drawn
 

@@ -124,3 +124,11 @@ def test_fault_names_over_the_scatter_do_not_overlap() -> None:
 def test_a_long_run_draws_few_elements() -> None:
     record, _ = long_run()
     assert len(latency_svg(record)) < 150_000
+
+
+def test_no_two_times_under_the_latencies_of_a_short_run_are_written_alike() -> None:
+    history = History()
+    calm_operations(history, 30, 0, 1_000)
+    figure = ElementTree.fromstring(latency_svg(RunRecord(plan=plan(), world="simulated", history=history)))
+    times = [text.text for text in figure.iter() if (text.text or "").endswith(" s") and text.get("class") == "tick"]
+    assert len(times) == len(set(times)) == 6

@@ -46,6 +46,19 @@ def test_what_a_search_knew_when_it_gave_up_stands_beside_its_check(tmp_path: Pa
     assert told in page_of(tmp_path, passing_run()[0], judged).texts
 
 
+def test_what_a_check_says_already_of_an_undecided_key_is_not_said_again(tmp_path: Path) -> None:
+    told = [f"The search of {key} was given up after 9 steps." for key in ("k3", "k4")]
+    check = CheckResult(
+        checker="linearizability",
+        verdict=Verdict.UNKNOWN,
+        sentence=f"Not decided. {told[0]}",
+        detail={"undecided": [{"sentence": each} for each in told]},
+    )
+    judged = judgement([], verdict=Verdict.UNKNOWN, sentence="Undecided.", checks=[check])
+    checked = " ".join(page_of(tmp_path, passing_run()[0], judged).section("checks").split())
+    assert [checked.count(each) for each in told] == [1, 1]
+
+
 def test_the_first_line_is_the_verdict_sentence(page: Page) -> None:
     assert page.headings[0] == f"✖ {SENTENCE}"
     body_text = " ".join("".join(page.texts[page.texts.index(f"✖ {SENTENCE}") :]).split())
