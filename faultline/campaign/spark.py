@@ -51,7 +51,7 @@ def spark_session(master: str, work: Path) -> Iterator[SparkSession]:
     refuse_unusable_master(master)
     java = find_java()
     work.mkdir(parents=True, exist_ok=True)
-    environment = {"JAVA_HOME": str(java.home), "PYSPARK_PYTHON": _python(master)}
+    environment = {"JAVA_HOME": str(java.home), "PYSPARK_PYTHON": _python(master), **_address(master)}
     with ExitStack() as closing:
         closing.enter_context(_environment(environment))
         session = closing.enter_context(_running(master, work))
@@ -87,6 +87,11 @@ def _python(master: str) -> str:
     """Workers of this machine are this interpreter; a cluster's are its own `python3` unless PYSPARK_PYTHON says."""
     remote = not master.startswith("local")
     return os.environ.get("PYSPARK_PYTHON", "python3") if remote else sys.executable
+
+
+def _address(master: str) -> dict[str, str]:
+    """Where Spark is on this machine. It would ask for the address of the host's name, which not every machine knows."""
+    return {"SPARK_LOCAL_IP": os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")} if _is_local(master) else {}
 
 
 def _settings(master: str, work: Path) -> dict[str, str]:

@@ -159,6 +159,7 @@ def test_packages_for_hosts_are_installed_in_ci_only(commands: Path) -> None:
     unasked = set_up(commands, "hosts")
     assert unasked.returncode == 0 and f"as root: apt-get install {PACKAGES_FOR_HOSTS}" in unasked.stdout
     assert not log.exists()
+    add(commands, "apt-cache", "exit 0")
     in_ci = set_up(commands, "hosts", {"CI": "true"})
     assert in_ci.returncode == 0
     assert f"install -y -qq --no-install-recommends {PACKAGES_FOR_HOSTS}" in log.read_text()
@@ -166,5 +167,14 @@ def test_packages_for_hosts_are_installed_in_ci_only(commands: Path) -> None:
 
 def test_a_machine_without_packages_for_hosts_is_set_up_all_the_same(commands: Path) -> None:
     add(commands, "apt-get", "exit 100")
+    add(commands, "apt-cache", "exit 0")
     ended = set_up(commands, "hosts", {"CI": "true"})
     assert ended.returncode == 0 and f"apt-get could not install {PACKAGES_FOR_HOSTS}" in ended.stdout
+
+
+def test_a_package_that_is_not_on_offer_is_named_and_keeps_no_other_from_being_installed(commands: Path) -> None:
+    add(commands, "apt-cache", '[ "$2" != etcd-server ]')
+    done = set_up(commands, "hosts", {"CI": "true"})
+    assert done.returncode == 0 and "set-up: not on offer here: etcd-server;" in done.stdout
+    installed = (commands.parent / "apt.log").read_text()
+    assert "nftables" in installed and "etcd-server" not in installed

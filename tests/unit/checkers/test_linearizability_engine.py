@@ -215,6 +215,7 @@ def test_pending_appends_of_unseen_and_of_repeated_texts_are_told_apart(engine):
 
 def test_a_kernel_that_cannot_be_built_says_why(monkeypatch, tmp_path):
     monkeypatch.setattr(build_kernel, "_linker", lambda: ["no-such-compiler"])
+    monkeypatch.setattr(build_kernel, "_flags", list)
     with pytest.raises(KernelBuildError, match="no-such-compiler could not be run"):
         build_kernel.build(tmp_path)
     assert not list(tmp_path.iterdir())

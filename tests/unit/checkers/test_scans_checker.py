@@ -56,7 +56,7 @@ def test_a_scan_with_all_that_is_there_in_order_passes() -> None:
 def test_a_key_that_was_there_throughout_must_be_found() -> None:
     result = judged(write(1, 2, "a", 7), scan(3, 4))
     assert [finding.anomaly for finding in result.findings] == ["missing-key"]
-    assert 'client 1 scanned from "" to the end and did not find a, to which client 0 had written 7' in result.sentence
+    assert 'Client 1 scanned from "" to the end and did not find a, to which client 0 had written 7' in result.sentence
 
 
 @pytest.mark.parametrize(
