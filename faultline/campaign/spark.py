@@ -90,7 +90,7 @@ def _python(master: str) -> str:
 
 
 def _address(master: str) -> dict[str, str]:
-    """Where Spark is on this machine. It would ask for the address of the host's name, which not every machine knows."""
+    """Where Spark is on this machine: else it asks for the address of the host's name, which not every machine has."""
     return {"SPARK_LOCAL_IP": os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")} if _is_local(master) else {}
 
 
