@@ -161,7 +161,9 @@ def files_in(folder: Path) -> Iterator[tuple[Path, bool]]:
 
 def _no_model(label: str, imported: ImportedHistory) -> UsageError:
     functions = ", ".join(sorted(set(imported.history.f))[:10])
+    judged = Path(label) / "verdict.json"
     return UsageError(
         f"{label}: no model is known for a history of {functions}.",
-        f"Name it with --model: one of {', '.join(models())}.",
+        (f"It was judged when it was run: see {judged}, or do it again with faultline replay. " * judged.exists())
+        + f"Name a model with --model: one of {', '.join(models())}.",
     )

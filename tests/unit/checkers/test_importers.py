@@ -132,6 +132,19 @@ def test_a_history_of_functions_that_no_model_knows_asks_for_one(tmp_path):
         check_file(path, model="cas-register")
 
 
+def test_a_stored_run_that_no_model_fits_leads_to_the_verdict_it_has(tmp_path):
+    line = {"index": 0, "time_us": 1, "type": "invoke", "process": 0, "worker": 0, "f": "frobnicate", "value": 1}
+    (tmp_path / "history.jsonl").write_text(json.dumps(line) + "\n")
+    (tmp_path / "run.json").write_text("{}")
+    with pytest.raises(UsageError, match="no model is known") as without:
+        check_file(tmp_path)
+    assert without.value.next_step.startswith("Name a model with --model: one of")
+    (tmp_path / "verdict.json").write_text("{}")
+    with pytest.raises(UsageError, match="no model is known") as judged:
+        check_file(tmp_path)
+    assert judged.value.next_step.startswith(f"It was judged when it was run: see {tmp_path / 'verdict.json'}")
+
+
 def test_every_model_can_be_set_up():
     for model in models():
         assert judge(model, History()).name
