@@ -43,7 +43,7 @@ def _crashes(record: RunRecord) -> list[str]:
 def _unknown_functions_are_refused(subject: SystemSubject) -> Found:
     record = subject.run(subject.one_operation(_NOBODY_KNOWS, 1))
     where = subject.place("client")
-    advice = 'Call done(fail("unsupported")) for whatever is not in `functions`, before anything is sent.'
+    advice = 'Call done(fail("unsupported-operation")) for whatever is not in `functions`, before anything is sent.'
     for trouble in [*record.errors, *_crashes(record)]:
         yield f"asked for {_NOBODY_KNOWS!r}: {trouble}", where, advice
     if not record.errors and record.history.outcome[0] != "fail":

@@ -13,7 +13,7 @@ from slate.messages import Answer, Request
 __all__ = ["FUNCTIONS", "SlateClient"]
 
 FUNCTIONS = ("read", "write", "cas")
-OUTCOMES = OutcomeRegistry([CAS_MISMATCH, "not-primary", "unsupported"])
+OUTCOMES = OutcomeRegistry([CAS_MISMATCH, "not-primary", "unsupported-operation"])
 """After these nothing was done and nothing will be. Every other error, a timeout above all, is `info`."""
 
 
@@ -34,7 +34,7 @@ class SlateClient:
     def invoke(self, operation: Operation, done: Callable[[Outcome], None]) -> None:
         """Send the request, and give up after a while."""
         if operation.f not in FUNCTIONS:
-            done(OUTCOMES.outcome("unsupported"))
+            done(OUTCOMES.outcome("unsupported-operation"))
             return
         self.number += 1
         self.done, number = done, self.number

@@ -19,6 +19,7 @@ from typing import ClassVar
 
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome, OutcomeRegistry, ok
+from faultline.systems_under_test.patterns.cluster_management.lease import NOT_HELD
 from faultline.systems_under_test.stores.etcd import leases
 from faultline.systems_under_test.stores.etcd.gateway import ask, encoded, packed
 from faultline.systems_under_test.stores.etcd.leases import LeasingClient
@@ -28,7 +29,6 @@ from faultline.systems_under_test.stores.watch_keeping import WatchKeeping
 __all__ = ["PROGRESS_S", "WATCH_FUNCTIONS", "WatchingClient"]
 
 WATCH_FUNCTIONS = ("put", "delete", "attach", "list", "watch", "drain")
-NOT_HELD = "not-held"
 PROGRESS_S = 0.2
 """After this time without events etcd says up to which revision it told everything."""
 

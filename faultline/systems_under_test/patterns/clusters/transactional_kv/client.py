@@ -13,7 +13,7 @@ from typing import Any
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome, OutcomeRegistry, ok
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.patterns.clusters.open_operation import OpenOperation
+from faultline.systems_under_test.patterns.clusters.open_operation import TIMEOUT, UNSUPPORTED, OpenOperation
 from faultline.systems_under_test.patterns.clusters.transactional_kv.messages import REQUESTS, AskRollback, Reply
 from faultline.systems_under_test.patterns.clusters.transactional_kv.options import TransactionSettings, host_of
 from faultline.systems_under_test.patterns.clusters.transactional_kv.programs import (
@@ -35,11 +35,9 @@ __all__ = ["DEFINITE_ERRORS", "TransactionalKvClient"]
 
 _ABORTED = "transaction-aborted"
 _NOT_COMMITTED = "not-committed"
-_UNSUPPORTED = "unsupported"
-_TIMEOUT = "timeout"
 _FORGOTTEN = "outcome-forgotten"
 
-DEFINITE_ERRORS = OutcomeRegistry((INSUFFICIENT_BALANCE, _ABORTED, _NOT_COMMITTED, _UNSUPPORTED))
+DEFINITE_ERRORS = OutcomeRegistry((INSUFFICIENT_BALANCE, _ABORTED, _NOT_COMMITTED, UNSUPPORTED))
 """After these nothing of the transaction has happened or will happen. Every other error is indefinite."""
 
 
@@ -66,7 +64,7 @@ class TransactionalKvClient:
         """Perform `operation`, one of the functions in `programs`."""
         program = program_of(operation)
         if program is None:
-            done(DEFINITE_ERRORS.outcome(_UNSUPPORTED))
+            done(DEFINITE_ERRORS.outcome(UNSUPPORTED))
             return
         reads_only = self._settings.snapshot_reads and only_reads(operation)
         execute = self._executor.read_at_one_time if reads_only else self._executor.execute
@@ -137,4 +135,4 @@ class TransactionalKvClient:
         if ref is not None and not in_doubt:
             self._number += 1
             self._send(NodeId(ref.id.server), AskRollback(self._number, ref.id))
-        self._open.end(DEFINITE_ERRORS.outcome(_TIMEOUT if in_doubt else _NOT_COMMITTED))
+        self._open.end(DEFINITE_ERRORS.outcome(TIMEOUT if in_doubt else _NOT_COMMITTED))
