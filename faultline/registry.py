@@ -14,13 +14,14 @@ from faultline.harness.errors import UsageError
 from faultline.harness.parts import Parts
 from faultline.harness.plugins import FAULTS_GROUP, NEMESES_GROUP, SYSTEMS_GROUP, WORKLOADS_GROUP, load, plugged_in
 from faultline.harness.system import NodeSystem
-from faultline.harness.workload import Workload
+from faultline.harness.workload import Checker, Workload
 
 if TYPE_CHECKING:
     from faultline.harness.nemesis import Nemesis
     from faultline.nemesis import Package
 
 __all__ = [
+    "checkers_of",
     "fault_marks",
     "fault_sets",
     "load_nemeses",
@@ -175,7 +176,6 @@ def fault_marks() -> frozenset[str]:
 
 def resolve(named: _Named) -> Parts:
     """The parts of a run request or a plan."""
-    from faultline.checkers import InvariantChecker
     from faultline.nemesis import combined, heal_everything
 
     workload = load_workload(named.workload)
@@ -184,11 +184,18 @@ def resolve(named: _Named) -> Parts:
         system=load_system(named.system),
         system_path=(_SYSTEMS | _STORES).get(named.system) or systems()[named.system],
         workload=workload,
-        checkers=(*workload.checkers(), InvariantChecker()),
+        checkers=checkers_of(workload),
         nemeses=load_nemeses(package.kinds),
         package=package,
         heal=heal_everything,
     )
+
+
+def checkers_of(workload: Workload) -> tuple[Checker, ...]:
+    """What judges a run of `workload`, most important first: its own checkers, and the system's invariants."""
+    from faultline.checkers import InvariantChecker
+
+    return (*workload.checkers(), InvariantChecker())
 
 
 def unknown_name(what: str, name: str, known: Iterable[str], listing: str) -> UsageError:

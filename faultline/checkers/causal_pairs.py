@@ -30,7 +30,7 @@ class CausalPairsChecker:
 
     name = "causal-pairs"
 
-    def check(self, history: History, _run: RunRecord) -> CheckResult:
+    def check(self, history: History, _run: RunRecord | None = None) -> CheckResult:
         """The verdict on every pair of `history`."""
         conclusion = Conclusion(self.name, history)
         for key, rows in history.rows_by_key().items():

@@ -25,6 +25,7 @@ __all__ = [
     "LARGE_BYTES",
     "STEPS_MAX",
     "CheckedHistory",
+    "check_by_key",
     "check_file",
     "check_histories",
     "files_in",
@@ -53,6 +54,9 @@ class CheckedHistory:
     result: CheckResult
     operations: int
     numbers: Sequence[int] | None = None
+    workload: str = ""
+    checks: tuple[CheckResult, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def check_file(path: Path | str, format_name: str = AUTO, model: str | None = None, **settings: Any) -> CheckResult:
@@ -88,6 +92,14 @@ def check_histories(
     for imported in description.read_all(path):
         label = f"{path}#{imported.part}" if imported.part else str(path)
         yield check.one(label, imported)
+
+
+def check_by_key(
+    path: Path, *, timeout_s: float | None = None, options: Mapping[str, Any] | None = None
+) -> CheckedHistory | None:
+    """Check the one large history in the file `path` in parts; None when it, or its model, cannot be split by key."""
+    check = _Check(format_of(path), None, Budget(STEPS_MAX, timeout_s), options or {})
+    return check.in_parts(path, LARGE_BYTES)
 
 
 @dataclass(frozen=True, slots=True)

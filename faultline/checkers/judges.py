@@ -44,8 +44,16 @@ _TOLD_BY = {
 """The kind of transactions in which a micro-operation occurs."""
 
 _LOOKED_AT = 10_000
-_NO_MODELS = frozenset(("linearizability", "invariants", "availability", "vacuity", "stats", "log-patterns", "clock"))
-"""Checkers that judge a run of Faultline rather than a history, or take the model as an option."""
+_OF_RUNS = frozenset(
+    (
+        *("invariants", "availability", "vacuity", "stats", "log-patterns", "clock"),
+        *("siblings", "convergence", "membership", "follower-reads", "watches"),
+    )
+)
+"""Checkers that judge a run of Faultline, whose plan they need, rather than a history."""
+
+_NO_MODELS = _OF_RUNS | {"linearizability"}
+"""Those, and what takes the model as an option."""
 
 _SEARCHING = frozenset(("txn-set", "txn-counter", "closed-predicate", "rw-serializable", "rw-snapshot-isolation"))
 """Checkers by their own name that can run long and take a time limit; all others count, in nearly linear time."""
@@ -177,6 +185,11 @@ def _made(model: str, make: Any, options: Mapping[str, Any]) -> HistoryChecker:
 def _unknown(model: str) -> UsageError:
     import difflib
 
+    if model in _OF_RUNS:
+        return UsageError(
+            f"The checker `{model}` judges runs of Faultline, whose plan it needs, and is no model of a history.",
+            "Give the folder of a run without --model: the checkers of its workload judge it.",
+        )
     known = models()
     near = difflib.get_close_matches(model, list(known), n=1)
     hint = f"Did you mean {near[0]}? " if near else ""

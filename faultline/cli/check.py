@@ -17,12 +17,16 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _UNUSABLE = 2
+_FORMATS_OF_RUNS = ("auto", "faultline")
 
 
 @click.command("check")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
 @click.option("--format", "format_name", default="auto", show_default=True, help="Format of the files.")
-@click.option("--model", help="Model to check against [default: the one the functions suggest].")
+@click.option(
+    "--model",
+    help="Model to check against [default: the checkers of a run's workload, else what the functions suggest].",
+)
 @click.option(
     "--option", "pairs", multiple=True, metavar="NAME=VALUE", help="Option of the checker, such as total=100."
 )
@@ -47,25 +51,40 @@ def command(
 ) -> int:
     """Check the histories in PATHS, which are files and folders.
 
-    Ends with 1 when any of them is a violation, else with 2 when one could not be read, 3 when one could not be decided
-    or holds nothing, 0 when all are as the model has it.
-    """
-    from faultline.checkers.files import check_histories
+    A run of Faultline's own is judged as it was when it was run, by the checkers of its workload, unless a model is
+    named.
 
+    Ends with 1 when any of them is a violation, else with 2 when one could not be read, 4 when one is a run whose
+    harness failed, 3 when one could not be decided or holds nothing, 0 when all are as the model has it.
+    """
     verdicts: list[Verdict] = []
     unusable = False
     files = list(_files(paths))
     for path in files:
         try:
-            for checked in check_histories(
-                path, format_name, model, timeout_s=timeout_s, options=_checker_options(pairs)
-            ):
+            for checked in _checked(path, format_name, model, timeout_s, _checker_options(pairs)):
                 verdicts.append(checked.result.verdict)
                 _show(checked, as_json, len(files) == 1 if explain is None else explain)
         except UsageError as error:
             unusable = True
             _show_error(path, error, as_json)
     return _exit_code(verdicts, unusable)
+
+
+def _checked(
+    path: Path, format_name: str, model: str | None, timeout_s: float | None, options: dict[str, object]
+) -> Iterator[CheckedHistory]:
+    """The histories in `path`, judged: a run of Faultline's own by the checkers of its workload, others by a model."""
+    from faultline.checkers.files import check_histories
+
+    if model is None and format_name in _FORMATS_OF_RUNS:
+        from faultline.cli.own_runs import check_own_run, folder_of_run
+
+        folder = folder_of_run(path)
+        if folder is not None:
+            yield check_own_run(path, folder, options, timeout_s)
+            return
+    yield from check_histories(path, format_name, model, timeout_s=timeout_s, options=options)
 
 
 def _exit_code(verdicts: list[Verdict], unusable: bool) -> int:
@@ -116,17 +135,31 @@ def _show(checked: CheckedHistory, as_json: bool, explain: bool) -> None:
             "file": checked.label,
             "format": checked.format_name,
             "model": checked.model,
+            "workload": checked.workload,
+            "checks": checked.checks,
+            "notes": checked.notes,
             "operations": checked.operations,
             "nemesis_events": checked.imported.nemesis_events,
         }
         click.echo(msgspec.json.encode(about | msgspec.to_builtins(result)).decode())
         return
     click.echo(f"{checked.label}: {result.verdict.value}: {result.sentence}")
+    if explain:
+        _show_circumstances(checked)
     if explain and (result.findings or result.detail.get("undecided")):
         from faultline.cli.explanation import explanation
 
         for line in explanation(checked):
             click.echo(line)
+
+
+def _show_circumstances(checked: CheckedHistory) -> None:
+    """Who judged a run, and what else is to be known about the verdict."""
+    if checked.checks:
+        judges = ", ".join(check.checker for check in checked.checks)
+        click.echo(f"  Judged by the checkers of its workload {checked.workload}: {judges}.")
+    for note in checked.notes:
+        click.echo(f"  {note}")
 
 
 def _show_error(path: Path, error: UsageError, as_json: bool) -> None:

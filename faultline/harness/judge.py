@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 import faultline
@@ -13,16 +14,21 @@ from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult, Finding, Verdict, merge
 from faultline.harness.workload import Checker
 
-__all__ = ["judge", "run_id_of"]
+__all__ = ["judge", "judge_by", "run_id_of"]
 
 
 def judge(record: RunRecord, parts: Parts, *, run_id: str, replay: str = "") -> Judgement:
-    """Judge `record` with the checkers of `parts`.
+    """Judge `record` with the checkers of `parts`; otherwise as `judge_by`."""
+    return judge_by(parts.checkers, record, run_id=run_id, replay=replay)
+
+
+def judge_by(checkers: Iterable[Checker], record: RunRecord, *, run_id: str, replay: str = "") -> Judgement:
+    """Judge `record` with `checkers`, most important first.
 
     A checker that raises answers *unknown*: its crash must not cost the verdicts of the others; one that finds itself
     contradicted (HarnessError) is a harness error. `replay` is the command that shows the run again.
     """
-    checks = [_checked(checker, record) for checker in parts.checkers]
+    checks = [_checked(checker, record) for checker in checkers]
     verdict = merge([check.verdict for check in checks] + [Verdict.HARNESS_ERROR] * bool(record.errors))
     findings = [finding for check in checks for finding in check.findings]
     plan, history = record.plan, record.history
@@ -50,6 +56,7 @@ def judge(record: RunRecord, parts: Parts, *, run_id: str, replay: str = "") -> 
         errors=record.errors,
         replay=replay,
         started_at=_started_at(record),
+        interrupted=record.interrupted,
         history_sha256=history.digest(),
         plan_sha256=plan.digest(),
         versions={"faultline": faultline.__version__, "python": platform.python_version()},

@@ -19,7 +19,7 @@ class Judgement(msgspec.Struct, kw_only=True):
     `cell` is the campaign cell without the seed, `sentence` the first line of every report, `findings` most important
     first, `warnings` say how the run may have tested too little, `counts` operations by outcome, `overlap` operations
     in flight during each kind of fault, `replay` the command that shows it again, `signature` groups equal violations,
-    `started_at` is the moment 0 of a run of real processes, in UTC.
+    `started_at` is the moment 0 of a run of real processes, in UTC; `interrupted` says that somebody stopped the run.
     """
 
     schema: int = SCHEMA
@@ -46,6 +46,7 @@ class Judgement(msgspec.Struct, kw_only=True):
     errors: list[str] = []
     replay: str = ""
     started_at: str = ""
+    interrupted: bool = False
     history_sha256: str = ""
     plan_sha256: str = ""
     versions: dict[str, str] = {}

@@ -20,16 +20,30 @@ from faultline.harness.errors import HarnessError, UsageError
 from faultline.harness.history import EventSink, History
 from faultline.harness.judgement import Judgement
 from faultline.harness.plan import Plan
+from faultline.harness.plugins import SYSTEMS_GROUP, WORKLOADS_GROUP, provider_of
 from faultline.harness.run_record import WorldName
 
-__all__ = ["RunFile", "StoredRun", "open_history", "prepare_run", "read_run", "write_atomically", "write_judgement"]
+__all__ = [
+    "RunFile",
+    "StoredRun",
+    "open_history",
+    "prepare_run",
+    "read_judgement",
+    "read_run",
+    "read_run_file",
+    "write_atomically",
+    "write_judgement",
+]
 
 SCHEMA = 1
 _OPERATIONS_AT_ONCE = 1_000
 
 
 class RunFile(msgspec.Struct, kw_only=True):
-    """`run.json`: all that is needed to do the run again. `hosts` is what `--hosts` named, in the world of hosts."""
+    """`run.json`: all that is needed to do the run again. `hosts` is what `--hosts` named, in the world of hosts.
+
+    `providers` names the packages that the `system` and the `workload` came with, where they are plug-ins.
+    """
 
     schema: int = SCHEMA
     run_id: str
@@ -37,6 +51,7 @@ class RunFile(msgspec.Struct, kw_only=True):
     plan: Plan
     versions: dict[str, str] = {}
     hosts: str = ""
+    providers: dict[str, str] = {}
 
 
 class StoredRun(msgspec.Struct, kw_only=True):
@@ -60,7 +75,8 @@ def prepare_run(folder: Path, run_id: str, plan: Plan, world: WorldName, hosts: 
         for stale in ("verdict.json", "report.html"):
             (folder / stale).unlink(missing_ok=True)
         versions = {"faultline": faultline.__version__}
-        file = RunFile(run_id=run_id, world=world, plan=plan, versions=versions, hosts=hosts)
+        providers = _providers(plan)
+        file = RunFile(run_id=run_id, world=world, plan=plan, versions=versions, hosts=hosts, providers=providers)
         _replace_with(folder / "run.json", _run_file_pieces(file))
 
 
@@ -83,18 +99,30 @@ def write_judgement(folder: Path, judgement: Judgement) -> Path:
 
 def read_run(folder: Path) -> StoredRun:
     """Read a run back. Raises UsageError when `folder` is no run, naming the file that is missing or malformed."""
+    file, history_path = read_run_file(folder), folder / "history.jsonl"
+    return StoredRun(
+        folder=str(folder),
+        file=file,
+        history_bytes=history_path.read_bytes() if history_path.is_file() else b"",
+        judgement=read_judgement(folder),
+    )
+
+
+def read_run_file(folder: Path) -> RunFile:
+    """The plan of the run in `folder`, and its circumstances. Raises UsageError when there is none to be read."""
     path = folder / "run.json"
     if not path.is_file():
         raise UsageError(
             f"{folder} is not a run: it has no run.json.", "Give the folder of a run, as printed after `replay`."
         )
-    verdict_path, history_path = folder / "verdict.json", folder / "history.jsonl"
-    return StoredRun(
-        folder=str(folder),
-        file=_decode(path, RunFile),
-        history_bytes=history_path.read_bytes() if history_path.is_file() else b"",
-        judgement=_decode(verdict_path, Judgement) if verdict_path.is_file() else None,
-    )
+    file: RunFile = _decode(path, RunFile)
+    return file
+
+
+def read_judgement(folder: Path) -> Judgement | None:
+    """The judgement of the run in `folder`, None when there is none. Raises UsageError when it cannot be read."""
+    path = folder / "verdict.json"
+    return _decode(path, Judgement) if path.is_file() else None
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -124,6 +152,15 @@ def _run_file_pieces(file: RunFile) -> Iterator[bytes]:
         listed = _pretty(operations[start : start + _OPERATIONS_AT_ONCE]).removeprefix(b"[").removesuffix(b"\n]\n")
         yield (b"," if start else b"") + listed.replace(b"\n", b"\n    ")
     yield (b"\n    " if operations else b"") + after
+
+
+def _providers(plan: Plan) -> dict[str, str]:
+    """The packages behind the plan's system and workload; nothing for what ships with Faultline."""
+    named = {
+        "system": provider_of(SYSTEMS_GROUP, plan.system),
+        "workload": provider_of(WORKLOADS_GROUP, plan.workload),
+    }
+    return {what: package for what, package in named.items() if package}
 
 
 def _pretty(record: Any) -> bytes:

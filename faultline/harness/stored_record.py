@@ -1,0 +1,95 @@
+"""A stored run as a record again, as far as its files tell it: what a checker needs to judge it once more.
+
+`run.json` has the plan, and `history.jsonl` the operations and what faults did. What only the run itself could observe
+(breaches of invariants, marks, errors of the harness) stands in `verdict.json` alone, and is taken from there when that
+judged this very history. Messages are not kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from faultline.harness.errors import UsageError
+from faultline.harness.history import FaultEvent, History
+from faultline.harness.invariant import Breach
+from faultline.harness.judgement import Judgement
+from faultline.harness.run_record import FaultInterval, RunRecord
+from faultline.harness.store import StoredRun, read_judgement, read_run_file
+
+__all__ = ["Recovered", "recovered"]
+
+_INVARIANTS = "invariants"
+"""The checker whose findings are the breaches that a run reported."""
+
+
+class Recovered(NamedTuple):
+    """A run read back as a record; `judgement` is the one of this history, else None and `why_not` says why."""
+
+    stored: StoredRun
+    record: RunRecord
+    judgement: Judgement | None
+    why_not: str = ""
+
+
+def recovered(folder: Path) -> Recovered:
+    """The run in `folder`. Raises UsageError for a plan or a history that is missing or malformed."""
+    history_path = folder / "history.jsonl"
+    file, data = read_run_file(folder), history_path.read_bytes()
+    judgement, why_not = _judgement_of(folder, data)
+    stored = StoredRun(folder=str(folder), file=file, history_bytes=data, judgement=judgement)
+    history = stored.history()
+    record = RunRecord(
+        plan=file.plan,
+        world=file.world,
+        history=history,
+        faults=_intervals(history),
+        detail={"node_logs": [str(log) for log in sorted(folder.glob("nodes/*/node.log"))]},
+    )
+    if judgement is not None:
+        record.marks, record.statistics = dict(judgement.marks), dict(judgement.statistics)
+        record.errors, record.breaches = list(judgement.errors), _breaches(judgement)
+        record.interrupted = judgement.interrupted
+    return Recovered(stored, record, judgement, why_not)
+
+
+def _judgement_of(folder: Path, history: bytes) -> tuple[Judgement | None, str]:
+    try:
+        judgement = read_judgement(folder)
+    except UsageError as error:
+        return None, f"{error.message.removesuffix('.')}"
+    if judgement is None:
+        return None, "there is no verdict.json: the run did not end, or the file was taken away"
+    if judgement.history_sha256 not in ("", hashlib.sha256(history).hexdigest()):
+        return None, "verdict.json is not of this run: it judged another history"
+    return judgement, ""
+
+
+def _breaches(judgement: Judgement) -> list[Breach]:
+    return [
+        Breach(invariant=finding.anomaly, sentence=finding.sentence, time_us=finding.time_us, node=finding.node or "")
+        for check in judgement.checks
+        if check.checker == _INVARIANTS
+        for finding in check.findings
+    ]
+
+
+def _intervals(history: History) -> list[FaultInterval]:
+    """The faults as they were, in order of the plan; one that was never stopped lasted as long as the history."""
+    intervals: dict[int, FaultInterval] = {}
+    for event in history.faults:
+        verb, _, kind = event.f.partition("-")
+        number = event.value.get("fault")
+        if verb == "start" and number is not None:
+            intervals[number] = _begun(kind, event, history.end_us())
+        elif verb == "stop" and number in intervals:
+            intervals[number] = msgspec.structs.replace(intervals[number], stop_us=event.time_us)
+    return [interval for _, interval in sorted(intervals.items())]
+
+
+def _begun(kind: str, event: FaultEvent, end_us: int) -> FaultInterval:
+    told = {name: event.value[name] for name in ("target", "nodes", "links", "roles", "description", "applied")}
+    return msgspec.convert(told | {"kind": kind, "start_us": event.time_us, "stop_us": end_us}, FaultInterval)
