@@ -394,16 +394,3 @@ def test_a_large_parquet_file_is_read_run_by_run_like_a_small_one(tmp_path):
     write_parquet(tmp_path / "part-00000.parquet", history_table("bad", own_history(2)))
     (checked,) = check_histories(tmp_path / "part-00000.parquet", large_bytes=1)
     assert checked.result.verdict is Verdict.VIOLATION
-
-
-@pytest.mark.parametrize("model", ["watches", "siblings", "convergence", "membership", "follower-reads", "vacuity"])
-def test_a_checker_that_needs_the_plan_of_a_run_is_no_model_and_says_so(model):
-    assert model not in models()
-    with pytest.raises(UsageError, match=f"The checker `{model}` judges runs of Faultline") as refused:
-        judge(model, History())
-    assert "without --model" in refused.value.next_step
-
-
-@pytest.mark.parametrize("model", models())
-def test_every_model_answers_for_an_empty_history_without_a_plan(model):
-    assert judge(model, History()).check(History()).checker
