@@ -20,7 +20,6 @@ the range from `servers` to `servers0` has all of that, `servers2` not, but `ser
 from __future__ import annotations
 
 import http.client
-import threading
 from typing import Any
 
 import msgspec
@@ -35,12 +34,11 @@ from faultline.systems_under_test.stores.etcd.gateway import (
     encoded,
     key_of,
 )
-from faultline.systems_under_test.stores.watch_log import WatchLog
+from faultline.systems_under_test.stores.followed_watch import FollowedWatch
 
 __all__ = ["EVENTS_COMPACTED", "WatchStream", "content_of", "range_of"]
 
 EVENTS_COMPACTED = "events-compacted"
-_PAUSE_S = 0.05
 _LEADER_REQUIRED = {"Content-Type": "application/json", "Grpc-Metadata-hasleader": "true"}
 
 
@@ -60,54 +58,32 @@ def content_of(answer: dict[str, Any], path: str) -> tuple[int, dict[str, Any]]:
     return int(answer["header"]["revision"]), {key: found[key] for key in found if _is_meant(path, key)}
 
 
-class WatchStream:
-    """A watch on `path` from its making to `close`; `log` is what it was told."""
+class WatchStream(FollowedWatch):
+    """A watch on `path` from its making to `close`."""
+
+    failures = EtcdClient.failures
 
     def __init__(
         self, path: str, connect: Connect, first_member: int, *, silence_s: float, resumes_at_now: bool
     ) -> None:
-        self.path = path
-        self.log = WatchLog()
+        super().__init__(path, first_member)
         self._connect = connect
-        self._member = first_member
         self._silence_s = silence_s
         self._resumes_at_now = resumes_at_now
-        self._gap: str | None = None
-        self._is_over = threading.Event()
-        self._following = threading.Thread(target=self._follow_on, name=f"etcd-watch-{path}", daemon=True)
-        self._following.start()
+        self.start()
 
-    def close(self) -> None:
-        """Watch no longer."""
-        self._is_over.set()
-        self._following.join()
-
-    def _follow_on(self) -> None:
-        """One stream after the other, until the end."""
-        while not self._is_over.is_set():
-            try:
-                self._follow()
-            except EtcdClient.failures:
-                self._member += 1
-                self._is_over.wait(_PAUSE_S)
-
-    def _follow(self) -> None:
-        """Read the content if need be, then the stream as long as it lives. Raises what breaks it."""
-        connection = self._connect(self._member, self._silence_s)
+    def follow(self, member: int) -> None:
+        """Read the content if need be, then the stream as long as it lives."""
+        connection = self._connect(member, self._silence_s)
         try:
-            is_new = self.log.upto is None or self._gap is not None
+            is_new = self.is_new
             if is_new:
-                self._begin(ask(connection, "/v3/kv/range", range_of(self.path)))
+                self.begin(*content_of(ask(connection, "/v3/kv/range", range_of(self.path)), self.path))
             answers = self._opened(connection, at_now=self._resumes_at_now and not is_new)
-            while not self._is_over.is_set() and self._gap is None:
+            while self.goes_on:
                 self._take(_next_result(answers))
         finally:
             connection.close()
-
-    def _begin(self, answer: dict[str, Any]) -> None:
-        revision, values = content_of(answer, self.path)
-        self.log.begin(revision, values, self._gap)
-        self._gap = None
 
     def _opened(self, connection: http.client.HTTPConnection, *, at_now: bool) -> http.client.HTTPResponse:
         wanted: dict[str, Any] = {**range_of(self.path), "progress_notify": True}
@@ -124,7 +100,7 @@ class WatchStream:
         if result.get("canceled"):
             if "compact_revision" not in result:
                 raise EtcdRefusal("canceled")
-            self._gap = EVENTS_COMPACTED
+            self.gap = EVENTS_COMPACTED
         elif "events" in result:
             self._take_events(result["events"])
         elif not result.get("created"):

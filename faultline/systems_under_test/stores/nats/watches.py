@@ -10,74 +10,52 @@ NATS 2.9 has no leases: keys live as long as they are not deleted, or all of the
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome, ok
 from faultline.systems_under_test.patterns.cluster_management.state_watch import is_below
-from faultline.systems_under_test.stores.nats.bucket import Bucket, BucketClient, BucketRefusal
+from faultline.systems_under_test.stores.followed_watch import FollowedWatch
+from faultline.systems_under_test.stores.nats.bucket import Bucket, BucketClient
 from faultline.systems_under_test.stores.nats.feed import Feed, Revision, content_of
 from faultline.systems_under_test.stores.watch_keeping import WatchKeeping
-from faultline.systems_under_test.stores.watch_log import WatchLog
 
 __all__ = ["REVISIONS_DISCARDED", "WATCH_FUNCTIONS", "BucketWatch", "WatchingBucketClient"]
 
 WATCH_FUNCTIONS = ("put", "delete", "list", "watch", "drain")
 REVISIONS_DISCARDED = "revisions-discarded"
-_PAUSE_S = 0.05
 
 
-class BucketWatch:
+class BucketWatch(FollowedWatch):
     """A watch on `path` from its making to `close`; `connect` connects to the server of a number, round and round."""
 
+    failures = BucketClient.failures
+
     def __init__(self, path: str, connect: Callable[[int], Bucket], first_member: int, *, tells_skips: bool) -> None:
-        self.path = path
-        self.log = WatchLog()
+        super().__init__(path, first_member)
         self._connect = connect
-        self._member = first_member
         self._tells_skips = tells_skips
-        self._gap: str | None = None
-        self._is_over = threading.Event()
-        self._following = threading.Thread(target=self._follow_on, name=f"nats-watch-{path}", daemon=True)
-        self._following.start()
+        self.start()
 
-    def close(self) -> None:
-        """Watch no longer."""
-        self._is_over.set()
-        self._following.join()
+    def follow(self, member: int) -> None:
+        """Read one feed after the other over one connection."""
+        bucket = self._connect(member)
+        try:
+            while not self.is_over:
+                self._read_feed(bucket)
+        finally:
+            bucket.close()
 
-    def _follow_on(self) -> None:
-        """One connection after the other, until the end."""
-        while not self._is_over.is_set():
-            try:
-                bucket = self._connect(self._member)
-            except OSError:
-                self._turn_to_next_member()
-                continue
-            try:
-                while not self._is_over.is_set():
-                    self._follow(bucket)
-            except (OSError, BucketRefusal):
-                self._turn_to_next_member()
-            finally:
-                bucket.close()
-
-    def _turn_to_next_member(self) -> None:
-        self._member += 1
-        self._is_over.wait(_PAUSE_S)
-
-    def _follow(self, bucket: Bucket) -> None:
+    def _read_feed(self, bucket: Bucket) -> None:
         """Read one feed until it ends, or there is a gap."""
-        is_new = self.log.upto is None or self._gap is not None
+        is_new = self.is_new
         feed = Feed(bucket, None if is_new else (self.log.upto or 0) + 1)
         try:
             if is_new:
                 revision, values = feed.content()
-                self.log.begin(revision, _below(self.path, values), self._gap)
-                self._gap = None
-            while not self._is_over.is_set() and self._gap is None:
+                self.begin(revision, _below(self.path, values))
+            while self.goes_on:
                 change = feed.next()
                 if change is not None:
                     self._take(change)
@@ -86,7 +64,7 @@ class BucketWatch:
 
     def _take(self, change: Revision) -> None:
         if self._tells_skips and change.number > (self.log.upto or 0) + 1:
-            self._gap = REVISIONS_DISCARDED
+            self.gap = REVISIONS_DISCARDED
             return
         if is_below(self.path, change.key):
             self.log.add(change.number, 0, change.key, change.value, is_deleted=change.is_deleted)
