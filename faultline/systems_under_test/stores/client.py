@@ -71,6 +71,14 @@ class MemberClient(ABC, Generic[Connection]):
         except self.failures as error:
             return self._failed(operation, self.word_for(error), self.answering(connection, operation, node))
 
+    def address_of_member(self, member: int) -> str:
+        """Where the member of this number is, counted round and round."""
+        return self._address_of(self._members[member % len(self._members)])
+
+    def connect_to(self, member: int) -> Connection:
+        """A connection to the member of this number, beside the one that operations go over."""
+        return self.connect(self.address_of_member(member))
+
     def answering(self, connection: Connection, operation: Operation, node: str) -> str:
         """The member that answers `operation` over `connection`: where that is not the one which was connected to."""
         return node
@@ -93,20 +101,17 @@ class MemberClient(ABC, Generic[Connection]):
         if self._connection is not None and not self.is_open(self._connection):
             self.disconnect()
         if self._connection is None:
-            self._connection = self._connect_to_any() if self.looks_further else self._connect()
+            self._connection = self._connect_to_any() if self.looks_further else self.connect_to(self._node)
         return self._connection
-
-    def _connect(self) -> Connection:
-        return self.connect(self._address_of(self._members[self._node]))
 
     def _connect_to_any(self) -> Connection:
         """Raises what the last member did when all have been tried."""
         for _ in self._members[1:]:
             try:
-                return self._connect()
+                return self.connect_to(self._node)
             except self.failures:
                 self._node = (self._node + 1) % len(self._members)
-        return self._connect()
+        return self.connect_to(self._node)
 
     def _failed(self, operation: Operation, error: str, node: str) -> Outcome:
         self.disconnect()

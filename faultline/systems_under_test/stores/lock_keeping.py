@@ -8,13 +8,16 @@ granted or refreshed, for a time that is shorter than the lock's.
 from __future__ import annotations
 
 import threading
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from faultline.harness.world.ports import Clock
 from faultline.harness.world.real.clock import ClockSetting, SkewedClock
 from faultline.systems_under_test.patterns.cluster_management.lease import HeldLease
 
-__all__ = ["Hook", "KeptLock", "LockKeeping"]
+__all__ = ["TRUSTED_SHARE", "Hook", "KeptLock", "LockKeeping"]
+
+TRUSTED_SHARE = 0.75
+"""How much of a lock's time an owner uses: clocks run differently, and what it does then takes a while itself."""
 
 _REFRESHES_PER_INTERVAL = 4
 """How much sooner the next refresh comes when one was not answered."""
@@ -36,10 +39,13 @@ class Hook(Protocol):
         """Do nothing more for the lock, so that it ends by itself, and tell the store nothing. May come twice."""
 
 
-class KeptLock:
+HookT = TypeVar("HookT", bound=Hook)
+
+
+class KeptLock(Generic[HookT]):
     """A lock that a client has, for as long as it may believe so."""
 
-    def __init__(self, hook: Hook, clock: Clock, trusted: HeldLease, ttl_s: float) -> None:
+    def __init__(self, hook: HookT, clock: Clock, trusted: HeldLease, ttl_s: float) -> None:
         self.hook = hook
         self.name = trusted.name
         self.token = trusted.token
@@ -82,22 +88,22 @@ class KeptLock:
         return True
 
 
-class LockKeeping:
-    """The locks of one client, which live `ttl_s` unrefreshed, and in which it believes for `trusted_s`."""
+class LockKeeping(Generic[HookT]):
+    """The locks of one client, which believes in each for `trusted_share` of the time that it lives unrefreshed."""
 
-    def __init__(self, ttl_s: float, *, trusted_s: float, clock: Clock | None = None) -> None:
+    def __init__(self, trusted_share: float = TRUSTED_SHARE, *, clock: Clock | None = None) -> None:
         self.clock = clock or SkewedClock(ClockSetting())
-        self._ttl_s = ttl_s
-        self._trusted_us = int(trusted_s * 1_000_000)
-        self._kept: dict[str, KeptLock] = {}
+        self._trusted_share = trusted_share
+        self._kept: dict[str, KeptLock[HookT]] = {}
 
-    def granted(self, name: str, token: int, hook: Hook, sent_us: int) -> None:
-        """The lock was granted to a request that was sent at `sent_us`, by `clock`: keep it alive."""
-        trusted = HeldLease(self.clock, name, token, self._trusted_us, 0, sent_us)
-        self._kept[name] = lock = KeptLock(hook, self.clock, trusted, self._ttl_s)
+    def granted(self, name: str, token: int, hook: HookT, sent_us: int, ttl_s: float) -> None:
+        """The lock was granted, for `ttl_s`, to a request that was sent at `sent_us`, by `clock`: keep it alive."""
+        trusted_us = int(self._trusted_share * ttl_s * 1_000_000)
+        trusted = HeldLease(self.clock, name, token, trusted_us, 0, sent_us)
+        self._kept[name] = lock = KeptLock(hook, self.clock, trusted, ttl_s)
         lock.keep_alive()
 
-    def held(self, name: str) -> KeptLock | None:
+    def held(self, name: str) -> KeptLock[HookT] | None:
         """The lock of that name, if this client may still act as its owner; if not, it never will again."""
         lock = self._kept.get(name)
         if lock is not None and not lock.is_valid():

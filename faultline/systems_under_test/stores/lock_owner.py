@@ -40,7 +40,7 @@ from faultline.systems_under_test.patterns.cluster_management.lease import (
     STALE_TOKEN,
 )
 
-__all__ = ["FENCING", "LOCK_FUNCTIONS", "HeldLock", "LockOwner", "LockingClient", "lock_outcomes"]
+__all__ = ["FENCING", "LOCK_FUNCTIONS", "HeldLock", "HeldLocks", "LockOwner", "LockingClient", "lock_outcomes"]
 
 LOCK_FUNCTIONS = ("acquire", "check", "guarded-write", "late-write", "release", "abandon")
 """What the workload `locks` asks of a store."""
@@ -73,25 +73,36 @@ class HeldLock(Protocol):
         """How long it lives that nobody refreshes."""
 
 
-class LockingClient(Protocol):
-    """A `StoreClient` that can keep locks.
+class HeldLocks(Protocol):
+    """The locks that a client has; none of this asks anybody."""
 
-    It serves `acquire`, which answers `{"token": n}`, and `abandon` as the workload wants them; `guarded-write`,
-    `late-write` and `release` have `(lock, value)` as their value, and a write answers the index of its place among all
-    changes. Whether the client may act, nobody asks it then.
+    def held(self, name: str) -> HeldLock | None:
+        """The lock of that name, if this client may still act as its owner."""
+
+    def drop(self, name: str) -> None:
+        """Refresh it no more, so that it ends by itself, and tell the store nothing."""
+
+    def close(self) -> None:
+        """Drop all of them."""
+
+
+class LockingClient(Protocol):
+    """A `StoreClient` that can get locks, and keeps what it was granted in `keeping`.
+
+    It serves `acquire`, which answers `{"token": n}`, as the workload wants it; `guarded-write`, `late-write` and
+    `release` have `(lock, value)` as their value, and a write answers the index of its place among all changes. Whether
+    the client may act, nobody asks it then.
     """
+
+    @property
+    def keeping(self) -> HeldLocks:
+        """Its locks."""
 
     def invoke(self, operation: Operation) -> Outcome:
         """Perform `operation` and wait for its outcome."""
 
-    def held(self, name: str) -> HeldLock | None:
-        """The lock of that name, if this client may still act as its owner. Asks nobody."""
-
-    def drop(self, lock: HeldLock) -> None:
-        """Refresh it no more, so that it ends by itself, and tell the store nothing."""
-
     def close(self) -> None:
-        """Drop all locks and hang up."""
+        """Hang up."""
 
 
 class LockOwner:
@@ -99,6 +110,7 @@ class LockOwner:
 
     def __init__(self, client: LockingClient, *, sleep: Callable[[float], None] = time.sleep) -> None:
         self._client = client
+        self._locks = client.keeping
         self._sleep = sleep
         self._owned = {
             "check": self._check,
@@ -109,22 +121,29 @@ class LockOwner:
 
     def invoke(self, operation: Operation) -> Outcome:
         """Perform `operation` and wait for its outcome; a `late-write` takes as long as the nap before it, and more."""
+        name = operation.key or ""
         if operation.f == "acquire":
-            return self._acquire(operation)
+            return self._acquire(operation, name)
+        if operation.f == "abandon":
+            self._locks.drop(name)
+            return ok()
         act = self._owned.get(operation.f)
         if act is None:
             return self._client.invoke(operation)
-        lock = self._client.held(operation.key or "")
+        lock = self._locks.held(name)
         return lock_outcomes.outcome(NOT_HELD) if lock is None else act(operation, lock)
 
     def close(self) -> None:
         """Crash as far as locks are concerned, and hang up."""
+        self._locks.close()
         self._client.close()
 
-    def _acquire(self, operation: Operation) -> Outcome:
+    def _acquire(self, operation: Operation, name: str) -> Outcome:
         """What was granted too late to be used is not held, and no more is said of it."""
+        if self._locks.held(name) is not None:
+            return lock_outcomes.outcome(ALREADY_HELD)
         outcome = self._client.invoke(operation)
-        if outcome.kind == "ok" and self._client.held(operation.key or "") is None:
+        if outcome.kind == "ok" and self._locks.held(name) is None:
             return lock_outcomes.outcome(LEASE_OVER, outcome.node)
         return outcome
 
@@ -136,14 +155,14 @@ class LockOwner:
         return ok({"token": lock.token, "index": outcome.value}, outcome.node) if outcome.kind == "ok" else outcome
 
     def _write_late(self, operation: Operation, lock: HeldLock) -> Outcome:
-        self._client.drop(lock)
+        self._locks.drop(lock.name)
         self._sleep(_NAP_IN_LIVES * lock.ttl_s)
         return self._write(operation, lock)
 
     def _release(self, operation: Operation, lock: HeldLock) -> Outcome:
         """No act of the owner comes after the request, whatever becomes of it."""
         outcome = self._client.invoke(_about(operation, lock))
-        self._client.drop(lock)
+        self._locks.drop(lock.name)
         return outcome
 
 

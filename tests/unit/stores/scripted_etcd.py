@@ -34,6 +34,8 @@ class Gateway:
         """What happens to requests on one path, whatever the mood."""
         self.compacted = 0
         """Changes up to this revision are not told any more."""
+        self.least_ttl_s = 1
+        """For how long a lease is granted at least, whatever was asked for."""
         self.streams_end_after: int | None = None
         """After how many answers a watch's stream breaks off; None: never."""
         self.silent = threading.Event()
@@ -160,7 +162,7 @@ class Gateway:
     def _lease_grant(self, body: Any) -> dict[str, Any]:
         number = str(7_000 + len(self.asked))
         self.leases.add(number)
-        return {"ID": number, "TTL": body["TTL"]}
+        return {"ID": number, "TTL": str(max(int(body["TTL"]), self.least_ttl_s))}
 
     def _lease_keepalive(self, body: Any) -> dict[str, Any]:
         alive = {"TTL": "2"} if str(body["ID"]) in self.leases else {}

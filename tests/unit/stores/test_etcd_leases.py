@@ -10,6 +10,7 @@ from scripted_etcd import HOST, Gateway, text, wait_until
 from faultline.harness.operation import Operation
 from faultline.systems_under_test.stores.etcd import gateway
 from faultline.systems_under_test.stores.etcd.leases import LeasingClient
+from faultline.systems_under_test.stores.lock_owner import LockOwner
 
 
 @pytest.fixture
@@ -20,41 +21,47 @@ def etcd(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gateway]:
     served.close()
 
 
-def new_client() -> LeasingClient:
+def new_owner() -> LockOwner:
     members = ("athens", "byzantium")
-    return LeasingClient(lambda node: HOST, members, "athens", serializable=False, timeout_s=0.2, lease_ttl_s=1)
+    return LockOwner(
+        LeasingClient(lambda node: HOST, members, "athens", serializable=False, timeout_s=0.2, lease_ttl_s=1)
+    )
 
 
 @pytest.fixture
-def client(etcd: Gateway) -> Iterator[LeasingClient]:
-    client = new_client()
-    yield client
-    client.close()
+def owner(etcd: Gateway) -> Iterator[LockOwner]:
+    owner = new_owner()
+    yield owner
+    owner.close()
 
 
-def do(client: LeasingClient, f: str, name: str = "printer") -> tuple[str, str | None]:
-    outcome = client.invoke(Operation(0, f, name, None))
+def do(owner: LockOwner, f: str, name: str = "printer") -> tuple[str, str | None]:
+    outcome = owner.invoke(Operation(0, f, name, None))
     return outcome.kind, outcome.error
+
+
+def is_held(owner: LockOwner) -> bool:
+    return do(owner, "check") == ("ok", None)
 
 
 def refreshes(etcd: Gateway) -> int:
     return sum(path == "/v3/lease/keepalive" for path, _ in etcd.asked)
 
 
-def test_a_lease_has_one_owner_and_its_token_is_the_revision_of_its_key(client: LeasingClient, etcd: Gateway) -> None:
-    assert client.invoke(Operation(0, "acquire", "printer", None)).value == {"token": 2}
+def test_a_lease_has_one_owner_and_its_token_is_the_revision_of_its_key(owner: LockOwner, etcd: Gateway) -> None:
+    assert owner.invoke(Operation(0, "acquire", "printer", None)).value == {"token": 2}
     assert etcd.stored["locks/printer"]["lease"] in etcd.leases
-    assert do(client, "acquire") == ("fail", "already-held")
-    other = new_client()
+    assert do(owner, "acquire") == ("fail", "already-held")
+    other = new_owner()
     assert do(other, "acquire") == ("fail", "duplicate-lease")
     assert len(etcd.leases) == 1, "the lease that got no key is given back"
     other.close()
 
 
 def test_a_lease_is_refreshed_until_it_is_abandoned_and_its_connection_may_break(
-    client: LeasingClient, etcd: Gateway
+    owner: LockOwner, etcd: Gateway
 ) -> None:
-    do(client, "acquire")
+    do(owner, "acquire")
     wait_until(lambda: refreshes(etcd) >= 2)
     etcd.mood = "hang up"
     seen = refreshes(etcd)
@@ -62,36 +69,46 @@ def test_a_lease_is_refreshed_until_it_is_abandoned_and_its_connection_may_break
     etcd.mood = ""
     seen = refreshes(etcd)
     wait_until(lambda: refreshes(etcd) > seen)
-    assert client.holding.held("printer") is not None
-    assert do(client, "abandon") == ("ok", None)
-    assert client.holding.held("printer") is None and text(etcd.stored["locks/printer"]["key"]) == "locks/printer"
+    assert is_held(owner)
+    assert do(owner, "abandon") == ("ok", None)
+    assert not is_held(owner) and text(etcd.stored["locks/printer"]["key"]) == "locks/printer"
 
 
-def test_a_lease_that_etcd_does_not_know_any_more_is_not_held(client: LeasingClient, etcd: Gateway) -> None:
-    do(client, "acquire")
+def test_a_lease_that_etcd_does_not_know_any_more_is_not_held(owner: LockOwner, etcd: Gateway) -> None:
+    do(owner, "acquire")
     [number] = etcd.leases
     etcd.end_lease(number)
-    wait_until(lambda: client.holding.held("printer") is None)
-    assert do(client, "acquire") == ("ok", None)
+    wait_until(lambda: not is_held(owner))
+    assert do(owner, "acquire") == ("ok", None)
+
+
+def test_a_lease_that_was_granted_for_longer_than_was_asked_for_is_believed_in_for_longer(etcd: Gateway) -> None:
+    etcd.least_ttl_s = 9
+    client = LeasingClient(lambda node: HOST, ("athens",), "athens", serializable=False, timeout_s=0.2, lease_ttl_s=1)
+    assert client.invoke(Operation(0, "acquire", "printer", None)).kind == "ok"
+    lock = client.keeping.held("printer")
+    assert lock is not None and lock.ttl_s == 9
+    client.keeping.close()
+    client.close()
 
 
 def test_nobody_trusts_in_a_lease_that_could_not_be_refreshed_for_its_whole_life(
-    client: LeasingClient, etcd: Gateway
+    owner: LockOwner, etcd: Gateway
 ) -> None:
-    do(client, "acquire")
+    do(owner, "acquire")
     etcd.mood = "503"
-    wait_until(lambda: client.holding.held("printer") is None)
+    wait_until(lambda: not is_held(owner))
 
 
 @pytest.mark.parametrize("mood", ["hang up", "silence", "503", "garbage"])
 def test_a_grant_that_failed_is_definite_since_a_lease_without_a_key_is_seen_by_nobody(
-    client: LeasingClient, etcd: Gateway, mood: str
+    owner: LockOwner, etcd: Gateway, mood: str
 ) -> None:
     etcd.mood = mood
-    assert do(client, "acquire") == ("fail", "lease-not-granted")
+    assert do(owner, "acquire") == ("fail", "lease-not-granted")
 
 
-def test_a_lock_key_that_was_asked_for_without_an_answer_may_be_there(client: LeasingClient, etcd: Gateway) -> None:
+def test_a_lock_key_that_was_asked_for_without_an_answer_may_be_there(owner: LockOwner, etcd: Gateway) -> None:
     answer = etcd.answer
 
     def grant_then_break(path: str, body: object) -> object:
@@ -99,5 +116,5 @@ def test_a_lock_key_that_was_asked_for_without_an_answer_may_be_there(client: Le
         return answer(path, body)
 
     etcd.answer = grant_then_break  # type: ignore[method-assign]  # the script of this test alone
-    assert do(client, "acquire") == ("info", "connection-lost")
-    assert client.holding.held("printer") is None
+    assert do(owner, "acquire") == ("info", "connection-lost")
+    assert not is_held(owner)

@@ -13,6 +13,7 @@ from faultline.harness.operation import Operation
 from faultline.systems_under_test.stores.etcd import gateway
 from faultline.systems_under_test.stores.etcd.gateway import packed
 from faultline.systems_under_test.stores.etcd.watches import WatchingClient
+from faultline.systems_under_test.stores.lock_owner import LockOwner
 
 LAST = 1 << 30
 
@@ -41,7 +42,7 @@ def new_client(*, resumes_at_now: bool = False) -> WatchingClient:
 def client(etcd: Gateway) -> Iterator[WatchingClient]:
     client = new_client()
     yield client
-    client.close()
+    LockOwner(client).close()
 
 
 def do(client: WatchingClient, f: str, key: str, value: Any = None) -> tuple[str, Any, str | None]:
@@ -193,8 +194,15 @@ def test_a_change_without_an_answer_is_unknown_and_a_list_is_nothing(
 
 
 def test_no_thread_is_left_when_a_client_closes(client: WatchingClient) -> None:
+    before = threads_that("watch-") | threads_that("lock-refresh")
     do(client, "acquire", "mine")
     do(client, "watch", "servers")
     do(client, "watch", "servers/1")
-    client.close()
-    assert [thread.name for thread in threading.enumerate() if thread.name.startswith("etcd-")] == []
+    assert len(threads_that("watch-") - before) == 2 and len(threads_that("lock-refresh") - before) == 1
+    LockOwner(client).close()
+    assert threads_that("watch-") <= before
+    wait_until(lambda: threads_that("lock-refresh") <= before)
+
+
+def threads_that(begin_with: str) -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if thread.name.startswith(begin_with)}

@@ -12,6 +12,7 @@ from scripted_etcd import wait_until
 from faultline.systems_under_test.stores.lock_keeping import KeptLock, LockKeeping
 
 MS = 1_000
+TTL_S = 0.04
 TRUSTED_US = 20 * MS
 
 
@@ -60,25 +61,25 @@ def clock() -> HandSetClock:
 
 
 @pytest.fixture
-def keeping(clock: HandSetClock) -> Iterator[LockKeeping]:
-    kept = LockKeeping(0.03, trusted_s=TRUSTED_US / 1_000_000, clock=clock)
+def keeping(clock: HandSetClock) -> Iterator[LockKeeping[Hook]]:
+    kept = LockKeeping[Hook](0.5, clock=clock)
     yield kept
     kept.close()
 
 
-def granted(keeping: LockKeeping, hook: Hook, sent_us: int = 0) -> KeptLock | None:
-    keeping.granted("lock0", 7, hook, sent_us)
+def granted(keeping: LockKeeping[Hook], hook: Hook, sent_us: int = 0) -> KeptLock[Hook] | None:
+    keeping.granted("lock0", 7, hook, sent_us, TTL_S)
     return keeping.held("lock0")
 
 
 def test_a_lock_is_believed_in_from_when_it_was_asked_for_and_never_again(
-    keeping: LockKeeping, clock: HandSetClock
+    keeping: LockKeeping[Hook], clock: HandSetClock
 ) -> None:
     hook = Hook()
     hook.says = OSError("nobody answers")
     clock.now_us = 15 * MS
     lock = granted(keeping, hook)
-    assert lock is not None and (lock.token, lock.ttl_s) == (7, 0.03)
+    assert lock is not None and (lock.token, lock.ttl_s) == (7, TTL_S)
     clock.now_us = TRUSTED_US - 1
     assert keeping.held("lock0") is lock
     clock.now_us = TRUSTED_US
@@ -87,7 +88,19 @@ def test_a_lock_is_believed_in_from_when_it_was_asked_for_and_never_again(
     assert keeping.held("lock0") is None
 
 
-def test_a_refresh_counts_from_when_it_was_sent(keeping: LockKeeping, clock: HandSetClock) -> None:
+def test_each_lock_is_believed_in_for_a_part_of_the_time_for_which_it_was_granted(
+    keeping: LockKeeping[Hook], clock: HandSetClock
+) -> None:
+    keeping.granted("short", 7, Hook(), 0, 60)
+    keeping.granted("long", 8, Hook(), 0, 80)
+    clock.now_us = 30_000 * MS
+    assert keeping.held("short") is None
+    clock.now_us = 40_000 * MS - 1
+    lock = keeping.held("long")
+    assert lock is not None and lock.ttl_s == 80
+
+
+def test_a_refresh_counts_from_when_it_was_sent(keeping: LockKeeping[Hook], clock: HandSetClock) -> None:
     hook = Hook()
     assert granted(keeping, hook) is not None
     clock.now_us = 15 * MS
@@ -102,15 +115,15 @@ def test_a_refresh_counts_from_when_it_was_sent(keeping: LockKeeping, clock: Han
     assert keeping.held("lock0") is None
 
 
-def test_a_lock_that_the_store_does_not_know_any_more_is_lost_at_once(keeping: LockKeeping) -> None:
+def test_a_lock_that_the_store_does_not_know_any_more_is_lost_at_once(keeping: LockKeeping[Hook]) -> None:
     hook = Hook()
     hook.says = False
-    keeping.granted("lock0", 7, hook, 0)
+    keeping.granted("lock0", 7, hook, 0, TTL_S)
     wait_until(lambda: keeping.held("lock0") is None)
     assert hook.refreshes == 1 and hook.has_been_let_go
 
 
-def test_a_lock_whose_session_has_gone_is_lost_though_its_time_is_not_over(keeping: LockKeeping) -> None:
+def test_a_lock_whose_session_has_gone_is_lost_though_its_time_is_not_over(keeping: LockKeeping[Hook]) -> None:
     hook = Hook()
     assert granted(keeping, hook) is not None
     hook.is_there = False
@@ -120,7 +133,7 @@ def test_a_lock_whose_session_has_gone_is_lost_though_its_time_is_not_over(keepi
 
 
 @pytest.mark.parametrize("ended", ["drop", "close"])
-def test_what_is_dropped_is_refreshed_no_more(keeping: LockKeeping, ended: str) -> None:
+def test_what_is_dropped_is_refreshed_no_more(keeping: LockKeeping[Hook], ended: str) -> None:
     hook: Any = Hook()
     assert granted(keeping, hook) is not None
     keeping.drop("lock0") if ended == "drop" else keeping.close()

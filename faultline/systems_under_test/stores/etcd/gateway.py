@@ -86,9 +86,9 @@ class EtcdClient(MemberClient[http.client.HTTPConnection]):
         """A connection to the member's gateway."""
         return _connected(address, self._timeout_s)
 
-    def connect_to(self, member: int, timeout_s: float) -> http.client.HTTPConnection:
-        """A further connection, to the member of this number, counted round and round; each wait is limited so."""
-        return _connected(self._address_of(self._members[member % len(self._members)]), timeout_s)
+    def connect_within(self, member: int, timeout_s: float) -> http.client.HTTPConnection:
+        """As `connect_to`, with this limit on every wait."""
+        return _connected(self.address_of_member(member), timeout_s)
 
     def hang_up(self, connection: http.client.HTTPConnection) -> None:
         """Close the connection."""

@@ -22,9 +22,10 @@ from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome, ok
 from faultline.systems_under_test.patterns.cluster_management.lease import STALE_TOKEN
 from faultline.systems_under_test.stores.etcd.gateway import ask, encoded, packed
-from faultline.systems_under_test.stores.etcd.leases import HeldLease
+from faultline.systems_under_test.stores.etcd.leases import Lease
 from faultline.systems_under_test.stores.etcd.watches import WatchingClient
-from faultline.systems_under_test.stores.lock_owner import HeldLock, lock_outcomes
+from faultline.systems_under_test.stores.lock_keeping import KeptLock
+from faultline.systems_under_test.stores.lock_owner import lock_outcomes
 
 __all__ = ["EtcdLocks"]
 
@@ -62,19 +63,11 @@ class EtcdLocks(WatchingClient):
             return self._write(connection, lock, value, node)
         if operation.f == "release":
             lock, _ = operation.value
-            ask(connection, "/v3/lease/revoke", {"ID": str(lock.number)})
+            ask(connection, "/v3/lease/revoke", {"ID": str(lock.hook.number)})
             return ok(None, node)
         return super().perform(connection, operation, node)
 
-    def held(self, name: str) -> HeldLease | None:
-        """The lock of that name, if this client may still act as its owner."""
-        return self.holding.held(name)
-
-    def drop(self, lock: HeldLock) -> None:
-        """Refresh its lease no more."""
-        self.holding.drop(lock.name)
-
-    def _write(self, connection: http.client.HTTPConnection, lock: HeldLease, value: Any, node: str) -> Outcome:
+    def _write(self, connection: http.client.HTTPConnection, lock: KeptLock[Lease], value: Any, node: str) -> Outcome:
         put = {"key": encoded(f"resources/{lock.name}"), "value": packed([lock.token, value])}
         if not self._is_fenced:
             return ok(_revision(ask(connection, "/v3/kv/put", put)), node)

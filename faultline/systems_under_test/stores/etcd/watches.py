@@ -86,13 +86,13 @@ class WatchingClient(LeasingClient):
 
     def _watch(self, path: str) -> WatchStream:
         now = self._resumes_at_now
-        return WatchStream(path, self.connect_to, self._node, silence_s=_SILENCE_S, resumes_at_now=now)
+        return WatchStream(path, self.connect_within, self._node, silence_s=_SILENCE_S, resumes_at_now=now)
 
     def _attach(self, connection: http.client.HTTPConnection, operation: Operation, node: str) -> Outcome:
-        lease = self.holding.held(operation.value["lease"])
+        lease = self.keeping.held(operation.value["lease"])
         if lease is None:
             return self.outcomes.outcome(NOT_HELD, node)
-        return ok(_put(connection, str(operation.key), operation.value["value"], lease.number), node)
+        return ok(_put(connection, str(operation.key), operation.value["value"], lease.hook.number), node)
 
 
 def _put(connection: http.client.HTTPConnection, key: str, value: object, lease: int = 0) -> int:

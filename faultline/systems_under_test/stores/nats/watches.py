@@ -112,10 +112,7 @@ class WatchingBucketClient(BucketClient):
         super().close()
 
     def _watch(self, path: str) -> BucketWatch:
-        return BucketWatch(path, self._connect_to, self._node, tells_skips=self._tells_skips)
-
-    def _connect_to(self, member: int) -> Bucket:
-        return self.connect(self._address_of(self._members[member % len(self._members)]))
+        return BucketWatch(path, self.connect_to, self._node, tells_skips=self._tells_skips)
 
 
 def _below(path: str, values: dict[str, Any]) -> dict[str, Any]:

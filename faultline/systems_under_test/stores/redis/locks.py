@@ -19,21 +19,14 @@ import msgspec
 
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome, ok
-from faultline.systems_under_test.patterns.cluster_management.lease import (
-    ALREADY_HELD,
-    DUPLICATE_LEASE,
-    STALE_TOKEN,
-)
+from faultline.systems_under_test.patterns.cluster_management.lease import DUPLICATE_LEASE, STALE_TOKEN
 from faultline.systems_under_test.stores.lock_keeping import KeptLock, LockKeeping
-from faultline.systems_under_test.stores.lock_owner import HeldLock, lock_outcomes
+from faultline.systems_under_test.stores.lock_owner import lock_outcomes
 from faultline.systems_under_test.stores.redis.commands import Waiting, outcomes
-from faultline.systems_under_test.stores.redis.connection import RedisRefusal
 from faultline.systems_under_test.stores.redis.sentinel_client import SentinelClient, SentinelSession
+from faultline.systems_under_test.stores.timed_hook import TimedHook
 
 __all__ = ["SentinelLocks"]
-
-_TRUSTED_SHARE = 0.75
-"""How much of a lock's time an owner uses: clocks run differently, and what it does then takes a while itself."""
 
 _ACQUIRE = """
 if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 0 end
@@ -75,15 +68,8 @@ class SentinelLocks(SentinelClient):
         super().__init__(address_of, members, node, reads_here=reads_here, waiting=waiting, timeout_s=timeout_s)
         self._ttl_ms = ttl_ms
         self._write_script = _WRITE_FENCED if is_fenced else _WRITE
-        self._keeping = LockKeeping(ttl_ms / 1000, trusted_s=_TRUSTED_SHARE * ttl_ms / 1000)
+        self.keeping = LockKeeping[_Entry]()
         self._acquired = 0
-
-    def invoke(self, operation: Operation) -> Outcome:
-        """Abandon a lock without asking anybody; everything else as usual."""
-        if operation.f != "abandon":
-            return super().invoke(operation)
-        self._keeping.drop(str(operation.key))
-        return ok()
 
     def perform(self, connection: SentinelSession, operation: Operation, node: str) -> Outcome:
         """Acquire, write or release, or perform what others perform."""
@@ -98,40 +84,22 @@ class SentinelLocks(SentinelClient):
             return self._write(connection, lock, value)
         return super().perform(connection, operation, node)
 
-    def held(self, name: str) -> KeptLock | None:
-        """The lock of that name, if this client may still act as its owner."""
-        return self._keeping.held(name)
-
-    def drop(self, lock: HeldLock) -> None:
-        """Refresh it no more."""
-        self._keeping.drop(lock.name)
-
-    def close(self) -> None:
-        """Refresh no lock any more, and hang up."""
-        self._keeping.close()
-        super().close()
-
-    def connect_to(self, member: int) -> SentinelSession:
-        """A further session, through the Sentinel beside the member of this number, counted round and round."""
-        return self.connect(self._address_of(self._members[member % len(self._members)]))
-
     def _acquire(self, session: SentinelSession, operation: Operation) -> Outcome:
         name = str(operation.key)
-        if self._keeping.held(name) is not None:
-            return lock_outcomes.outcome(ALREADY_HELD, session.master_name)
         self._acquired += 1
         owner = f"{operation.process}.{self._acquired}"
-        sent_us = self._keeping.clock.monotonic_us()
+        sent_us = self.keeping.clock.monotonic_us()
         keys = (_lock_key(name), f"locks/{name}/token")
         token = session.master.ask("EVAL", _ACQUIRE, len(keys), *keys, owner, self._ttl_ms)
         if not token:
             return lock_outcomes.outcome(DUPLICATE_LEASE, session.master_name)
         outcome = self._replicated(session, {"token": int(token)})
         if outcome.kind == "ok":
-            self._keeping.granted(name, int(token), _Entry(self, name, owner, self._ttl_ms), sent_us)
+            entry = _Entry(self, name, owner, self._ttl_ms)
+            self.keeping.granted(name, int(token), entry, sent_us, self._ttl_ms / 1000)
         return outcome
 
-    def _write(self, session: SentinelSession, lock: KeptLock, value: Any) -> Outcome:
+    def _write(self, session: SentinelSession, lock: KeptLock[_Entry], value: Any) -> Outcome:
         content = msgspec.json.encode(value).decode()
         index = session.master.ask("EVAL", self._write_script, 1, f"resources/{lock.name}", lock.token, content)
         if not index:
@@ -143,41 +111,18 @@ class SentinelLocks(SentinelClient):
         return ok(result, session.master_name) if missing is None else outcomes.outcome(missing, session.master_name)
 
 
-class _Entry:
+class _Entry(TimedHook[SentinelSession]):
     """A lock's key and its owner's name: refreshed at the master that was found first, for as long as that answers."""
 
     def __init__(self, client: SentinelLocks, name: str, owner: str, ttl_ms: int) -> None:
+        super().__init__(client, client.connect_to, first_member=0)
         self.owner = owner
-        self._client = client
         self._name = name
         self._ttl_ms = ttl_ms
-        self._member = 0
-        self._session: SentinelSession | None = None
 
-    def refresh(self) -> bool:
-        """As a client does: stay with a master, and ask the next Sentinel when it does not answer."""
-        try:
-            if self._session is None:
-                self._session = self._client.connect_to(self._member)
-            master = self._session.master
-            return bool(master.ask("EVAL", _REFRESH, 1, _lock_key(self._name), self.owner, self._ttl_ms))
-        except (OSError, RedisRefusal) as error:
-            self._member += 1
-            self.rest()
-            raise OSError(f"not refreshed: {error}") from error
-
-    def holds(self) -> bool:
-        """An entry needs no connection."""
-        return True
-
-    def let_go(self) -> None:
-        """It times out."""
-
-    def rest(self) -> None:
-        """Hang up."""
-        if self._session is not None:
-            self._client.hang_up(self._session)
-        self._session = None
+    def prolong(self, connection: SentinelSession) -> bool:
+        """Is the entry still this owner's?"""
+        return bool(connection.master.ask("EVAL", _REFRESH, 1, _lock_key(self._name), self.owner, self._ttl_ms))
 
 
 def _lock_key(name: str) -> str:

@@ -28,13 +28,9 @@ from kazoo.exceptions import NodeExistsError, NoNodeError
 
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome, ok
-from faultline.systems_under_test.patterns.cluster_management.lease import (
-    ALREADY_HELD,
-    DUPLICATE_LEASE,
-    STALE_TOKEN,
-)
+from faultline.systems_under_test.patterns.cluster_management.lease import DUPLICATE_LEASE, STALE_TOKEN
 from faultline.systems_under_test.stores.lock_keeping import KeptLock, LockKeeping
-from faultline.systems_under_test.stores.lock_owner import HeldLock, lock_outcomes
+from faultline.systems_under_test.stores.lock_owner import lock_outcomes
 from faultline.systems_under_test.stores.zookeeper import client as client_module
 from faultline.systems_under_test.stores.zookeeper.client import BAD_VERSION, ZooKeeperClient, outcomes
 from faultline.systems_under_test.stores.zookeeper.lock_session import LockSession
@@ -63,14 +59,7 @@ class ZooKeeperLocks(ZooKeeperClient):
     ) -> None:
         super().__init__(address_of, members, node, syncs=syncs, timeout_s=timeout_s, session_s=session_s)
         self._is_fenced = is_fenced
-        self._keeping = LockKeeping(session_s, trusted_s=_TRUSTED_SHARE * session_s)
-
-    def invoke(self, operation: Operation) -> Outcome:
-        """Abandon a lock without asking anybody; everything else as usual."""
-        if operation.f != "abandon":
-            return super().invoke(operation)
-        self._keeping.drop(str(operation.key))
-        return ok()
+        self.keeping = LockKeeping[LockSession](_TRUSTED_SHARE)
 
     def perform(self, connection: KazooClient, operation: Operation, node: str) -> Outcome:
         """Acquire, write or release, or perform what others perform."""
@@ -88,28 +77,13 @@ class ZooKeeperLocks(ZooKeeperClient):
             return write(lock, value, node)
         return super().perform(connection, operation, node)
 
-    def held(self, name: str) -> KeptLock | None:
-        """The lock of that name, if this client may still act as its owner."""
-        return self._keeping.held(name)
-
-    def drop(self, lock: HeldLock) -> None:
-        """Let its session crash."""
-        self._keeping.drop(lock.name)
-
-    def close(self) -> None:
-        """Let the sessions of all locks crash, and hang up."""
-        self._keeping.close()
-        super().close()
-
     def _acquire(self, connection: KazooClient, name: str, node: str) -> Outcome:
         """Most find the lock taken, so a look goes before the session."""
-        if self._keeping.held(name) is not None:
-            return lock_outcomes.outcome(ALREADY_HELD, node)
         if connection.exists_async(_lock_path(name)).get(timeout=self._timeout_s) is not None:
             return lock_outcomes.outcome(DUPLICATE_LEASE, node)
         address = f"{self._address_of(node)}:{client_module.CLIENT_PORT}"
         session = LockSession(address, _lock_path(name), self._session_s, self._timeout_s)
-        sent_us = self._keeping.clock.monotonic_us()
+        sent_us = self.keeping.clock.monotonic_us()
         try:
             session.open()
             token = session.acquire()
@@ -119,14 +93,14 @@ class ZooKeeperLocks(ZooKeeperClient):
         except self.failures:
             session.let_go()
             raise
-        self._keeping.granted(name, token, session, sent_us)
+        self.keeping.granted(name, token, session, sent_us, self._session_s)
         return ok({"token": token}, node)
 
 
 class _Resource(Tree):
     """What a lock guards: a node with the token of its last writer; a write answers its transaction's number."""
 
-    def write(self, lock: KeptLock, value: Any, node: str) -> Outcome:
+    def write(self, lock: KeptLock[LockSession], value: Any, node: str) -> Outcome:
         """Write, whoever wrote before."""
         path = _resource_path(lock.name)
         content = _content(lock, value)
@@ -137,7 +111,7 @@ class _Resource(Tree):
             stat = self._wait(self._session.set_async(path, content))
         return ok(int(stat.mzxid), node)
 
-    def write_fenced(self, lock: KeptLock, value: Any, node: str) -> Outcome:
+    def write_fenced(self, lock: KeptLock[LockSession], value: Any, node: str) -> Outcome:
         """Write if no newer token has written, and there is a lock. What lost every race has not happened."""
         for _ in range(_ATTEMPTS):
             found = self.find_or_make(f"{lock.name}-resource")
@@ -154,7 +128,7 @@ class _Resource(Tree):
         return outcomes.outcome(BAD_VERSION, node)
 
 
-def _content(lock: KeptLock, value: Any) -> bytes:
+def _content(lock: KeptLock[LockSession], value: Any) -> bytes:
     return msgspec.json.encode([lock.token, value])
 
 
