@@ -96,7 +96,7 @@ def owners(master: Master) -> Iterator[Any]:
             lambda node: HOST,
             ("athens",),
             "athens",
-            reads_here=False,
+            reads_replicas=False,
             waiting=Waiting(replicas, 50),
             timeout_s=0.3,
             ttl_ms=200,

@@ -65,9 +65,9 @@ def pair(monkeypatch: pytest.MonkeyPatch) -> Iterator[OneMaster]:
     pair.close()
 
 
-def client_of(waiting: Waiting = NOT_WAITING, reads_here: bool = False) -> SentinelClient:
+def client_of(waiting: Waiting = NOT_WAITING, reads_replicas: bool = False) -> SentinelClient:
     return SentinelClient(
-        lambda node: HOST, ("athens",), "athens", reads_here=reads_here, waiting=waiting, timeout_s=0.3
+        lambda node: HOST, ("athens",), "athens", reads_replicas=reads_replicas, waiting=waiting, timeout_s=0.3
     )
 
 
@@ -221,7 +221,7 @@ def test_nothing_is_said_to_a_member_that_is_no_master(pair: OneMaster, client: 
 
 
 def test_where_reads_are_local_the_role_of_the_reader_does_not_matter(pair: OneMaster) -> None:
-    client = client_of(reads_here=True)
+    client = client_of(reads_replicas=True)
     assert do(client, "write", 1) == ("ok", 1, None)
     pair.result = "1"
     assert client.invoke(Operation(0, "read", "k1")).node == "athens"

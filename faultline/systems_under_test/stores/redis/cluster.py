@@ -27,10 +27,10 @@ from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome
 from faultline.harness.system import OptionDescription, StorePlace
 from faultline.harness.world.ports import NodeStatus
-from faultline.systems_under_test.stores.client import NOT_CONNECTED, MemberClient
+from faultline.systems_under_test.stores.client import NOT_CONNECTED
 from faultline.systems_under_test.stores.library import client_library
-from faultline.systems_under_test.stores.redis import commands
-from faultline.systems_under_test.stores.redis.commands import FUNCTIONS, Waiting, execute, outcomes
+from faultline.systems_under_test.stores.redis.client import RedisClient
+from faultline.systems_under_test.stores.redis.commands import FUNCTIONS, execute
 from faultline.systems_under_test.stores.redis.connection import RedisConnection, RedisRefusal, ask_once
 from faultline.systems_under_test.stores.redis.settings import OPTIONS, configuration, waiting_of
 from faultline.systems_under_test.stores.store import RealStore
@@ -170,28 +170,8 @@ class _Session:
         raise RedisRefusal("CLUSTERDOWN", f"nobody has the slot {slot}")
 
 
-class ClusterClient(MemberClient[_Session]):
+class ClusterClient(RedisClient[_Session]):
     """One client process. With `reads_replicas` it reads from a replica of the key's master where there is one."""
-
-    outcomes = outcomes
-    failures = (OSError, RedisRefusal)
-
-    def __init__(
-        self,
-        address_of: Callable[[str], str],
-        members: Sequence[str],
-        node: str,
-        *,
-        reads_replicas: bool,
-        waiting: Waiting,
-        timeout_s: float,
-    ) -> None:
-        super().__init__(address_of, members, node)
-        self._names = {address_of(member): member for member in members}
-        self._reads_replicas = reads_replicas
-        self._waiting = waiting
-        self._timeout_s = timeout_s
-        self._slot_of: Callable[[bytes], int] = client_library("redis.crc", extra="redis").key_slot
 
     def connect(self, address: str) -> _Session:
         """The table of slots as the member at `address` has it."""
@@ -205,7 +185,7 @@ class ClusterClient(MemberClient[_Session]):
 
     def perform(self, connection: _Session, operation: Operation, node: str) -> Outcome:
         """Go to the owner of the key's slot, and where that one sends the client."""
-        slot = self._slot_of(str(operation.key).encode())
+        slot = _slot_of(str(operation.key))
         place = connection.owner(slot, replica=self._reads_replicas and operation.f in self.reads)
         is_asking = False
         for _ in range(_REDIRECTIONS_MAX):
@@ -222,10 +202,6 @@ class ClusterClient(MemberClient[_Session]):
     def answering(self, connection: _Session, operation: Operation, node: str) -> str:
         """The member that was asked last; the one that gave the table when that names nobody to ask."""
         return self._names.get(connection.asked, node)
-
-    def word_for(self, error: Exception) -> str:
-        """The first word of Redis's error, `timeout`, or `connection-lost`."""
-        return commands.word_for(error)
 
     def _perform_at(self, session: _Session, place: Place, operation: Operation, is_asking: bool) -> Outcome:
         session.asked = place[0]
@@ -248,6 +224,12 @@ class ClusterClient(MemberClient[_Session]):
             except OSError as error:
                 raise RedisRefusal(NOT_CONNECTED, str(error)) from error
         return session.connections[place]
+
+
+def _slot_of(key: str) -> int:
+    """As Redis's own library counts it."""
+    slot: int = client_library("redis.crc", extra="redis").key_slot(key.encode())
+    return slot
 
 
 def _redirection(refusal: RedisRefusal) -> Place:

@@ -35,7 +35,7 @@ from faultline.harness.outcome import CAS_MISMATCH, Outcome, OutcomeRegistry, ok
 from faultline.systems_under_test.stores.client import NOT_CONNECTED
 from faultline.systems_under_test.stores.redis.connection import RedisConnection, RedisRefusal
 
-__all__ = ["FUNCTIONS", "Waiting", "execute", "outcomes", "word_for"]
+__all__ = ["FUNCTIONS", "Waiting", "execute", "outcomes"]
 
 FUNCTIONS = ("read", "write", "cas", "add", "append", "increment", "generate", "enqueue", "dequeue", "drain")
 TOO_FEW_REPLICAS = "too-few-replicas"
@@ -142,10 +142,3 @@ class Waiting:
             return None if connection.ask("WAIT", self.replicas, self.timeout_ms) >= self.replicas else TOO_FEW_REPLICAS
         except RedisRefusal:
             return NO_ANSWER_TO_WAIT
-
-
-def word_for(error: Exception) -> str:
-    """The first word of Redis's error, `timeout`, or `connection-lost`."""
-    if isinstance(error, RedisRefusal):
-        return error.word
-    return "timeout" if isinstance(error, TimeoutError) else "connection-lost"

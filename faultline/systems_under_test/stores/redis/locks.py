@@ -59,13 +59,13 @@ class SentinelLocks(SentinelClient):
         members: Sequence[str],
         node: str,
         *,
-        reads_here: bool,
+        reads_replicas: bool,
         waiting: Waiting,
         timeout_s: float,
         ttl_ms: int,
         is_fenced: bool,
     ) -> None:
-        super().__init__(address_of, members, node, reads_here=reads_here, waiting=waiting, timeout_s=timeout_s)
+        super().__init__(address_of, members, node, reads_replicas=reads_replicas, waiting=waiting, timeout_s=timeout_s)
         self._ttl_ms = ttl_ms
         self._write_script = _WRITE_FENCED if is_fenced else _WRITE
         self.keeping = LockKeeping[_Entry]()

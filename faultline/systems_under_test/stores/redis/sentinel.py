@@ -133,7 +133,7 @@ class RedisSentinel(RealStore):
             address_of,
             members,
             node,
-            reads_here=options["read_from"] == "replica",
+            reads_replicas=options["read_from"] == "replica",
             waiting=waiting_of(options),
             timeout_s=int(options["client_timeout_ms"]) / 1000,
             ttl_ms=int(options["lease_ttl_ms"]),

@@ -7,14 +7,12 @@ with it, as they do in production.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome
-from faultline.systems_under_test.stores.client import MemberClient
-from faultline.systems_under_test.stores.redis import commands
-from faultline.systems_under_test.stores.redis.commands import Waiting, execute, outcomes
+from faultline.systems_under_test.stores.redis.client import RedisClient
+from faultline.systems_under_test.stores.redis.commands import execute
 from faultline.systems_under_test.stores.redis.connection import RedisConnection, RedisRefusal, ask_once
 
 __all__ = ["MASTER", "REDIS_PORT", "SENTINEL_PORT", "SentinelClient", "SentinelSession"]
@@ -35,27 +33,8 @@ class SentinelSession:
     reader_name: str
 
 
-class SentinelClient(MemberClient[SentinelSession]):
-    """One client process. With `reads_here` it reads from its own member, and asks the Sentinels only for writes."""
-
-    outcomes = outcomes
-    failures = (OSError, RedisRefusal)
-
-    def __init__(
-        self,
-        address_of: Callable[[str], str],
-        members: Sequence[str],
-        node: str,
-        *,
-        reads_here: bool,
-        waiting: Waiting,
-        timeout_s: float,
-    ) -> None:
-        super().__init__(address_of, members, node)
-        self._names = {address_of(member): member for member in members}
-        self._reads_here = reads_here
-        self._waiting = waiting
-        self._timeout_s = timeout_s
+class SentinelClient(RedisClient[SentinelSession]):
+    """One client process. With `reads_replicas` it reads from its own member, and asks Sentinels only for writes."""
 
     def connect(self, address: str) -> SentinelSession:
         """Ask the Sentinel at `address` who the master is, and that one whether it is."""
@@ -68,11 +47,11 @@ class SentinelClient(MemberClient[SentinelSession]):
         try:
             if (role := master.ask("ROLE")[0]) != "master":
                 raise RedisRefusal("NOMASTER", f"it is a {role}")
-            reader = RedisConnection(address, REDIS_PORT, self._timeout_s) if self._reads_here else master
+            reader = RedisConnection(address, REDIS_PORT, self._timeout_s) if self._reads_replicas else master
         except BaseException:
             master.close()
             raise
-        read_at = address if self._reads_here else found[0]
+        read_at = address if self._reads_replicas else found[0]
         return SentinelSession(master, self._names[found[0]], reader, self._names[read_at])
 
     def hang_up(self, connection: SentinelSession) -> None:
@@ -93,7 +72,3 @@ class SentinelClient(MemberClient[SentinelSession]):
     def answering(self, connection: SentinelSession, operation: Operation, node: str) -> str:
         """The master or the reader, not the Sentinel's member."""
         return connection.reader_name if operation.f in self.reads else connection.master_name
-
-    def word_for(self, error: Exception) -> str:
-        """The first word of Redis's error, `timeout`, or `connection-lost`."""
-        return commands.word_for(error)
