@@ -40,56 +40,7 @@ class Gateway:
         """After how many answers a watch's stream breaks off; None: never."""
         self.silent = threading.Event()
         self.changed = threading.Condition()
-        gateway = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                gateway.asked.append((self.path, body))
-                mood = gateway.moods.get(self.path, gateway.mood)
-                if mood == "hang up":
-                    self.close_connection = True
-                elif mood == "silence":
-                    gateway.silent.wait(10)
-                    self.close_connection = True
-                elif mood == "503":
-                    self.say(503, {"error": "no leader"})
-                elif mood == "garbage":
-                    self.say(200, None)
-                elif self.path == "/v3/watch":
-                    with suppress(ConnectionError):
-                        self.stream(body["create_request"])
-                else:
-                    with gateway.changed:
-                        answer = gateway.answer(self.path, body)
-                        gateway.changed.notify_all()
-                    self.say(404 if "error" in answer else 200, answer)
-
-            def say(self, status: int, answer: Any) -> None:
-                content = b"{" if answer is None else json.dumps(answer).encode()
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-            def stream(self, wanted: dict[str, Any]) -> None:
-                self.close_connection = True
-                self.send_response(200)
-                self.send_header("Transfer-Encoding", "chunked")
-                self.end_headers()
-                for number, answer in enumerate(gateway.told(wanted)):
-                    if gateway.streams_end_after is not None and number >= gateway.streams_end_after:
-                        return
-                    line = json.dumps({"result": answer}).encode() + b"\n"
-                    self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
-                    self.wfile.flush()
-
-            def log_message(self, *arguments: object) -> None:
-                """Nobody reads it."""
-
-        self.server = ThreadingHTTPServer((HOST, 0), Handler)
+        self.server = ThreadingHTTPServer((HOST, 0), handler_for(self))
         self.server.daemon_threads = True
         self.port = self.server.server_address[1]
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True)
@@ -201,6 +152,59 @@ class Gateway:
         self.server.shutdown()
         self.server.server_close()
         self.thread.join()
+
+
+def handler_for(gateway: Gateway) -> type[BaseHTTPRequestHandler]:
+    """What answers each of the requests to `gateway`."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            gateway.asked.append((self.path, body))
+            mood = gateway.moods.get(self.path, gateway.mood)
+            if mood == "hang up":
+                self.close_connection = True
+            elif mood == "silence":
+                gateway.silent.wait(10)
+                self.close_connection = True
+            elif mood == "503":
+                self.say(503, {"error": "no leader"})
+            elif mood == "garbage":
+                self.say(200, None)
+            elif self.path == "/v3/watch":
+                with suppress(ConnectionError):
+                    self.stream(body["create_request"])
+            else:
+                with gateway.changed:
+                    answer = gateway.answer(self.path, body)
+                    gateway.changed.notify_all()
+                self.say(404 if "error" in answer else 200, answer)
+
+        def say(self, status: int, answer: Any) -> None:
+            content = b"{" if answer is None else json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def stream(self, wanted: dict[str, Any]) -> None:
+            self.close_connection = True
+            self.send_response(200)
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            for number, answer in enumerate(gateway.told(wanted)):
+                if gateway.streams_end_after is not None and number >= gateway.streams_end_after:
+                    return
+                line = json.dumps({"result": answer}).encode() + b"\n"
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
+                self.wfile.flush()
+
+        def log_message(self, *arguments: object) -> None:
+            """Nobody reads it."""
+
+    return Handler
 
 
 def wait_until(is_so: Any, limit_s: float = 5.0) -> None:
