@@ -24,14 +24,6 @@ from faultline.systems_under_test.stores.etcd.system import Etcd
 
 
 @pytest.fixture
-def etcd(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gateway]:
-    served = Gateway()
-    monkeypatch.setattr(gateway, "CLIENT_PORT", served.port)
-    yield served
-    served.close()
-
-
-@pytest.fixture
 def client(etcd: Gateway) -> Iterator[EtcdClient]:
     client = EtcdClient(lambda node: HOST, ("athens", "byzantium"), "athens", serializable=False, timeout_s=0.2)
     yield client

@@ -8,17 +8,8 @@ import pytest
 from scripted_etcd import HOST, Gateway, text, wait_until
 
 from faultline.harness.operation import Operation
-from faultline.systems_under_test.stores.etcd import gateway
 from faultline.systems_under_test.stores.etcd.leases import LeasingClient
 from faultline.systems_under_test.stores.lock_owner import LockOwner
-
-
-@pytest.fixture
-def etcd(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gateway]:
-    served = Gateway()
-    monkeypatch.setattr(gateway, "CLIENT_PORT", served.port)
-    yield served
-    served.close()
 
 
 def new_owner() -> LockOwner:

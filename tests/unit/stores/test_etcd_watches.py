@@ -10,20 +10,11 @@ import pytest
 from scripted_etcd import HOST, Gateway, wait_until
 
 from faultline.harness.operation import Operation
-from faultline.systems_under_test.stores.etcd import gateway
 from faultline.systems_under_test.stores.etcd.gateway import packed
 from faultline.systems_under_test.stores.etcd.watches import WatchingClient
 from faultline.systems_under_test.stores.lock_owner import LockOwner
 
 LAST = 1 << 30
-
-
-@pytest.fixture
-def etcd(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gateway]:
-    served = Gateway()
-    monkeypatch.setattr(gateway, "CLIENT_PORT", served.port)
-    yield served
-    served.close()
 
 
 def new_client(*, resumes_at_now: bool = False) -> WatchingClient:

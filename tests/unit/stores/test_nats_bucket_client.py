@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from scripted_nats import HOST, HangsUp, NoResponders, ScriptedNats, Silent
+from scripted_nats import NoResponders, ScriptedNats
+from scripted_server import HOST, HangsUp, Silent
 
 from faultline.harness.errors import UsageError
 from faultline.harness.operation import Operation

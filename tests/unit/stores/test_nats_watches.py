@@ -11,7 +11,8 @@ from typing import Any, cast
 import msgspec
 import pytest
 from scripted_etcd import wait_until
-from scripted_nats import HOST, ScriptedNats
+from scripted_nats import ScriptedNats
+from scripted_server import HOST
 
 from faultline.harness.operation import Operation
 from faultline.systems_under_test.stores.nats import bucket

@@ -6,7 +6,8 @@ import socket
 from collections.abc import Iterator
 
 import pytest
-from scripted_redis import HOST, Answer, HangsUp, Refused, ScriptedRedis, Silent
+from scripted_redis import Answer, Refused, ScriptedRedis
+from scripted_server import HOST, HangsUp, Silent
 
 from faultline.systems_under_test.stores.redis.connection import RedisConnection, RedisRefusal
 

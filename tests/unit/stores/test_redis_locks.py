@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
+from lock_stories import NewOwner, do, owners_of, tell_of_a_late_write
 from scripted_etcd import wait_until
-from scripted_redis import HOST, Answer, Refused, ScriptedRedis
+from scripted_redis import Answer, Refused, ScriptedRedis
+from scripted_server import HOST
 
-from faultline.harness.operation import Operation
-from faultline.systems_under_test.stores.lock_owner import LockOwner
 from faultline.systems_under_test.stores.redis import locks, sentinel_client
 from faultline.systems_under_test.stores.redis.commands import Waiting
 from faultline.systems_under_test.stores.redis.locks import SentinelLocks
@@ -87,12 +86,9 @@ def master(monkeypatch: pytest.MonkeyPatch) -> Iterator[Master]:
 
 
 @pytest.fixture
-def owners(master: Master) -> Iterator[Any]:
-    """Makes owners; what happens while one is asleep `meanwhile` says."""
-    made: list[LockOwner] = []
-
-    def make(*, is_fenced: bool = True, replicas: int = 0, meanwhile: Callable[[], object] = lambda: None) -> LockOwner:
-        client = SentinelLocks(
+def owners(master: Master) -> Iterator[NewOwner]:
+    def new_client(*, is_fenced: bool = True, replicas: int = 0) -> SentinelLocks:
+        return SentinelLocks(
             lambda node: HOST,
             ("athens",),
             "athens",
@@ -102,20 +98,12 @@ def owners(master: Master) -> Iterator[Any]:
             ttl_ms=200,
             is_fenced=is_fenced,
         )
-        made.append(LockOwner(client, sleep=lambda _: meanwhile()))
-        return made[-1]
 
-    yield make
-    for owner in made:
-        owner.close()
+    with owners_of(new_client) as new_owner:
+        yield new_owner
 
 
-def do(owner: LockOwner, f: str, value: Any = None) -> tuple[str, Any, str | None]:
-    outcome = owner.invoke(Operation(3, f, "lock0", value))
-    return outcome.kind, outcome.value, outcome.error
-
-
-def test_tokens_are_counted_and_the_key_has_the_owners_name(owners: Any, master: Master) -> None:
+def test_tokens_are_counted_and_the_key_has_the_owners_name(owners: NewOwner, master: Master) -> None:
     first, second = owners(), owners()
     assert do(first, "acquire") == ("ok", {"token": 1}, None)
     assert master.owner == {"locks/lock0": "3.1"}
@@ -125,7 +113,7 @@ def test_tokens_are_counted_and_the_key_has_the_owners_name(owners: Any, master:
     assert do(second, "acquire") == ("ok", {"token": 2}, None)
 
 
-def test_a_lock_is_refreshed_until_it_is_abandoned_and_times_out_then(owners: Any, master: Master) -> None:
+def test_a_lock_is_refreshed_until_it_is_abandoned_and_times_out_then(owners: NewOwner, master: Master) -> None:
     owner = owners()
     do(owner, "acquire")
     wait_until(lambda: master.refreshes >= 2)
@@ -136,7 +124,7 @@ def test_a_lock_is_refreshed_until_it_is_abandoned_and_times_out_then(owners: An
 
 @pytest.mark.parametrize("refusal", [None, Refused("READONLY You can't write against a read only replica.")])
 def test_a_lock_that_is_anothers_or_not_refreshed_is_not_held(
-    owners: Any, master: Master, refusal: Exception | None
+    owners: NewOwner, master: Master, refusal: Exception | None
 ) -> None:
     owner = owners()
     do(owner, "acquire")
@@ -147,20 +135,12 @@ def test_a_lock_that_is_anothers_or_not_refreshed_is_not_held(
 
 @pytest.mark.parametrize("is_fenced", [True, False])
 def test_a_former_owners_write_goes_in_behind_the_next_ones_unless_there_is_a_fence(
-    owners: Any, master: Master, is_fenced: bool
+    owners: NewOwner, master: Master, is_fenced: bool
 ) -> None:
-    def change_owner() -> None:
-        master.owner.clear()
-        do(second, "acquire")
-        assert do(second, "guarded-write", 6) == ("ok", {"token": 2, "index": 1}, None)
-
-    first, second = owners(is_fenced=is_fenced, meanwhile=change_owner), owners(is_fenced=is_fenced)
-    do(first, "acquire")
-    expected = ("fail", None, "stale-token") if is_fenced else ("ok", {"token": 1, "index": 2}, None)
-    assert do(first, "late-write", 7) == expected
+    tell_of_a_late_write(owners, master.owner.clear, is_fenced=is_fenced)
 
 
-def test_a_lock_that_too_few_replicas_have_may_be_ours_and_is_not_used(owners: Any, master: Master) -> None:
+def test_a_lock_that_too_few_replicas_have_may_be_ours_and_is_not_used(owners: NewOwner, master: Master) -> None:
     owner = owners(replicas=2)
     master.waited_for = 1
     assert do(owner, "acquire") == ("info", None, "too-few-replicas")

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from scripted_redis import HOST, Answer, HangsUp, Refused, ScriptedRedis, Silent
+from scripted_redis import Answer, Refused, ScriptedRedis
+from scripted_server import HOST, HangsUp, Silent
 
 from faultline.harness.errors import UsageError
 from faultline.harness.operation import Operation

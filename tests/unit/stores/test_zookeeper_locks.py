@@ -18,10 +18,9 @@ from kazoo.exceptions import (
     RuntimeInconsistency,
     SessionExpiredError,
 )
+from lock_stories import NewOwner, do, owners_of, tell_of_a_late_write
 from scripted_etcd import HOST, wait_until
 
-from faultline.harness.operation import Operation
-from faultline.systems_under_test.stores.lock_owner import LockOwner
 from faultline.systems_under_test.stores.zookeeper import client as client_module
 from faultline.systems_under_test.stores.zookeeper import lock_session
 from faultline.systems_under_test.stores.zookeeper.locks import ZooKeeperLocks
@@ -180,15 +179,12 @@ def ensemble() -> Ensemble:
 
 
 @pytest.fixture
-def owners(monkeypatch: pytest.MonkeyPatch, ensemble: Ensemble) -> Iterator[Any]:
-    """Makes owners; what happens while one is asleep `meanwhile` says."""
-    made: list[LockOwner] = []
-
+def owners(monkeypatch: pytest.MonkeyPatch, ensemble: Ensemble) -> Iterator[NewOwner]:
     def session(hosts: str, timeout: float, handler: Any = None) -> Session:
         return Session(ensemble, handler)
 
-    def make(*, is_fenced: bool = True, meanwhile: Callable[[], object] = lambda: None) -> LockOwner:
-        client = ZooKeeperLocks(
+    def new_client(*, is_fenced: bool = True) -> ZooKeeperLocks:
+        return ZooKeeperLocks(
             lambda node: HOST,
             ("athens", "byzantium"),
             "athens",
@@ -197,26 +193,18 @@ def owners(monkeypatch: pytest.MonkeyPatch, ensemble: Ensemble) -> Iterator[Any]
             session_s=2.0,
             is_fenced=is_fenced,
         )
-        made.append(LockOwner(client, sleep=lambda _: meanwhile()))
-        return made[-1]
 
     with socket.create_server((HOST, 0)) as listener:
         monkeypatch.setattr(client_module, "CLIENT_PORT", listener.getsockname()[1])
         monkeypatch.setattr(client_module, "KazooClient", session)
         monkeypatch.setattr(lock_session, "KazooClient", session)
-        yield make
-        for owner in made:
-            owner.close()
+        with owners_of(new_client) as new_owner:
+            yield new_owner
     for each in ensemble.sessions:
         if each.is_of_a_lock:
             each.socket.close()
             each.peer.close()
             each.listener.close()
-
-
-def do(owner: LockOwner, f: str, value: Any = None) -> tuple[str, Any, str | None]:
-    outcome = owner.invoke(Operation(0, f, "lock0", value))
-    return outcome.kind, outcome.value, outcome.error
 
 
 def session_of_lock(ensemble: Ensemble) -> Session:
@@ -228,7 +216,7 @@ def has_hung_up(session: Session) -> bool:
     return session.peer.recv(1) == b""
 
 
-def test_the_token_is_the_transaction_that_made_the_lock(owners: Any, ensemble: Ensemble) -> None:
+def test_the_token_is_the_transaction_that_made_the_lock(owners: NewOwner, ensemble: Ensemble) -> None:
     first, second = owners(), owners()
     assert do(first, "acquire") == ("ok", {"token": 101}, None)
     assert do(first, "check") == ("ok", {"token": 101}, None)
@@ -237,14 +225,14 @@ def test_the_token_is_the_transaction_that_made_the_lock(owners: Any, ensemble: 
     assert ensemble.nodes[RESOURCE].data == b"[101,5]"
 
 
-def test_one_that_finds_a_lock_taken_opens_no_session(owners: Any, ensemble: Ensemble) -> None:
+def test_one_that_finds_a_lock_taken_opens_no_session(owners: NewOwner, ensemble: Ensemble) -> None:
     do(owners(), "acquire")
     opened = len([session for session in ensemble.sessions if session.is_of_a_lock])
     assert do(owners(), "acquire") == ("fail", None, "duplicate-lease")
     assert len([session for session in ensemble.sessions if session.is_of_a_lock]) == opened == 1
 
 
-def test_a_lock_that_is_given_back_goes_at_once_and_its_session_is_ended(owners: Any, ensemble: Ensemble) -> None:
+def test_a_lock_that_is_given_back_goes_at_once_and_its_session_is_ended(owners: NewOwner, ensemble: Ensemble) -> None:
     owner = owners()
     do(owner, "acquire")
     assert do(owner, "release") == ("ok", None, None)
@@ -256,7 +244,7 @@ def test_a_lock_that_is_given_back_goes_at_once_and_its_session_is_ended(owners:
 
 @pytest.mark.parametrize("f", ["abandon", "late-write"])
 def test_an_owner_that_crashes_breaks_its_connection_and_leaves_the_lock_to_zookeeper(
-    owners: Any, ensemble: Ensemble, f: str
+    owners: NewOwner, ensemble: Ensemble, f: str
 ) -> None:
     owner = owners()
     do(owner, "acquire")
@@ -268,7 +256,7 @@ def test_an_owner_that_crashes_breaks_its_connection_and_leaves_the_lock_to_zook
     assert do(owner, "check") == ("fail", None, "not-held")
 
 
-def test_a_fenced_write_is_refused_while_there_is_no_lock(owners: Any, ensemble: Ensemble) -> None:
+def test_a_fenced_write_is_refused_while_there_is_no_lock(owners: NewOwner, ensemble: Ensemble) -> None:
     owner = owners(meanwhile=ensemble.end_all_sessions)
     do(owner, "acquire")
     assert do(owner, "late-write", 5) == ("fail", None, "stale-token")
@@ -277,25 +265,13 @@ def test_a_fenced_write_is_refused_while_there_is_no_lock(owners: Any, ensemble:
 
 @pytest.mark.parametrize("is_fenced", [True, False])
 def test_a_former_owners_write_goes_in_behind_the_next_ones_unless_there_is_a_fence(
-    owners: Any, ensemble: Ensemble, is_fenced: bool
+    owners: NewOwner, ensemble: Ensemble, is_fenced: bool
 ) -> None:
-    def change_owner() -> None:
-        ensemble.end_all_sessions()
-        do(second, "acquire")
-        written.append(do(second, "guarded-write", 6)[1])
-
-    written: list[Any] = []
-    first, second = owners(is_fenced=is_fenced, meanwhile=change_owner), owners(is_fenced=is_fenced)
-    old = do(first, "acquire")[1]["token"]
-    kind, late, error = do(first, "late-write", 7)
-    if is_fenced:
-        assert (kind, error) == ("fail", "stale-token")
-    else:
-        assert late["token"] == old < written[0]["token"] and late["index"] > written[0]["index"]
+    tell_of_a_late_write(owners, ensemble.end_all_sessions, is_fenced=is_fenced)
 
 
 def test_a_fenced_write_that_loses_a_race_looks_again_and_finds_the_newer_token(
-    owners: Any, ensemble: Ensemble
+    owners: NewOwner, ensemble: Ensemble
 ) -> None:
     def come_in_between() -> None:
         ensemble.before_commit = lambda: None
@@ -308,14 +284,14 @@ def test_a_fenced_write_that_loses_a_race_looks_again_and_finds_the_newer_token(
     assert ensemble.nodes[RESOURCE].data == b"[999,6]"
 
 
-def test_an_owner_whose_session_is_disconnected_acts_no_more(owners: Any, ensemble: Ensemble) -> None:
+def test_an_owner_whose_session_is_disconnected_acts_no_more(owners: NewOwner, ensemble: Ensemble) -> None:
     owner = owners()
     do(owner, "acquire")
     session_of_lock(ensemble).connected = False
     assert do(owner, "guarded-write", 5) == ("fail", None, "not-held")
 
 
-def test_another_session_in_the_place_of_an_expired_one_is_not_the_owners(owners: Any, ensemble: Ensemble) -> None:
+def test_another_session_in_the_place_of_an_expired_one_is_not_the_owners(owners: NewOwner, ensemble: Ensemble) -> None:
     owner = owners()
     do(owner, "acquire")
     session_of_lock(ensemble).number = 99
@@ -324,7 +300,7 @@ def test_another_session_in_the_place_of_an_expired_one_is_not_the_owners(owners
 
 @pytest.mark.parametrize("failure", [SessionExpiredError(), ConnectionLoss()])
 def test_an_owner_that_is_not_refreshed_acts_no_more_when_its_time_is_over(
-    owners: Any, ensemble: Ensemble, failure: Exception
+    owners: NewOwner, ensemble: Ensemble, failure: Exception
 ) -> None:
     owner = owners()
     do(owner, "acquire")
@@ -333,7 +309,9 @@ def test_an_owner_that_is_not_refreshed_acts_no_more_when_its_time_is_over(
     assert LOCK in ensemble.nodes
 
 
-def test_a_lock_that_may_have_been_made_is_unknown_and_its_session_crashes(owners: Any, ensemble: Ensemble) -> None:
+def test_a_lock_that_may_have_been_made_is_unknown_and_its_session_crashes(
+    owners: NewOwner, ensemble: Ensemble
+) -> None:
     owner = owners()
     do(owner, "read")
     ensemble.failure = ConnectionLoss()
