@@ -19,7 +19,7 @@ from typing import Any
 from faultline.harness.history import OPEN, History
 from faultline.harness.outcome import CAS_MISMATCH
 from faultline.harness.run_record import RunRecord
-from faultline.harness.verdict import CheckResult, Finding, Verdict
+from faultline.harness.verdict import Cause, CheckResult, Finding, Reason, Verdict
 
 __all__ = ["LATE_RECOVERY", "NO_RECOVERY", "AvailabilityChecker"]
 
@@ -62,13 +62,17 @@ class AvailabilityChecker:
         }
         bound_us = max(self.recovery_us_max, run.statistics.get("serving_us_max", 0))
         verdict, sentence = self._verdict(history, heal_us, asked, recovery_us, bound_us)
+        reason = Reason(cause=Cause.ENDED_EARLY) if verdict is Verdict.UNKNOWN else None
         if verdict is Verdict.VIOLATION and run.errors:
             # A client or a heal that failed is enough to explain the silence; the system must not be blamed for it.
             verdict, sentence = Verdict.UNKNOWN, f"Nothing is known about recovery, as the harness failed: {sentence}"
+            reason = Reason(cause=Cause.HARNESS)
         anomaly = NO_RECOVERY if recovery_us is None else LATE_RECOVERY
         finding = _finding(history, anomaly, asked, sentence) if verdict is Verdict.VIOLATION else None
         findings = (finding,) if finding is not None else ()
-        return CheckResult(checker=self.name, verdict=verdict, sentence=sentence, findings=findings, detail=detail)
+        return CheckResult(
+            checker=self.name, verdict=verdict, sentence=sentence, findings=findings, detail=detail, reason=reason
+        )
 
     def _verdict(
         self, history: History, heal_us: int, asked: Sequence[int], recovery_us: int | None, bound_us: int

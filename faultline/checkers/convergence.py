@@ -23,7 +23,7 @@ from faultline.checkers.classic.conclusion import Case, Conclusion
 from faultline.checkers.classic.words import client, listed, token, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
-from faultline.harness.verdict import CheckResult
+from faultline.harness.verdict import Cause, CheckResult
 
 __all__ = ["ConvergenceChecker"]
 
@@ -44,7 +44,9 @@ class ConvergenceChecker:
         views = _second(history, range(len(history)), "view", run.plan.heal_us)
         _judge_views(conclusion, views, run.plan.nodes)
         if len(history) and not conclusion.counts["compared"]:
-            conclusion.doubt("Nothing was read twice after the heal, so it is unknown whether the nodes agree.")
+            conclusion.doubt(
+                "Nothing was read twice after the heal, so it is unknown whether the nodes agree.", Cause.ENDED_EARLY
+            )
         return conclusion.result(
             f"{conclusion.counts['compared']} reads after the heal agree, and {len(views)} views have every node."
         )

@@ -34,7 +34,7 @@ from faultline.checkers.classic.shape import expect_functions
 from faultline.checkers.classic.words import client, token, told
 from faultline.harness.history import OPEN, History
 from faultline.harness.run_record import RunRecord
-from faultline.harness.verdict import CheckResult
+from faultline.harness.verdict import Cause, CheckResult
 
 __all__ = ["STALENESS_BOUND", "UNWRITTEN_VALUE", "FollowerReadsChecker"]
 
@@ -71,7 +71,7 @@ class FollowerReadsChecker:
         for key, rows in history.rows_by_key().items():
             one = _Key(history, rows)
             for value in one.written_twice:
-                conclusion.doubt(f"{told(value)} was written to {key} twice; it tells nothing.")
+                conclusion.doubt(f"{told(value)} was written to {key} twice; it tells nothing.", Cause.REPEATED_VALUES)
             cases = one.cases(bound_us)
             for anomaly in self._judged:
                 conclusion.accuse(anomaly, cases[anomaly], one.sentence(anomaly), noun="such read", key=key)

@@ -21,7 +21,7 @@ from faultline.checkers.classic.conclusion import Case, Conclusion
 from faultline.checkers.classic.words import listed
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
-from faultline.harness.verdict import CheckResult
+from faultline.harness.verdict import Cause, CheckResult
 
 __all__ = ["MembershipChecker"]
 
@@ -90,7 +90,9 @@ def _judge_end(conclusion: Conclusion, second: Sequence[int], nodes: Sequence[st
     history = conclusion.history
     answered = [row for row in second if history.outcome[row] == "ok"]
     if not answered and not conclusion.findings:
-        conclusion.doubt("Nobody was asked twice after the heal, so it is unknown whether the nodes agree.")
+        conclusion.doubt(
+            "Nobody was asked twice after the heal, so it is unknown whether the nodes agree.", Cause.ENDED_EARLY
+        )
     refused = [Case(history.error[row], (row,)) for row in second if row not in answered]
     conclusion.accuse(
         "still-refused",

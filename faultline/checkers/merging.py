@@ -49,6 +49,7 @@ def merged(results: Sequence[CheckResult], operations: int) -> CheckResult:
         verdict=verdict,
         sentence=sentence,
         findings=tuple(findings[:FINDINGS_MAX]),
+        reason=worst.reason,
         detail=_summed([result.detail for result in results]) | {"parts": len(results)},
     )
 

@@ -36,7 +36,7 @@ from faultline.checkers.classic.shape import ended
 from faultline.checkers.classic.words import client, token, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
-from faultline.harness.verdict import CheckResult
+from faultline.harness.verdict import Cause, CheckResult
 
 __all__ = ["SiblingsChecker"]
 
@@ -110,7 +110,9 @@ class _Key:
             elif history.f[row] == "write":
                 value = token(history.value[row])
                 if value in self.writes:
-                    self.conclusion.doubt(f"{told(value)} was written to {self.key} twice; it tells nothing.")
+                    self.conclusion.doubt(
+                        f"{told(value)} was written to {self.key} twice; it tells nothing.", Cause.REPEATED_VALUES
+                    )
                 self.writes[value] = row
                 counts["acknowledged"] += is_ok
                 known = read.get(process, _EMPTY)

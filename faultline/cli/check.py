@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from faultline.cli.check_again import Asked, next_step_for
 from faultline.harness.errors import UsageError
 from faultline.harness.verdict import Verdict, exit_code, merge
 
@@ -60,31 +61,32 @@ def command(
     verdicts: list[Verdict] = []
     unusable = False
     files = list(_files(paths))
+    asked = Asked(format_name, model, pairs, timeout_s)
     for path in files:
         try:
-            for checked in _checked(path, format_name, model, timeout_s, _checker_options(pairs)):
+            for checked in _checked(path, asked):
                 verdicts.append(checked.result.verdict)
-                _show(checked, as_json, len(files) == 1 if explain is None else explain)
+                next_step = next_step_for(path, checked.result, asked)
+                _show(checked, next_step, as_json, len(files) == 1 if explain is None else explain)
         except UsageError as error:
             unusable = True
             _show_error(path, error, as_json)
     return _exit_code(verdicts, unusable)
 
 
-def _checked(
-    path: Path, format_name: str, model: str | None, timeout_s: float | None, options: dict[str, object]
-) -> Iterator[CheckedHistory]:
+def _checked(path: Path, asked: Asked) -> Iterator[CheckedHistory]:
     """The histories in `path`, judged: a run of Faultline's own by the checkers of its workload, others by a model."""
     from faultline.checkers.files import check_histories
 
-    if model is None and format_name in _FORMATS_OF_RUNS:
+    options = _checker_options(asked.options)
+    if asked.model is None and asked.format_name in _FORMATS_OF_RUNS:
         from faultline.cli.own_runs import check_own_run, folder_of_run
 
         folder = folder_of_run(path)
         if folder is not None:
-            yield check_own_run(path, folder, options, timeout_s)
+            yield check_own_run(path, folder, options, asked.timeout_s)
             return
-    yield from check_histories(path, format_name, model, timeout_s=timeout_s, options=options)
+    yield from check_histories(path, asked.format_name, asked.model, timeout_s=asked.timeout_s, options=options)
 
 
 def _exit_code(verdicts: list[Verdict], unusable: bool) -> int:
@@ -126,7 +128,7 @@ def _checker_options(pairs: tuple[str, ...]) -> dict[str, object]:
     return options
 
 
-def _show(checked: CheckedHistory, as_json: bool, explain: bool) -> None:
+def _show(checked: CheckedHistory, next_step: str, as_json: bool, explain: bool) -> None:
     result = checked.result
     if as_json:
         import msgspec
@@ -138,12 +140,15 @@ def _show(checked: CheckedHistory, as_json: bool, explain: bool) -> None:
             "workload": checked.workload,
             "checks": checked.checks,
             "notes": checked.notes,
+            "next_step": next_step,
             "operations": checked.operations,
             "nemesis_events": checked.imported.nemesis_events,
         }
         click.echo(msgspec.json.encode(about | msgspec.to_builtins(result)).decode())
         return
     click.echo(f"{checked.label}: {result.verdict.value}: {result.sentence}")
+    if next_step:
+        click.echo(f"  Next: {next_step}")
     if explain:
         _show_circumstances(checked)
     if explain and (result.findings or result.detail.get("undecided")):

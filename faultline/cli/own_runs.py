@@ -24,7 +24,7 @@ from faultline.registry import checkers_of, load_workload, workloads
 
 __all__ = ["check_own_run", "folder_of_run"]
 
-_BUDGETS = ("steps_max", "steps")
+_BUDGETS = ("steps_max", "steps", "transactions_max")
 """What checkers call the budget of their search."""
 
 _NEED_THE_VERDICT = ("availability", "invariants")
@@ -144,6 +144,7 @@ def _result(judgement: Judgement) -> CheckResult:
         sentence=judgement.sentence,
         findings=tuple(judgement.findings),
         detail=telling.detail if telling else {},
+        reason=telling.reason if telling else None,
     )
 
 

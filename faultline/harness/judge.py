@@ -11,7 +11,7 @@ from faultline.harness.errors import HarnessError
 from faultline.harness.judgement import Judgement
 from faultline.harness.parts import Parts
 from faultline.harness.run_record import RunRecord
-from faultline.harness.verdict import CheckResult, Finding, Verdict, merge
+from faultline.harness.verdict import Cause, CheckResult, Finding, Reason, Verdict, merge
 from faultline.harness.workload import Checker
 
 __all__ = ["judge", "judge_by", "run_id_of"]
@@ -72,10 +72,12 @@ def _checked(checker: Checker, record: RunRecord) -> CheckResult:
     try:
         return checker.check(record.history, record)
     except Exception as error:
+        is_harness = isinstance(error, HarnessError)
         return CheckResult(
             checker=checker.name,
-            verdict=Verdict.HARNESS_ERROR if isinstance(error, HarnessError) else Verdict.UNKNOWN,
+            verdict=Verdict.HARNESS_ERROR if is_harness else Verdict.UNKNOWN,
             sentence=f"The checker {checker.name} itself failed: {type(error).__name__}: {error}.",
+            reason=None if is_harness else Reason(cause=Cause.CHECKER),
         )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["CheckResult", "Finding", "Verdict", "exit_code", "merge"]
+__all__ = ["Cause", "CheckResult", "Finding", "Reason", "Verdict", "exit_code", "merge"]
 
 
 class Verdict(enum.StrEnum):
@@ -64,11 +64,53 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     detail: dict[str, Any] = {}
 
 
+class Cause(enum.StrEnum):
+    """Why a check came to no verdict."""
+
+    BUDGET = "budget"
+    """The search spent its steps."""
+    TIME = "time-limit"
+    """The search spent its time."""
+    SIZE = "size"
+    """There was too much of something to begin with."""
+    NOTHING_SEEN = "nothing-seen"
+    """Nothing that the check judges was there, or succeeded."""
+    INDEFINITE = "indefinite-outcomes"
+    """Operations whose outcome nobody knows may explain what was seen."""
+    NOT_READ_OUT = "not-read-out"
+    """Something was not seen to be there or gone, as the run ended before everything had been read."""
+    REPEATED_VALUES = "repeated-values"
+    """Values that were written twice do not tell whose they are."""
+    ENDED_EARLY = "ended-early"
+    """The run ended before what comes after the heal."""
+    HARNESS = "harness-failed"
+    """The harness failed, which is enough to explain what was seen."""
+    CHECKER = "checker-failed"
+    """The checker itself failed."""
+    NO_LOGS = "no-logs"
+    """There were no logs to look at."""
+
+
+class Reason(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Why a check is *unknown*; where an option of the checker is to blame, its name and what its value was.
+
+    For a size, `value` is the one that it would take.
+    """
+
+    cause: Cause
+    option: str = ""
+    value: int = 0
+
+
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What one checker established: its verdict, one sentence, the findings behind it, and plain data for reports."""
+    """What one checker established: its verdict, one sentence, the findings behind it, and plain data for reports.
+
+    `reason` says why the verdict is *unknown*; other verdicts have none.
+    """
 
     checker: str
     verdict: Verdict
     sentence: str
     findings: tuple[Finding, ...] = ()
     detail: dict[str, Any] = {}
+    reason: Reason | None = None

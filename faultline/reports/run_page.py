@@ -12,8 +12,9 @@ from typing import Any
 
 from faultline.harness.history import OPEN, History, Row
 from faultline.harness.judgement import Judgement
+from faultline.harness.next_step import check_line, next_step_of
 from faultline.harness.run_record import FaultInterval, RunRecord
-from faultline.harness.verdict import Finding, Verdict
+from faultline.harness.verdict import Finding
 from faultline.reports.cycle import cycle_lines, cycle_svg, edge_meanings, transaction_names
 from faultline.reports.latency import latency_finding, latency_svg, latency_table
 from faultline.reports.legend import fault_family
@@ -78,17 +79,11 @@ def run_values(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
         "host_options": sorted(judgement.host_options.items()),
         "errors": list(dict.fromkeys([*judgement.errors, *record.errors])),
         "interrupted": record.interrupted,
-        "recheck": _recheck(judgement.replay),
+        "recheck": check_line(judgement.replay),
+        "next_step": next_step_of(judgement),
         "minimal": judgement.detail.get("minimal"),
         "ticket": "\n".join(run_lines(record, judgement)),
-        "inconclusive": judgement.verdict in (Verdict.UNKNOWN, Verdict.VACUOUS, Verdict.HARNESS_ERROR),
     }
-
-
-def _recheck(replay: str) -> str:
-    """The command that judges the recorded history again, when the replay line names the folder of a run."""
-    begin = "faultline replay "
-    return f"faultline check {replay.removeprefix(begin)}" if replay.startswith(begin) else ""
 
 
 # -- the counterexample ------------------------------------------------------------------------------------------

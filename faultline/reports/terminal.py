@@ -10,6 +10,7 @@ from typing import Any
 
 from faultline.harness.history import OPEN
 from faultline.harness.judgement import Judgement
+from faultline.harness.next_step import next_step_of
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Finding
 from faultline.reports.campaign_summary import Cell, Signature, campaign_sentence, read_summary, reconciliation
@@ -46,6 +47,9 @@ def run_lines(record: RunRecord, judgement: Judgement, *, colour: bool = False) 
         lines += _other_finding_lines(judgement.findings[1:])
     else:
         lines += [f"  ? {_line(sentence)}" for sentence in undecided_sentences(judgement)[:_MOST_FINDING_LINES]]
+    step = next_step_of(judgement)
+    if step:
+        lines.append(f"  Next: {_line(step)}")
     for problem in [*judgement.errors[:2], *judgement.warnings[:2]]:
         lines.append(f"  ! {_line(problem)}")
     if judgement.host_options:

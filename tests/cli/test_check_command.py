@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,16 @@ def check(tmp_path, capsys, monkeypatch):
 
     return command
 
+
+_TXNS = [(key, after) for key, after in zip("abcdefghij", "bcdefghija")]
+SKEW = "".join(
+    f"{{:type :invoke, :process {n}, :f :txn, :value [[:append :{key} 1] [:r :{after} nil]]}} "
+    for n, (key, after) in enumerate(_TXNS)
+) + "".join(
+    f"{{:type :ok, :process {n}, :f :txn, :value [[:append :{key} 1] [:r :{after} []]]}} "
+    for n, (key, after) in enumerate(_TXNS)
+)
+"""Ten transactions at once, each of which misses what the next one appended."""
 
 EXIT_CODES = [
     (("good.edn",), 0),
@@ -149,8 +160,34 @@ def test_what_a_search_knew_when_it_gave_up_is_told(check):
     first, *block = out.splitlines()
     assert (code, first.split(": ")[1]) == (3, "unknown")
     assert "3 of 8 completed operations, all that had ended by event 11, can be put in order" in first
-    assert block[0] == "  The longest order has 3 operations and leads to 2. Not in it:"
-    assert block[1] == "     1. event 4–12: client 3 wrote 0"
+    assert "Next: Judge it again with a larger budget: faultline check hard.edn --option steps-max=75;" in block[0]
+    assert block[1] == "  The longest order has 3 operations and leads to 2. Not in it:"
+    assert block[2] == "     1. event 4–12: client 3 wrote 0"
+
+
+def test_the_next_step_of_an_undecided_check_decides_it(check):
+    begin = "".join(f"{{:type :invoke, :process {n}, :f :write, :value {n % 3}}} " for n in range(8))
+    end = "".join(f"{{:type :ok, :process {n}, :f :write, :value {n % 3}}} " for n in range(8))
+    Path("a file.edn").write_text(begin + end)
+    limits = ("--option", "steps-max=3", "--option", "failed-cas=ignore", "--format", "jepsen-edn")
+    told = json.loads(check("a file.edn", "--model", "register", *limits, "--json")[1])
+    assert told["reason"] == {"cause": "budget", "option": "steps_max", "value": 3}
+    command = told["next_step"].partition(": ")[2].partition(";")[0]
+    program, verb, *offered = shlex.split(command)
+    assert (program, verb, offered[0]) == ("faultline", "check", "a file.edn")
+    assert {"--model", "register", "failed-cas=ignore", "--format"} <= set(offered)
+    code, out, _ = check(*offered, "--json")
+    assert (code, json.loads(out)["next_step"]) == (0, "")
+
+
+def test_what_spent_its_time_is_to_be_given_more_of_it(check):
+    Path("skew.edn").write_text(SKEW)
+    code, out, _ = check("skew.edn", "--model", "snapshot-isolation", "--timeout", "0", "--option", "steps=4")
+    assert (code, out.splitlines()[0].split(": ")[1]) == (3, "unknown")
+    assert "Next: Give the check more time" in out.splitlines()[1]
+    code, out, _ = check("skew.edn", "--model", "snapshot-isolation", "--timeout", "1e-9", "--option", "steps=4")
+    again = "faultline check skew.edn --model snapshot-isolation --option steps=4 --timeout 1e-08"
+    assert f"Next: Give it more time: {again};" in out.splitlines()[1]
 
 
 def test_what_came_of_an_operation_is_told_in_words(check):

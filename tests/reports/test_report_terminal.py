@@ -14,7 +14,12 @@ from report_samples import (
     violating_run,
 )
 
-from faultline.harness.verdict import CheckResult, Finding, Verdict
+from faultline.checkers.transactions.checker import ListAppendChecker
+from faultline.harness.history import History
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import ok
+from faultline.harness.verdict import Cause, CheckResult, Finding, Reason, Verdict
+from faultline.reports.run_page import run_values
 from faultline.reports.sentences import decimals_for, operation_sentence, verdict_sentence
 from faultline.reports.terminal import LINES_PER_VIOLATION, campaign_lines, run_lines
 from faultline.reports.text import duration, percent
@@ -56,7 +61,37 @@ def test_what_was_not_decided_says_what_is_known() -> None:
     check = CheckResult(checker="linearizability", verdict=Verdict.UNKNOWN, sentence=f"Undecided. {told}", detail=known)
     judged = judgement([], verdict=Verdict.UNKNOWN, sentence=check.sentence, checks=[check], warnings=[])
     lines = run_lines(passing_run()[0], judged)
-    assert lines == [f"? Undecided. {told}", f"  ? {told.replace('k3', 'k4')}", f"  Replay: {REPLAY}"]
+    assert lines[:2] == [f"? Undecided. {told}", f"  ? {told.replace('k3', 'k4')}"]
+    assert lines[2].startswith("  Next: The checker gives no reason; ")
+    assert lines[3:] == [f"  Replay: {REPLAY}"]
+
+
+def test_cycles_that_were_not_ruled_out_are_no_keys_of_a_search() -> None:
+    history = History()
+    rows = []
+    for number, (key, after) in enumerate(zip("abcdefghij", "bcdefghija", strict=True)):
+        steps = [["append", key, 1], ["r", after, None]]
+        rows.append(history.invoke(Operation(number, "txn", None, steps), number, number, "athens"))
+    for row, (key, after) in zip(rows, zip("abcdefghij", "bcdefghija", strict=True), strict=True):
+        history.complete(row, ok([["append", key, 1], ["r", after, []]]), 100 + row)
+    check = ListAppendChecker("snapshot-isolation", steps=8).check(history)
+    judged = judgement([], verdict=check.verdict, sentence=check.sentence, checks=[check], warnings=[])
+    lines = run_lines(passing_run()[0], judged)
+    assert (check.verdict, lines[0]) == (Verdict.UNKNOWN, f"? {check.sentence}")
+    assert lines[1].startswith("  Next: Do it again, which keeps it (faultline run --system ")
+    assert run_values(passing_run()[0], judged)["next_step"] in lines[1]
+
+
+def test_what_was_not_decided_names_the_next_step_by_its_reason() -> None:
+    reason = Reason(cause=Cause.BUDGET, option="steps_max", value=200_000)
+    check = CheckResult(checker="linearizability", verdict=Verdict.UNKNOWN, sentence="Undecided.", reason=reason)
+    stored = "faultline replay store/runs/r"
+    judged = judgement([], verdict=Verdict.UNKNOWN, sentence="Undecided.", checks=[check], replay=stored)
+    record = passing_run()[0]
+    step = next(line for line in run_lines(record, judged) if line.startswith("  Next: "))
+    assert "faultline check store/runs/r --option steps-max=5000000" in step
+    assert step.removeprefix("  Next: ") == run_values(record, judged)["next_step"]
+    assert not [line for line in run_lines(*violating_run()) if "Next:" in line]
 
 
 def test_there_are_no_colour_codes_unless_asked_for() -> None:

@@ -14,7 +14,7 @@ from report_samples import NODES, REPLAY, SENTENCE, judgement, long_run, passing
 
 from faultline.harness.history import History
 from faultline.harness.run_record import FaultInterval, RunRecord
-from faultline.harness.verdict import CheckResult, Finding, Verdict
+from faultline.harness.verdict import Cause, CheckResult, Finding, Reason, Verdict
 from faultline.reports.run_page import write_run_report
 from faultline.reports.space_time import space_time_svg
 
@@ -44,6 +44,16 @@ def test_what_a_search_knew_when_it_gave_up_stands_beside_its_check(tmp_path: Pa
     )
     judged = judgement([], verdict=Verdict.UNKNOWN, sentence="Undecided.", checks=[check])
     assert told in page_of(tmp_path, passing_run()[0], judged).texts
+
+
+def test_what_to_do_about_an_undecided_run_stands_at_the_top(tmp_path: Path) -> None:
+    reason = Reason(cause=Cause.INDEFINITE)
+    check = CheckResult(checker="total-queue", verdict=Verdict.UNKNOWN, sentence="Undecided.", reason=reason)
+    judged = judgement([], verdict=Verdict.UNKNOWN, sentence="Undecided.", checks=[check])
+    text = " ".join("".join(page_of(tmp_path, passing_run()[0], judged).texts).split())
+    step = "Next: What is recorded cannot tell: run it again with fewer faults"
+    assert text.index(step) < text.index("What was checked")
+    assert "Next: " not in "".join(page_of(tmp_path, *violating_run()).texts)
 
 
 def test_what_a_check_says_already_of_an_undecided_key_is_not_said_again(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import msgspec
 from faultline.harness.errors import HarnessError
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
-from faultline.harness.verdict import CheckResult, Verdict, merge
+from faultline.harness.verdict import Cause, CheckResult, Reason, Verdict, merge
 from faultline.harness.workload import Checker
 
 __all__ = ["ComposedChecker", "compose"]
@@ -45,6 +45,7 @@ class ComposedChecker:
             sentence=_sentence(results),
             findings=tuple(finding for result in results for finding in result.findings),
             detail={"checks": _by_name(results)},
+            reason=_reason(results),
         )
 
     def _results(self, history: History, run: RunRecord) -> list[CheckResult]:
@@ -58,10 +59,12 @@ def _checked(checker: Checker, history: History, run: RunRecord) -> CheckResult:
     try:
         return checker.check(history, run)
     except Exception as error:
+        is_harness = isinstance(error, HarnessError)
         return CheckResult(
             checker=checker.name,
-            verdict=Verdict.HARNESS_ERROR if isinstance(error, HarnessError) else Verdict.UNKNOWN,
+            verdict=Verdict.HARNESS_ERROR if is_harness else Verdict.UNKNOWN,
             sentence=f"The checker {checker.name} itself failed: {type(error).__name__}: {error}",
+            reason=None if is_harness else Reason(cause=Cause.CHECKER),
         )
 
 
@@ -71,6 +74,13 @@ def _sentence(results: Sequence[CheckResult]) -> str:
     worst = merge(result.verdict for result in results)
     telling = [result.sentence for result in results if result.verdict is worst]
     return " ".join(telling[:3])
+
+
+def _reason(results: Sequence[CheckResult]) -> Reason | None:
+    """Why nothing is known, where that is the worst."""
+    if merge(result.verdict for result in results) is not Verdict.UNKNOWN:
+        return None
+    return next(result.reason for result in results if result.verdict is Verdict.UNKNOWN)
 
 
 def _by_name(results: Sequence[CheckResult]) -> dict[str, object]:

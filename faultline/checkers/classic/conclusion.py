@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from faultline.checkers.classic.words import Composite, counted, listed, token, told
 from faultline.harness.history import History
-from faultline.harness.verdict import CheckResult, Finding, Verdict
+from faultline.harness.verdict import Cause, CheckResult, Finding, Reason, Verdict
 
 __all__ = ["EXAMPLES_MAX", "FINDINGS_MAX", "Case", "Conclusion"]
 
@@ -41,6 +41,7 @@ class Conclusion:
     counts: Counter[str] = field(default_factory=Counter)
     findings: list[Finding] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
+    causes: list[Cause] = field(default_factory=list)
     detail: dict[str, Any] = field(default_factory=dict)
 
     def accuse(
@@ -73,18 +74,21 @@ class Conclusion:
             )
         )
 
-    def doubt(self, sentence: str) -> None:
-        """A reason why nothing can be said for certain."""
+    def doubt(self, sentence: str, cause: Cause = Cause.NOTHING_SEEN) -> None:
+        """A reason why nothing can be said for certain, in words, and what kind of reason it is."""
         self.doubts.append(sentence)
+        self.causes.append(cause)
 
     def result(self, passed: str) -> CheckResult:
         """VIOLATION with findings, UNKNOWN with doubts alone, else PASS with the sentence `passed`."""
+        verdict = self._verdict()
         return CheckResult(
             checker=self.checker,
-            verdict=self._verdict(),
+            verdict=verdict,
             sentence=self._sentence(passed),
             findings=tuple(self.findings[:FINDINGS_MAX]),
             detail={"counts": dict(self.counts), "doubts": self.doubts[:EXAMPLES_MAX]} | self.detail,
+            reason=Reason(cause=self.causes[0]) if verdict is Verdict.UNKNOWN else None,
         )
 
     def _verdict(self) -> Verdict:

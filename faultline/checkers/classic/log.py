@@ -37,7 +37,7 @@ from faultline.checkers.classic.shape import wrong_shape
 from faultline.checkers.classic.words import client, counted, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
-from faultline.harness.verdict import CheckResult
+from faultline.harness.verdict import Cause, CheckResult
 
 __all__ = ["LogChecker"]
 
@@ -148,7 +148,9 @@ class _Judge:
         self.conclusion.counts["unseen"] += unseen
         self._accuse("lost-write", lost, "polled beyond {what}, which was acknowledged and never polled", "lost write")
         if unseen:
-            self.conclusion.doubt(f"{counted(unseen, 'acknowledged message')} were not polled by the end of the run.")
+            self.conclusion.doubt(
+                f"{counted(unseen, 'acknowledged message')} were not polled by the end of the run.", Cause.NOT_READ_OUT
+            )
 
     def _witness(self, send: Send) -> int:
         """An operation that polled something behind the lost message."""

@@ -17,7 +17,7 @@ from faultline.checkers.classic.words import counted
 from faultline.harness.errors import UsageError
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
-from faultline.harness.verdict import CheckResult, Finding, Verdict
+from faultline.harness.verdict import Cause, CheckResult, Finding, Reason, Verdict
 
 __all__ = ["LOG_PATTERN", "PATTERNS", "LogPatternChecker"]
 
@@ -68,6 +68,7 @@ class LogPatternChecker:
             verdict=verdict,
             sentence=_sentence(findings, len(logs), len(self.patterns)),
             findings=findings,
+            reason=Reason(cause=Cause.NO_LOGS) if verdict is Verdict.UNKNOWN else None,
             detail={"logs": [str(log) for log in logs], "counts": {name: len(lines) for name, lines in found.items()}},
         )
 

@@ -26,7 +26,7 @@ from faultline.checkers.classic.shape import elements, expect_functions
 from faultline.checkers.classic.words import client, counted, token, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
-from faultline.harness.verdict import CheckResult
+from faultline.harness.verdict import Cause, CheckResult
 
 __all__ = ["DUPLICATED_DELIVERY", "LOST_DELIVERY", "UNEXPECTED_DELIVERY", "QueueChecker", "TotalQueueChecker"]
 
@@ -123,7 +123,8 @@ class _Queue:
             cases = [Case(case.what, (*case.rows, last_empty)) for case in gone[: len(gone) - excuse]]
             self._accuse(LOST_DELIVERY, cases, "was acknowledged and never came out, though the queue is empty")
         elif missing:
-            self.conclusion.doubt(self._why_missing(len(missing), len(gone), excuse))
+            cause = Cause.INDEFINITE if gone else Cause.NOT_READ_OUT
+            self.conclusion.doubt(self._why_missing(len(missing), len(gone), excuse), cause)
 
     def _why_missing(self, missing: int, gone: int, excuse: int | None) -> str:
         elements_text = f"{counted(missing, 'acknowledged element')} never came out"

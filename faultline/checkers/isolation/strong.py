@@ -38,7 +38,7 @@ from faultline.checkers.porcupine.budget import Budget
 from faultline.checkers.words import counted
 from faultline.harness.history import OPEN, History
 from faultline.harness.run_record import RunRecord
-from faultline.harness.verdict import CheckResult, Finding, Verdict
+from faultline.harness.verdict import Cause, CheckResult, Finding, Reason, Verdict
 
 __all__ = ["STEPS_MAX", "TRANSACTIONS_MAX", "SerializabilityChecker", "SnapshotIsolationChecker"]
 
@@ -113,7 +113,18 @@ class SerializabilityChecker:
             "settled_choices": sum(result.settled for result in results),
         }
         how = "violated" if findings else "exhausted" if "exhausted" in answers else "search"
-        return self._result(history, committed, findings, how, detail)
+        undecided = [part for part, result in zip(parts, results) if result.answer == "exhausted"]
+        reason = self._reason(undecided, budget) if how == "exhausted" else None
+        return self._result(history, committed, findings, how, detail, reason)
+
+    def _reason(self, undecided: Sequence[Committed], budget: Budget) -> Reason:
+        """Why the parts in `undecided` were not searched, or not to the end."""
+        largest, rest_s = max(len(part.transactions) for part in undecided), budget.rest_s()
+        if largest > self.transactions_max:
+            return Reason(cause=Cause.SIZE, option="transactions_max", value=largest)
+        if rest_s is not None and any(_count_choices(part) >= rest_s * _CHOICES_PER_S for part in undecided):
+            return Reason(cause=Cause.TIME)
+        return Reason(cause=Cause.BUDGET, option="steps_max", value=self.steps_max)
 
     def _search_part(self, history: History, part: Committed, budget: Budget) -> SearchResult:
         choices, rest_s = _count_choices(part), budget.rest_s()
@@ -151,7 +162,13 @@ class SerializabilityChecker:
         )
 
     def _result(
-        self, history: History, committed: Committed, findings: Sequence[Finding], how: str, detail: dict[str, Any]
+        self,
+        history: History,
+        committed: Committed,
+        findings: Sequence[Finding],
+        how: str,
+        detail: dict[str, Any],
+        reason: Reason | None = None,
     ) -> CheckResult:
         count = len(committed.transactions) - 1
         level = self.level.replace("-", " ")
@@ -167,7 +184,12 @@ class SerializabilityChecker:
         }.get(how, (Verdict.PASS, f"All {counted(count, 'committed transaction')} keep {level}."))
         detail = {"transactions": count, "misreads": len(committed.misreads), "how": how} | detail
         return CheckResult(
-            checker=self.name, verdict=verdict, sentence=sentence, findings=tuple(findings), detail=detail
+            checker=self.name,
+            verdict=verdict,
+            sentence=sentence,
+            findings=tuple(findings),
+            detail=detail,
+            reason=reason,
         )
 
 

@@ -32,7 +32,7 @@ from faultline.checkers.isolation.read_committed import forced_by_read_committed
 from faultline.checkers.words import counted
 from faultline.harness.history import OPEN, History
 from faultline.harness.run_record import RunRecord
-from faultline.harness.verdict import CheckResult, Finding, Verdict
+from faultline.harness.verdict import Cause, CheckResult, Finding, Reason, Verdict
 
 __all__ = ["CausalConsistencyChecker", "ReadAtomicChecker", "ReadCommittedChecker", "findings_of_misreads", "order_of"]
 
@@ -80,7 +80,12 @@ class ReadCommittedChecker:
             verdict, sentence = Verdict.PASS, f"All {counted(count, 'committed transaction')} keep {self.level}."
         detail = {"transactions": count, "sessions": len(committed.sessions), "misreads": len(committed.misreads)}
         return CheckResult(
-            checker=self.name, verdict=verdict, sentence=sentence, findings=tuple(findings), detail=detail
+            checker=self.name,
+            verdict=verdict,
+            sentence=sentence,
+            findings=tuple(findings),
+            detail=detail,
+            reason=Reason(cause=Cause.SIZE) if verdict is Verdict.UNKNOWN else None,
         )
 
     def finding(self, history: History, committed: Committed, cycle: Sequence[Edge], order: Order) -> Finding:

@@ -27,7 +27,7 @@ from faultline.checkers.porcupine.budget import Budget
 from faultline.checkers.porcupine.budget import CheckResult as Decision
 from faultline.checkers.words import counted
 from faultline.harness.history import History
-from faultline.harness.verdict import CheckResult, Verdict, merge
+from faultline.harness.verdict import Cause, CheckResult, Reason, Verdict, merge
 
 if TYPE_CHECKING:
     from faultline.checkers.linearizability.explain import Clock
@@ -70,7 +70,8 @@ class LinearizabilityChecker:
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
         """The verdict on `history`. Of `run` nothing is needed."""
         budget = Budget.of(self.steps_max, self.timeout_s)
-        return self._result(history, self.judge_keys(history, budget))
+        judgements = self.judge_keys(history, budget)
+        return self._result(history, judgements, self._reason(budget))
 
     def judge_keys(self, history: History, budget: Budget) -> list[KeyJudgement]:
         """The verdicts on all keys, in order of first use: all at once, and one by one those that are not legal."""
@@ -112,15 +113,23 @@ class LinearizabilityChecker:
         operations = register_operations(history, rows, self.failed_cas, self.model.functions)
         return judge_register(history, key, rows, operations, budget, self.clock)
 
-    def _result(self, history: History, judgements: Sequence[KeyJudgement]) -> CheckResult:
+    def _reason(self, budget: Budget) -> Reason:
+        """Why keys that were not decided were not."""
+        if budget.is_over():
+            return Reason(cause=Cause.TIME)
+        return Reason(cause=Cause.BUDGET, option="steps_max", value=self.steps_max)
+
+    def _result(self, history: History, judgements: Sequence[KeyJudgement], undecided: Reason) -> CheckResult:
         findings = tuple(judgement.finding for judgement in judgements if judgement.finding is not None)
         unknown = [judgement for judgement in judgements if judgement.verdict is Verdict.UNKNOWN]
+        verdict = merge(judgement.verdict for judgement in judgements)
         return CheckResult(
             checker=self.name,
-            verdict=merge(judgement.verdict for judgement in judgements),
+            verdict=verdict,
             sentence=_sentence(len(history), len(judgements), [finding.sentence for finding in findings], unknown),
             findings=findings[:FINDINGS_MAX],
             detail=self._detail(judgements, unknown),
+            reason=undecided if verdict is Verdict.UNKNOWN else None,
         )
 
     def _detail(self, judgements: Sequence[KeyJudgement], unknown: Sequence[KeyJudgement]) -> dict[str, Any]:

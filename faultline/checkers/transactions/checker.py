@@ -18,7 +18,7 @@ from faultline.checkers.transactions.txn_set import infer_sets
 from faultline.harness.errors import UsageError
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
-from faultline.harness.verdict import CheckResult, Verdict
+from faultline.harness.verdict import Cause, CheckResult, Reason, Verdict
 
 __all__ = [
     "ClosedPredicateChecker",
@@ -147,6 +147,7 @@ class ClosedPredicateChecker:
                 verdict=Verdict.UNKNOWN,
                 sentence=f"Whether these transactions are {self.model} was not looked into: {error} are too many.",
                 detail={"model": self.model},
+                reason=Reason(cause=Cause.SIZE),
             )
         return judge(history, inference, self.name, self.model, self.steps, limit)
 

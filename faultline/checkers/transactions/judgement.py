@@ -28,7 +28,7 @@ from faultline.checkers.transactions.pairs import observe_pairs, observe_updates
 from faultline.checkers.transactions.shapes import CycleShape, shapes_for
 from faultline.checkers.words import counted
 from faultline.harness.history import History
-from faultline.harness.verdict import CheckResult, Finding, Verdict
+from faultline.harness.verdict import Cause, CheckResult, Finding, Reason, Verdict
 
 __all__ = ["DEFAULT_STEPS", "judge"]
 
@@ -91,9 +91,10 @@ def judge(
             ],
             "components": found.components[:_EXAMPLES],
             "component_count": len(found.components),
-            "undecided": found.undecided,
+            "undecided_cycles": found.undecided,
             "steps": found.cost,
         },
+        reason=_reason(steps, limit) if verdict is Verdict.UNKNOWN else None,
     )
 
 
@@ -203,6 +204,10 @@ def _verdict(inference: Inference, found: _Found, model: str, forbidden: bool) -
     if not len(inference.edges) and not inference.observations.counts:
         return Verdict.VACUOUS
     return Verdict.PASS
+
+
+def _reason(steps: int, limit: Budget) -> Reason:
+    return Reason(cause=Cause.TIME) if limit.is_over() else Reason(cause=Cause.BUDGET, option="steps", value=steps)
 
 
 def _sentence(

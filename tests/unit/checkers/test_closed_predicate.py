@@ -12,7 +12,7 @@ from faultline.checkers.transactions.checker import ClosedPredicateChecker, chec
 from faultline.checkers.transactions.closed_predicate import UniverseTooLargeError, infer_closed_predicates
 from faultline.harness.errors import UsageError
 from faultline.harness.history import History
-from faultline.harness.verdict import CheckResult, Verdict
+from faultline.harness.verdict import Cause, CheckResult, Reason, Verdict
 
 ODD = ["mod", 2, 1]
 
@@ -170,6 +170,7 @@ def test_a_universe_that_is_too_large_is_left_undecided() -> None:
     many = [[insert("x", number)] for number in range(2_100)]
     result = check(overlapping(*many, *([ask(["=", 1])] for _ in range(2_000))))
     assert result.verdict == Verdict.UNKNOWN
+    assert result.reason == Reason(cause=Cause.SIZE)
     assert "2000 predicate reads of 2101 versions are too many" in result.sentence
 
 

@@ -15,7 +15,7 @@ from faultline.checkers.transactions.list_append import infer_list_append
 from faultline.checkers.transactions.order import raise_targets, suspect_regions
 from faultline.checkers.transactions.shapes import SHAPES, classify
 from faultline.harness.history import History
-from faultline.harness.verdict import Verdict
+from faultline.harness.verdict import Cause, Reason, Verdict
 
 WW, WR, RW, PROCESS, REALTIME = EdgeKind.WW, EdgeKind.WR, EdgeKind.RW, EdgeKind.PROCESS, EdgeKind.REALTIME
 
@@ -136,10 +136,11 @@ def test_what_a_small_budget_leaves_open_is_named_and_never_called_a_pass() -> N
     assert ListAppendChecker("snapshot-isolation").check(history).verdict == Verdict.PASS
     starved = ListAppendChecker("snapshot-isolation", steps=8).check(history)
     assert starved.verdict == Verdict.UNKNOWN
-    assert "G-single-item" in starved.detail["undecided"]
+    assert "G-single-item" in starved.detail["undecided_cycles"]
     assert "not decided within the budget" in starved.sentence
+    assert starved.reason == Reason(cause=Cause.BUDGET, option="steps", value=8)
     late = ListAppendChecker("snapshot-isolation", timeout_s=0.0).check(history)
-    assert late.verdict == Verdict.UNKNOWN
+    assert (late.verdict, late.reason) == (Verdict.UNKNOWN, Reason(cause=Cause.TIME))
     assert ListAppendChecker("serializable", timeout_s=0.0).check(history).verdict == Verdict.VIOLATION
     certain = ListAppendChecker("serializable", steps=8).check(history)
     assert certain.verdict == Verdict.VIOLATION

@@ -8,7 +8,7 @@ from classic_histories import anomalies, history_of, op
 from faultline.checkers.isolation.closure import Reachability
 from faultline.checkers.isolation.core import smallest_core
 from faultline.checkers.isolation.strong import SerializabilityChecker, SnapshotIsolationChecker
-from faultline.harness.verdict import Verdict
+from faultline.harness.verdict import Cause, Reason, Verdict
 
 
 def txn(micro, process=0, outcome="ok", span=None):
@@ -79,9 +79,16 @@ def test_an_order_that_no_clock_suggests_is_found_by_the_search():
 
 def test_without_budget_or_with_too_many_transactions_the_answer_is_unknown():
     history = history_of(*LOST_UPDATE)
-    for checker in (SerializabilityChecker(steps_max=0), SerializabilityChecker(transactions_max=2)):
+    spent = Reason(cause=Cause.BUDGET, option="steps_max", value=0)
+    large = Reason(cause=Cause.SIZE, option="transactions_max", value=4)  # the initial one counts
+    late = Reason(cause=Cause.TIME)
+    for checker, reason in (
+        (SerializabilityChecker(steps_max=0), spent),
+        (SerializabilityChecker(transactions_max=2), large),
+        (SerializabilityChecker(timeout_s=0.0), late),
+    ):
         result = checker.check(history)
-        assert result.verdict is Verdict.UNKNOWN
+        assert (result.verdict, result.reason) == (Verdict.UNKNOWN, reason)
         assert "read atomicity is kept" in result.sentence
 
 

@@ -1,0 +1,139 @@
+"""What to do next about a run or a history that was not decided: one sentence, by the reason that its check gave.
+
+What was established is said elsewhere and stands; the next step only says how to get to know the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from faultline.harness.judgement import Judgement
+from faultline.harness.verdict import Cause, Reason, Verdict
+
+__all__ = ["Again", "check_line", "next_step", "next_step_of"]
+
+_MORE_STEPS = 25
+"""From the budget of a run to that of `faultline check`, and so on from there."""
+
+_MORE_TIME = 10
+
+
+class Again(NamedTuple):
+    """How the history can be judged again.
+
+    `check` is the command without the option that is to change, empty when nothing is kept to be judged; `model_free`
+    is the command without a model; `replay` does the run again; `timeout_s` is the limit that was set.
+    """
+
+    check: str = ""
+    model_free: str = ""
+    replay: str = ""
+    timeout_s: float = 0.0
+
+
+def next_step_of(judgement: Judgement) -> str:
+    """What to do about `judgement`; empty unless its verdict is *unknown*."""
+    if judgement.verdict is not Verdict.UNKNOWN:
+        return ""
+    check = next((check for check in judgement.checks if check.verdict is Verdict.UNKNOWN), None)
+    line = check_line(judgement.replay)
+    return next_step(check.reason if check else None, Again(line, line, judgement.replay))
+
+
+def check_line(replay: str) -> str:
+    """The command that judges the recorded history again, when the line `replay` names the folder of a run."""
+    begin = "faultline replay "
+    return f"faultline check {replay.removeprefix(begin)}" if replay.startswith(begin) else ""
+
+
+def next_step(reason: Reason | None, again: Again) -> str:
+    """One sentence about what to do next for `reason`; for none, what can be said without."""
+    if reason is None:
+        return _ask_another(again, "The checker gives no reason")
+    return _STEPS[reason.cause](reason, again)
+
+
+def _more_steps(reason: Reason, again: Again) -> str:
+    option = f"{reason.option.replace('_', '-')}={max(reason.value, 1) * _MORE_STEPS}"
+    fewer = "let fewer operations come together: fewer of them, or more keys"
+    if not again.check and again.replay:
+        return f"Do it again, which keeps it ({again.replay}), and check it with --option {option}; or {fewer}."
+    if not again.check:
+        return f"Judge it with a larger budget ({option}), or {fewer}."
+    return f"Judge it again with a larger budget: {again.check} --option {option}; or {fewer}."
+
+
+def _more_time(_reason: Reason, again: Again) -> str:
+    fewer = "let fewer operations come together: fewer of them, or more keys"
+    if not again.check or not again.timeout_s:
+        return f"Give the check more time, or {fewer}."
+    return f"Give it more time: {again.check} --timeout {again.timeout_s * _MORE_TIME:g}; or {fewer}."
+
+
+def _smaller(reason: Reason, again: Again) -> str:
+    if reason.option and again.check:
+        option = f"{reason.option.replace('_', '-')}={reason.value}"
+        return f"Let larger parts be searched: {again.check} --option {option}; or record fewer transactions."
+    return "Record fewer transactions, by fewer clients: what is too large is not begun with."
+
+
+def _test_more(_reason: Reason, again: Again) -> str:
+    errors = f"; see how operations ended: {again.model_free} --model errors" if again.model_free else ""
+    return f"Let more succeed of what is judged: more operations, a longer run, or fewer faults{errors}."
+
+
+def _fewer_lost(_reason: Reason, _again: Again) -> str:
+    return (
+        "What is recorded cannot tell: run it again with fewer faults or with clients that wait longer, so that fewer "
+        "operations end without an answer."
+    )
+
+
+def _read_out(_reason: Reason, _again: Again) -> str:
+    return "Run it again so that it ends with reads until nothing more comes: with fewer operations or fewer faults."
+
+
+def _distinct(_reason: Reason, _again: Again) -> str:
+    return "Run it again with writes that have a value each which no other write of the key has."
+
+
+def _to_the_end(_reason: Reason, again: Again) -> str:
+    return f"Let it run on after the heal, without an interruption{_by(again.replay)}."
+
+
+def _mend_harness(_reason: Reason, again: Again) -> str:
+    return f"Mend first what went wrong in the harness (see the errors), then do it again{_by(again.replay)}."
+
+
+def _mend_checker(_reason: Reason, again: Again) -> str:
+    return _ask_another(again, "Report this to the authors of the checker, with the history")
+
+
+def _name_logs(_reason: Reason, _again: Again) -> str:
+    return "Tell the checker where the logs are (`folder` and `files`), or use it on runs of real processes."
+
+
+def _by(command: str) -> str:
+    return f": {command}" if command else ""
+
+
+def _ask_another(again: Again, first: str) -> str:
+    if not again.model_free:
+        return f"{first}; ask another one, or its authors."
+    return f"{first}; another judges the history with {again.model_free} --model NAME."
+
+
+_STEPS: Mapping[Cause, Callable[[Reason, Again], str]] = {
+    Cause.BUDGET: _more_steps,
+    Cause.TIME: _more_time,
+    Cause.SIZE: _smaller,
+    Cause.NOTHING_SEEN: _test_more,
+    Cause.INDEFINITE: _fewer_lost,
+    Cause.NOT_READ_OUT: _read_out,
+    Cause.REPEATED_VALUES: _distinct,
+    Cause.ENDED_EARLY: _to_the_end,
+    Cause.HARNESS: _mend_harness,
+    Cause.CHECKER: _mend_checker,
+    Cause.NO_LOGS: _name_logs,
+}
