@@ -86,8 +86,12 @@ def _refuse_unusable(plan: CampaignPlan, engine: Engine) -> list[str]:
     Returns the `sometimes` marks known by name: those the plan must reach, and those the systems declare.
     """
     declared: list[str] = list(plan.must_reach)
-    for cell in plan.cells():
-        request = plan.request(cell, plan.seed_range().start)
+    requests = [plan.request(cell, plan.seed_range().start) for cell in plan.cells()]
+    if plan.host_options:
+        from faultline.hosts.host_options import refuse_without_effect
+
+        refuse_without_effect(plan.host_options, [engine.resolve(request) for request in requests])
+    for request in requests:
         parts = engine.resolve(request)
         engine.refuse(engine.plan(request, parts), parts)
         marks: Iterable[str] = getattr(parts.system, "marks", ())

@@ -44,6 +44,10 @@ def carry_out(request: RunRequest, store: Path, *, shrinks: bool, hosts: str = "
     """
     parts = resolve(request)
     plan = make_plan(request, parts)
+    if request.host_options:
+        from faultline.hosts.host_options import refuse_without_effect
+
+        refuse_without_effect(request.host_options, [parts])
     run_id = _run_id(plan, request.world, store / "runs")
     folder = store / "runs" / run_id
     prepare_run(folder, run_id, plan, request.world, hosts)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 
-from faultline.hosts.clock_means import ClockMeans, chosen_means
+from faultline.hosts.clock_means import CLOCK_FAULTS, ClockMeans, chosen_means
 from faultline.hosts.connection import Connection
 from faultline.hosts.errors import HostError
 from faultline.hosts.fleet import Fleet
@@ -16,7 +16,6 @@ from faultline.hosts.host_agent import HostAgent
 __all__ = ["AGENT_FAULTS", "CLOCK_FAULTS", "LIMITS", "Abilities", "examined"]
 
 LIMITS = frozenset({"freeze", "cpu-squeeze", "memory-squeeze"})
-CLOCK_FAULTS = frozenset({"clock-step", "clock-drift"})
 AGENT_FAULTS = LIMITS | CLOCK_FAULTS
 _REAL = "its real clock is stepped, and that does not drift"
 

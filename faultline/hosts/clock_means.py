@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-__all__ = ["PROCESS_CLOCKS", "ClockMeans", "chosen_means"]
+__all__ = ["CLOCK_FAULTS", "PROCESS_CLOCKS", "ClockMeans", "chosen_means"]
+
+CLOCK_FAULTS = frozenset({"clock-step", "clock-drift"})
+"""The capabilities that take a means."""
 
 PROCESS_CLOCKS = ("vdso", "libfaketime")
 """The means that strike process by process, the better one first."""

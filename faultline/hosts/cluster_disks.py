@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from faultline.harness.errors import UsageError
 from faultline.harness.plan import Plan
 from faultline.harness.world.ports import NodeId
-from faultline.hosts.host_options import host_option
+from faultline.hosts.host_options import SYNC_FAULTS, host_option
 from faultline.hosts.host_sets import HostSet
 from faultline.hosts.lying_disks import SyncSwitch, bring_filter
 from faultline.hosts.remote_process import RemoteProcess
@@ -17,8 +17,6 @@ __all__ = ["DISK_FAULTS", "SYNC_FAULTS", "ClusterDisks"]
 
 DISK_FAULTS = frozenset({"power-off", "disk-full", "disk-read-only", "disk-stall"})
 """What needs disks of the hosts' own."""
-SYNC_FAULTS = frozenset({"fsync-fail"})
-"""What needs a supervisor of fsync."""
 
 
 class ClusterDisks:
