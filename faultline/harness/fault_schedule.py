@@ -21,6 +21,8 @@ from faultline.harness.world.ports import NodeId
 
 __all__ = ["FaultSchedule"]
 
+_LEFT_OUT = "it had not begun when everything was healed"
+
 
 class FaultSchedule:
     """The faults of one run. `now_us` is the world's true time; `errors` collects faults that did not bite or heal.
@@ -92,19 +94,32 @@ class FaultSchedule:
         self._close(number, interval)
 
     def heal(self) -> None:
-        """Undo everything, whatever state the faults are in; no fault starts after it."""
+        """Undo everything, whatever state the faults are in; no fault starts after it.
+
+        A fault that had not begun, though its time had come, is among the intervals as one that was not applied.
+        """
         self._healed = True
         for problem in self._parts.heal(self._port):
             self._errors.append(f"Healing failed: {problem}")
         for number, (_, interval) in sorted(self._active.items()):
             self._close(number, interval)
         self._active.clear()
+        self._note_those_left_out()
         self._history.fault("heal", {}, self._now_us())
 
     def intervals(self) -> list[FaultInterval]:
         """The faults as they were, in order of the plan; one that is still on ends now."""
         running = {number: self._ended(interval) for number, (_, interval) in self._active.items()}
         return [interval for _, interval in sorted((self._intervals | running).items())]
+
+    def _note_those_left_out(self) -> None:
+        """A fault that did not happen must not look as if it had never been planned."""
+        now_us = self._now_us()
+        for number, fault in enumerate(self._plan.faults):
+            if number not in self._intervals and fault.at_us < self._plan.heal_us:
+                self._intervals[number] = FaultInterval(
+                    kind=fault.kind, target=fault.target, start_us=now_us, stop_us=now_us, applied=_LEFT_OUT
+                )
 
     def _close(self, number: int, interval: FaultInterval) -> None:
         self._intervals[number] = self._ended(interval)

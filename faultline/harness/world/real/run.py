@@ -2,7 +2,7 @@
 
 Times of the plan count from the moment the cluster serves. Clients and proxies share one event loop, the nemesis
 has a thread of its own. Operations that are due after the plan's heal wait until the heal is really done, since
-bringing a process back takes real time here. However the run ends – finished, out of time, Ctrl-C, an exception – all
+bringing a process back takes real time here; and the heal waits for faults that are late. However the run ends – finished, out of time, Ctrl-C, an exception – all
 processes, sockets and threads are released.
 
 Of the plan's weather only the disk applies: an fsync waits as long as it says before the machine's own disk carries it
@@ -40,6 +40,9 @@ from faultline.harness.world.real.trace import observe, read_traces
 __all__ = ["RealRun"]
 
 HEAL_TIMEOUT_S = 60.0
+LATE_FAULTS_S = 20.0
+"""For how long after the planned heal faults that are late may still be carried out."""
+
 _WATCH_S = 0.05
 _PROGRESS_S = 5.0
 
@@ -133,6 +136,7 @@ class RealRun:
             nemesis.start()
             self._loop.call_soon(self.pump.pump)
             await self._operate()
+            await self._wait_for_late_faults()
             nemesis.heal_now()
             await self._wait_for_heal()
             await self._finish()
@@ -149,6 +153,11 @@ class RealRun:
         """Let operations and faults happen until it is time to heal."""
         await self._until(self.plan.heal_us, lambda: False)
         self._holding = not self.interrupted
+
+    async def _wait_for_late_faults(self) -> None:
+        """On a slow machine faults take their time; what was planned shall happen, within bounds."""
+        give_up_us = self.plan.heal_us + int(LATE_FAULTS_S * 1_000_000)
+        await self._until(give_up_us, self._healed.is_set)
 
     async def _wait_for_heal(self) -> None:
         """Hold operations back until all faults are undone and the cluster serves again."""
@@ -205,7 +214,11 @@ class RealRun:
     def _tell_healed(self) -> None:
         # A heal that took too long may end after the run, and find its loop closed.
         with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._healed.set)
+            self._loop.call_soon_threadsafe(self._note_heal)
+
+    def _note_heal(self) -> None:
+        self._healed.set()
+        self._changed.set()
 
     def _watch_nodes(self) -> None:
         """A node that ends without being killed has crashed: a finding about the system, not about the harness."""
