@@ -2,8 +2,8 @@
 
 Times of the plan count from the moment the cluster serves. Clients and proxies share one event loop, the nemesis
 has a thread of its own. Operations that are due after the plan's heal wait until the heal is really done, since
-bringing a process back takes real time here; and the heal waits for faults that are late. However the run ends – finished, out of time, Ctrl-C, an exception – all
-processes, sockets and threads are released.
+bringing a process back takes real time here; and the heal waits for faults that are late. However the run ends –
+finished, out of time, Ctrl-C, an exception – all processes, sockets and threads are released.
 
 Of the plan's weather only the disk applies: an fsync waits as long as it says before the machine's own disk carries it
 out. Latency, loss and drift are the machine's own, until a fault adds to them.
