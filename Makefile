@@ -20,10 +20,7 @@ demo: python java  ## a campaign on this machine: planted bugs found, the correc
 	@$(BIN)/faultline demo $(ARGS)
 
 test: check java hosts  ## everything CI runs: lint, types, then all tests in random order
-	@echo 'test: pytest $(ARGS)'
-	@$(BIN)/python -m pytest $(ARGS)
-	@echo 'test: is anything of ours left on this machine?'
-	@$(BIN)/python tools/nothing_left.py
+	@tools/run_tests.sh $(ARGS)
 
 check: lint  ## lint and types, without the tests
 	@echo 'check: mypy --strict'

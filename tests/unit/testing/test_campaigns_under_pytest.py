@@ -98,8 +98,12 @@ def _pytest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_pytest_makes_one_test_of_each_seed_and_lists_the_reports_of_failures(tmp_path: Path) -> None:
-    ran = _pytest(tmp_path, "--faultline-seeds", "3..5", "--faultline-store", "kept", "--junitxml", "junit.xml")
+@pytest.mark.parametrize("side_by_side", [(), ("--numprocesses", "2")], ids=["in-a-row", "under-xdist"])
+def test_pytest_makes_one_test_of_each_seed_and_lists_the_reports_of_failures(
+    tmp_path: Path, side_by_side: tuple[str, ...]
+) -> None:
+    kept = ("--faultline-store", "kept", "--junitxml", "junit.xml")
+    ran = _pytest(tmp_path, "--faultline-seeds", "3..5", *kept, *side_by_side)
     assert ran.returncode == 1, ran.stdout + ran.stderr
     assert "1 failed, 3 passed" in ran.stdout
     assert "faultline: reports of runs that failed" in ran.stdout
