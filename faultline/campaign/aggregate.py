@@ -36,11 +36,14 @@ def choose_kept(session: SparkSession, keep: int) -> frozenset[str]:
 
 
 def aggregate(
-    session: SparkSession, folder: CampaignFolder, kept: Iterable[str], declared: Sequence[str]
+    session: SparkSession, folder: CampaignFolder, kept: Iterable[str], declared: Iterable[tuple[str, str]]
 ) -> dict[str, pa.Table]:
-    """Compute and write all result tables. `kept` are the runs with a folder, `declared` the marks known by name."""
+    """Compute and write all result tables.
+
+    `kept` are the runs with a folder, `declared` the marks known by name, each after the system that is to reach it.
+    """
     _settle_kept(session, sorted(kept))
-    arguments: dict[str, dict[str, Any]] = {"marks": {"declared": _text_array(declared)}}
+    arguments: dict[str, dict[str, Any]] = {"marks": {"declared": _array_of_pairs(declared)}}
     tables = {name: _collected(session, name, arguments.get(name, {})) for name in TABLES}
     for name, table in tables.items():
         write_parquet(folder.table(name), table)
@@ -66,6 +69,14 @@ def _text_array(values: Sequence[str]) -> Any:
     from pyspark.sql import functions as F
 
     return F.array(*map(F.lit, ["", *values]))
+
+
+def _array_of_pairs(pairs: Iterable[tuple[str, str]]) -> Any:
+    """The pairs as an SQL array of structs `(system, mark)`; a pair of empty texts leads, as above."""
+    from pyspark.sql import functions as F
+
+    named = [F.struct(F.lit(system).alias("system"), F.lit(mark).alias("mark")) for system, mark in [("", ""), *pairs]]
+    return F.array(*named)
 
 
 def _collected(session: SparkSession, name: str, arguments: dict[str, Any]) -> pa.Table:

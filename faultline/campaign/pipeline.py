@@ -80,12 +80,13 @@ def _total(plan: CampaignPlan) -> int:
     return len(plan.cells()) * len(plan.seed_range())
 
 
-def _refuse_unusable(plan: CampaignPlan, engine: Engine) -> list[str]:
+def _refuse_unusable(plan: CampaignPlan, engine: Engine) -> list[tuple[str, str]]:
     """Resolve and plan one run of each cell, so that a wrong name is told before anything is written.
 
-    Returns the `sometimes` marks known by name: those the plan must reach, and those the systems declare.
+    Returns the `sometimes` marks known by name, each with the system that is to reach it: those the plan demands of
+    every system, and those a system declares.
     """
-    declared: list[str] = list(plan.must_reach)
+    declared: list[tuple[str, str]] = []
     requests = [plan.request(cell, plan.seed_range().start) for cell in plan.cells()]
     if plan.host_options:
         from faultline.hosts.host_options import refuse_without_effect
@@ -95,7 +96,7 @@ def _refuse_unusable(plan: CampaignPlan, engine: Engine) -> list[str]:
         parts = engine.resolve(request)
         engine.refuse(engine.plan(request, parts), parts)
         marks: Iterable[str] = getattr(parts.system, "marks", ())
-        declared += marks
+        declared += [(request.system, mark) for mark in (*plan.must_reach, *marks)]
     return list(dict.fromkeys(declared))
 
 
@@ -110,7 +111,7 @@ def _run(spark: SparkSession, job: SimulationJob, show: Show) -> Ending:
 
 
 def _conclude(
-    spark: SparkSession, job: SimulationJob, ending: Ending, declared: list[str], master: str, show: Show
+    spark: SparkSession, job: SimulationJob, ending: Ending, declared: list[tuple[str, str]], master: str, show: Show
 ) -> CampaignSummary:
     folder, total = job.folder, _total(job.plan)
     show(read_progress(folder.progress, total, "aggregating"))

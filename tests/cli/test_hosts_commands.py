@@ -191,17 +191,3 @@ def test_a_campaign_of_real_stores_under_partition_kill_and_clock_faults(
         folder = tmp_path / "campaigns" / "real" / "runs" / f"{name}.register.partition+kill+clock.53"
         verdict = json.loads((folder / "verdict.json").read_bytes())
         assert verdict["world"] == "hosts" and (f"apt-get install {package}" in verdict["sentence"]) is not there[name]
-
-
-@pytest.mark.real
-@pytest.mark.slow
-def test_what_one_system_marks_is_nothing_that_another_has_missed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = ["campaign", "--world", "local", "--system", "consistent-core", "--system", "quorum-register"]
-    arguments += ["--workload", "read-write", "--faults", "none", "--seeds", "0..0", "--duration", "0.5"]
-    assert perform([*arguments, "--master", "local[1]", "--store", str(tmp_path), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert "leader-elected" in told["marks"]
-    missed = [text for text in told["warnings"] if text.startswith("quorum-register/") and "never reached" in text]
-    assert not [text for text in missed if "leader-elected" in text]

@@ -1,5 +1,5 @@
 -- Every known `sometimes` mark in every cell: how often it was reached, and in how many runs. A mark is known when
--- any run of the same system reached it, or when the system or the plan names it; one with no runs was never reached.
+-- any run of the same system reached it, or when it was declared for that system; one with no runs was never reached.
 WITH reached AS (
   SELECT cell, system, mark, times
   FROM runs LATERAL VIEW explode(marks) AS mark, times
@@ -10,7 +10,7 @@ known AS (
   JOIN (
     SELECT system, mark FROM reached
     UNION
-    SELECT system, mark FROM (SELECT DISTINCT system FROM runs) LATERAL VIEW explode(:declared) AS mark
+    SELECT pair.system, pair.mark FROM (SELECT explode(:declared) AS pair)
   ) AS all_marks ON cells.system = all_marks.system
   WHERE all_marks.mark <> ''
 )

@@ -26,10 +26,11 @@ BROKEN_SEED = 7
 
 
 class FakeSystem:
-    """A system that only has a name and a mark."""
+    """A system that only has a name and marks that it declares; one of another name declares none."""
 
-    name = "fake"
-    marks = ("leader-changed", "log-truncated")
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.marks = ("leader-changed", "log-truncated") if name == "fake" else ()
 
 
 class FakeChecker:
@@ -48,8 +49,8 @@ class FakeChecker:
         return CheckResult(checker=self.name, verdict=Verdict.VIOLATION, sentence=finding.sentence, findings=(finding,))
 
 
-def resolve(_request: RunRequest) -> Parts:
-    system: Any = FakeSystem()
+def resolve(request: RunRequest) -> Parts:
+    system: Any = FakeSystem(request.system)
     nothing: Any = None
     return Parts(
         system=system,
@@ -89,7 +90,8 @@ def simulate(plan: Plan, _parts: Parts, _record_messages: bool) -> RunRecord:
         row = history.invoke(Operation(0, "read", f"k{number % 2}"), 10_000 * number, 0, "athens")
         history.complete(row, ok(number), 10_000 * number + 1_000 + plan.seed)
     fault = FaultInterval(kind="partition", target="leader", start_us=15_000, stop_us=35_000)
-    return RunRecord(plan=plan, world="simulated", history=history, faults=[fault], marks={"leader-changed": 2})
+    marks = {"leader-changed": 2} if plan.system == "fake" else {"quorum-asked": 1}
+    return RunRecord(plan=plan, world="simulated", history=history, faults=[fault], marks=marks)
 
 
 def collect(plan: Plan, parts: Parts, folder: Path) -> RunRecord:

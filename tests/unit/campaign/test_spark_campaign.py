@@ -168,6 +168,13 @@ def test_a_campaign_that_missed_a_demanded_mark_is_inconclusive(session: Any, st
     assert "No run reached log-truncated, which the plan demands" in result.warnings[0]
 
 
+def test_what_one_system_marks_is_nothing_that_another_has_missed(session: Any, store: Path) -> None:
+    plan = fake_plan(systems=("fake", "other"), mutants=((),), seeds="0..1", must_reach=("quorum-asked",))
+    result = run_campaign(plan, store=store, master="local[2]", session=session, engine=fake_engine())
+    missed = [warning for warning in result.warnings if "never reached" in warning]
+    assert missed == [f"{CORRECT}: never reached log-truncated, quorum-asked."]
+
+
 def test_an_interrupted_campaign_keeps_and_counts_what_was_finished(session: Any, store: Path) -> None:
     def interrupt(progress: Progress) -> None:
         if progress.phase == "running" and progress.finished:
