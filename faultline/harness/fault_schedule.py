@@ -117,9 +117,11 @@ class FaultSchedule:
         now_us = self._now_us()
         for number, fault in enumerate(self._plan.faults):
             if number not in self._intervals and fault.at_us < self._plan.heal_us:
-                self._intervals[number] = FaultInterval(
-                    kind=fault.kind, target=fault.target, start_us=now_us, stop_us=now_us, applied=_LEFT_OUT
+                interval = FaultInterval(
+                    kind=fault.kind, target=fault.target, start_us=now_us, stop_us=-1, applied=_LEFT_OUT
                 )
+                self._record("start", number, interval)
+                self._close(number, interval)
 
     def _close(self, number: int, interval: FaultInterval) -> None:
         self._intervals[number] = self._ended(interval)

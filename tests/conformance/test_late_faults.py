@@ -67,3 +67,5 @@ def test_a_fault_for_which_no_time_is_left_is_among_the_faults_as_not_applied(
     reason = "it had not begun when everything was healed"
     assert [(one.kind, one.applied) for one in record.faults] == [("dawdle", None), ("kill", reason), ("kill", reason)]
     assert record.statistics["node_starts"] == 3
+    told = [event.value["applied"] for event in record.history.faults if event.f == "start-kill"]
+    assert told == [reason, reason]
