@@ -3,8 +3,9 @@
 A thread, because killing, waiting and probing block, and the proxies and clients in the event loop must not. A fault
 that raises is recorded as an error of the harness and never stops the others, nor the heal.
 
-On a slow machine one fault may take so long that the next is late. A late fault still lasts as long as planned, and the
-heal waits for it: a fault that was planned happens, unless the nemesis is told to hurry.
+Finding out who leads, and reaching every host, can take longer than a fault is to last. So a fault lasts as long as
+planned from when it is in place, what was planned to begin after its end still does, and the heal waits for those that
+are late: a fault that was planned happens, unless the nemesis is told to hurry.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from __future__ import annotations
 import heapq
 import threading
 from collections.abc import Callable
-from functools import partial
 
 from faultline.harness.fault_schedule import FaultSchedule
 from faultline.harness.plan import Plan
@@ -40,6 +40,8 @@ class NemesisThread:
         self._errors = errors
         self._agenda: list[tuple[int, int, Callable[[], None]]] = []
         self._entered = 0
+        self._stops_us: dict[int, tuple[int, int]] = {}
+        """When faults that are on will stop, and when the plan had them stop."""
         self._hurry = threading.Event()
         self._thread = threading.Thread(target=self._run, name="nemesis", daemon=True)
 
@@ -88,17 +90,28 @@ class NemesisThread:
         fault = self._plan.faults[number]
 
         def start() -> None:
-            stop_us = max(self._now_us(), fault.at_us) + fault.duration_us
+            earlier_us = [at_us for at_us, stop_us in self._stops_us.values() if stop_us <= fault.at_us]
+            if earlier_us:
+                self._enter(max(earlier_us), start)
+                return
             self._schedule.start(number)
+            stop_us = self._plan.heal_us
             if fault.stop_us < self._plan.heal_us:
-                self._enter(stop_us, partial(self._schedule.stop, number))
-            else:
-                stop_us = self._plan.heal_us
+                stop_us = self._now_us() + fault.duration_us
+                self._stops_us[number] = (stop_us, fault.stop_us)
+                self._enter(stop_us, self._stop_of(number))
             tick_us = self._schedule.tick_us(number)
             if tick_us:
                 self._enter_tick(number, tick_us, 1, stop_us)
 
         return start
+
+    def _stop_of(self, number: int) -> Callable[[], None]:
+        def stop() -> None:
+            del self._stops_us[number]
+            self._schedule.stop(number)
+
+        return stop
 
     def _enter_tick(self, number: int, tick_us: int, count: int, stop_us: int) -> None:
         """Let fault `number` act again in a while, if it lasts until then."""
