@@ -50,7 +50,7 @@ class AvailabilityChecker:
 
     def check(self, history: History, run: RunRecord) -> CheckResult:
         """The verdict on how `run` recovered."""
-        heal_us = run.plan.heal_us
+        heal_us = run.healed_us
         answers = _Answers(history)
         asked = [row for row, invoke_us in enumerate(history.invoke_us) if invoke_us >= heal_us]
         recovery_us = answers.recovery_us(heal_us)

@@ -37,11 +37,11 @@ class ConvergenceChecker:
         """The verdict on `history`; of `run` the time of the heal and the names of the nodes are needed."""
         conclusion = Conclusion(self.name, history)
         for key, rows in history.rows_by_key().items():
-            second = _second(history, rows, "read", run.plan.heal_us)
+            second = _second(history, rows, "read", run.healed_us)
             conclusion.counts["compared"] += len(second)
             _judge_agreement(conclusion, key, second)
             _judge_values(conclusion, key, rows)
-        views = _second(history, range(len(history)), "view", run.plan.heal_us)
+        views = _second(history, range(len(history)), "view", run.healed_us)
         _judge_views(conclusion, views, run.plan.nodes)
         if len(history) and not conclusion.counts["compared"]:
             conclusion.doubt(

@@ -38,7 +38,7 @@ class MembershipChecker:
         served = [row for row in views if history.outcome[row] == "ok"]
         conclusion.counts["views"] = len(served)
         _judge_disjoint(conclusion, served)
-        _judge_end(conclusion, _second(history, views, run.plan.heal_us), run.plan.nodes)
+        _judge_end(conclusion, _second(history, views, run.healed_us), run.plan.nodes)
         return conclusion.result(
             f"{len(served)} views never came from two disjoint groups, and at the end all nodes are in one cluster."
         )

@@ -63,7 +63,7 @@ class SiblingsChecker:
         """The verdict on every key of `history`; of `run` the time of the heal is needed."""
         conclusion = Conclusion(self.name, history)
         for key, rows in history.rows_by_key().items():
-            _Key(conclusion, key, rows).judge(run.plan.heal_us)
+            _Key(conclusion, key, rows).judge(run.healed_us)
         counts = conclusion.counts
         return conclusion.result(
             f"None of {counts['acknowledged']} acknowledged writes was lost; "

@@ -130,7 +130,7 @@ def _overlaps(history: History, start_us: int, stop_us: int) -> bool:
 def _final_reads(history: History, run: RunRecord, reads: Collection[str]) -> Iterator[VacuityWarning]:
     if not run.plan.faults and not run.faults:
         return
-    heal_us = run.plan.heal_us
+    heal_us = run.healed_us
     for row in range(len(history) - 1, -1, -1):
         if history.invoke_us[row] < heal_us:
             break

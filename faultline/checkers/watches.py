@@ -350,7 +350,7 @@ def _content(span: _Span, path: str, index: int) -> dict[str, Any]:
 
 
 def _judge_progress(conclusion: Conclusion, streams: list[_Stream], run: RunRecord) -> None:
-    history, heal_us = conclusion.history, run.plan.heal_us
+    history, heal_us = conclusion.history, run.healed_us
     before = [
         row
         for row in range(len(history))

@@ -78,18 +78,22 @@ class Interpreter:
         """When to poll again if nothing completes before; None: only after a completion. As of the last poll."""
         return self._wake_us
 
-    def poll(self, now_us: int) -> list[Dispatch]:
-        """Everything that may start at `now_us`, recorded as invoked, in the order in which it must be performed."""
+    def poll(self, now_us: int, due_us: int | None = None) -> list[Dispatch]:
+        """Everything that may start at `now_us`, recorded as invoked, in the order in which it must be performed.
+
+        With `due_us` nothing starts that is due later than that, whatever the time.
+        """
         dispatches: list[Dispatch] = []
+        due_us = now_us if due_us is None else min(now_us, due_us)
         self._wake_us = None
         while not self._exhausted:
-            offer, following = self._generator.op(Context(now_us, self._chance, self._free, self._everyone))
+            offer, following = self._generator.op(Context(due_us, self._chance, self._free, self._everyone))
             if offer is None:
                 self._exhausted = True
                 break
             if type(offer) is not Draft:
                 self._generator = following
-            elif offer.at_us <= now_us:
+            elif offer.at_us <= due_us:
                 self._generator = following
                 dispatches.append(self._invoke(offer, now_us))
                 continue

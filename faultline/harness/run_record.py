@@ -66,6 +66,12 @@ class RunRecord(msgspec.Struct, kw_only=True):
     started_at_us: int = 0
     detail: dict[str, Any] = {}
 
+    @property
+    def healed_us(self) -> int:
+        """When everything was healed: as planned, and in real worlds, where faults and heal take their time, later."""
+        heal_us = max((event.time_us for event in self.history.faults if event.f == "heal"), default=0)
+        return max(heal_us, self.plan.heal_us)
+
     def __repr__(self) -> str:
         """The run in a few words: asyncio asks for them whenever one ends, and a million operations are a long text."""
         return f"<RunRecord of {self.plan.cell}, seed {self.plan.seed}, {self.world}: {len(self.history)} operations>"

@@ -103,7 +103,7 @@ def _bites_and_ends(subject: FaultSubject) -> Found:
             advice = "`verify` must tell None right after `start`, and `stop` or the heal must undo everything."
             yield error, place.format(seed), advice
         history = record.history
-        after = [row for row, at_us in enumerate(history.invoke_us) if at_us >= record.plan.heal_us]
+        after = [row for row, at_us in enumerate(history.invoke_us) if at_us >= record.healed_us]
         if after and not any(history.outcome[row] == "ok" for row in after):
             yield "nothing is answered after the heal", place.format(seed), "Undo in `stop` whatever `start` did."
     for nemesis in (make() for make in subject.nemeses):

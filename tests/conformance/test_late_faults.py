@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from toy_run import MS, Pause, fault, operation, parts, plan
+from toy_run import MS, START_US, Pause, fault, operation, parts, plan
 
 from faultline.harness.nemesis import Injection
 from faultline.harness.plan import PlannedFault
@@ -20,6 +20,10 @@ pytestmark = pytest.mark.real
 
 HEAL_MS = 150
 KILL_MS = 60
+FINAL = 8
+FINAL_US = START_US + 20 * FINAL * MS
+"""The first operation after the planned heal, and its time."""
+
 PLAN = plan(
     *[operation(20 * n, "append", n) for n in range(20)],
     faults=(
@@ -57,12 +61,17 @@ def test_faults_that_are_late_happen_and_last_as_long_as_planned(tmp_path: Path)
     assert late.stop_us <= to_the_heal.start_us
     assert record.statistics["node_starts"] == 5
     assert all(outcome == "ok" for outcome in record.history.outcome)
+    # What was planned for after the heal comes after it, by as much as planned.
+    (healed_us,) = {event.time_us for event in record.history.faults if event.f == "heal"}
+    assert record.healed_us == healed_us > PLAN.heal_us
+    final = [row.invoke_us for row in record.history.rows() if row.value >= FINAL]
+    assert len(final) == 20 - FINAL and min(final) >= healed_us + FINAL_US - PLAN.heal_us
 
 
 def test_a_fault_for_which_no_time_is_left_is_among_the_faults_as_not_applied(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(real_run, "LATE_FAULTS_S", 0.0)
+    monkeypatch.setattr(real_run, "LATE_FAULTS_S", (0.0, 0.0))
     record = run(tmp_path)
     assert record.errors == []
     reason = "it had not begun when everything was healed"

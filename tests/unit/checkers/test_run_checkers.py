@@ -121,6 +121,13 @@ def test_recovery_after_the_bound_is_late():
     assert "210 ms" in result.sentence
 
 
+def test_a_store_is_not_late_when_the_heal_was():
+    run = run_of(*GOOD)
+    run.history.fault("heal", {}, HEAL_US + 150_000)
+    result = check(AvailabilityChecker(recovery_us_max=100_000), run)
+    assert (result.verdict, result.detail["recovery_us"]) == (Verdict.PASS, 60_000)
+
+
 def test_a_store_that_takes_longer_by_its_nature_is_not_late():
     checker, slow = AvailabilityChecker(recovery_us_max=100_000), run_of(*GOOD, statistics={"serving_us_max": 210_000})
     assert check(checker, slow).verdict is Verdict.PASS

@@ -22,5 +22,5 @@ def test_a_heal_that_is_done_after_the_run_has_ended_is_told_to_nobody(tmp_path:
     run._loop = asyncio.new_event_loop()
     run._healed = asyncio.Event()
     run._loop.close()
-    run._tell_healed()
+    run._tell(run._note_healed)
     assert not run._healed.is_set()

@@ -81,7 +81,7 @@ class Bench:
         self.loop = HandLoop()
         self.clients = OpenClients()
         self.history = History()
-        self.held = False
+        self.due_before_us = 1_000_000
         self.finished = 0
         interpreter = Interpreter(
             scheduled([PlannedOperation(worker, due_us, "read") for worker, due_us in reads]),
@@ -96,7 +96,7 @@ class Bench:
             loop=cast(asyncio.AbstractEventLoop, self.loop),
             now_us=lambda: self.loop.now_us,
             start_us=START_US,
-            is_held=lambda: self.held,
+            due_before_us=lambda: self.due_before_us,
             on_finished=self._finish,
         )
         self.pump.pump()
@@ -150,14 +150,27 @@ def test_a_completion_brings_an_earlier_alarm_and_the_later_one_never_rings() ->
 
 def test_while_it_is_held_nothing_starts_and_what_has_started_still_completes() -> None:
     bench = Bench((0, 0), (1, 10_000))
-    bench.held = True
+    bench.due_before_us = 0
     bench.loop.turn_to(15_000)
     bench.clients.answer(0)
     assert bench.history.outcome == ["ok"]
     assert all(alarm.cancelled for alarm in bench.loop.alarms)
-    bench.held = False
+    bench.due_before_us = 1_000_000
     bench.pump.pump()
     assert bench.history.invoke_us == [0, 15_000]
+
+
+def test_what_is_late_may_still_start_when_what_is_due_later_may_not() -> None:
+    bench = Bench((0, 0), (0, 10_000), (1, 20_000))
+    bench.due_before_us = 20_000
+    bench.loop.turn_to(30_000)
+    assert bench.history.invoke_us == [0]
+    bench.clients.answer(0)
+    assert bench.history.invoke_us == [0, 30_000]
+    assert all(alarm.cancelled or alarm.at_us < 30_000 for alarm in bench.loop.alarms)
+    bench.due_before_us = 20_001
+    bench.pump.pump()
+    assert bench.history.invoke_us == [0, 30_000, 30_000]
 
 
 def test_a_stopped_pump_is_woken_no_more() -> None:

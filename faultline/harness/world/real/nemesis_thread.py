@@ -23,19 +23,24 @@ JOIN_TIMEOUT_S = 30.0
 
 
 class NemesisThread:
-    """Runs `schedule` by the run's clock `now_us`; `on_healed` is called in the thread when the heal is done."""
+    """Runs `schedule` by the run's clock `now_us`.
+
+    `on_heal` is called in the thread when the heal begins, `on_healed` when it is done.
+    """
 
     def __init__(
         self,
         plan: Plan,
         schedule: FaultSchedule,
         now_us: Callable[[], int],
+        on_heal: Callable[[], None],
         on_healed: Callable[[], None],
         errors: list[str],
     ) -> None:
         self._plan = plan
         self._schedule = schedule
         self._now_us = now_us
+        self._on_heal = on_heal
         self._on_healed = on_healed
         self._errors = errors
         self._agenda: list[tuple[int, int, Callable[[], None]]] = []
@@ -69,6 +74,7 @@ class NemesisThread:
                 break
             self._attempt(action, "A fault")
         self._wait_until(self._plan.heal_us)
+        self._on_heal()
         self._attempt(self._schedule.heal, "The heal")
         self._on_healed()
 

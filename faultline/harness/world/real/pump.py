@@ -23,8 +23,9 @@ _TOGETHER_US = 2_000
 class OperationPump:
     """Moves operations from `interpreter` to `clients`, and their outcomes back.
 
-    `now_us` is the run's clock, which stood at 0 when the event loop's stood at `start_us`. While `is_held` says so
-    nothing starts; what has started still completes. `on_finished` is called when no operation is left.
+    `now_us` is the run's clock, which stood at 0 when the event loop's stood at `start_us`. Only what is due before
+    `due_before_us` starts, which may change with time; what has started still completes. `on_finished` is called when
+    no operation is left.
     """
 
     def __init__(
@@ -35,7 +36,7 @@ class OperationPump:
         loop: asyncio.AbstractEventLoop,
         now_us: Callable[[], int],
         start_us: int,
-        is_held: Callable[[], bool],
+        due_before_us: Callable[[], int],
         on_finished: Callable[[], None],
     ) -> None:
         self._interpreter = interpreter
@@ -43,19 +44,21 @@ class OperationPump:
         self._loop = loop
         self._now_us = now_us
         self._start_us = start_us
-        self._is_held = is_held
+        self._due_before_us = due_before_us
         self._on_finished = on_finished
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_us: int | None = None
 
     def pump(self) -> None:
         """Invoke everything that may start now, and be woken when the next operation may."""
-        if self._is_held():
+        before_us = self._due_before_us()
+        if not before_us:
             self.stop()
             return
-        for dispatch in self._interpreter.poll(self._now_us()):
+        for dispatch in self._interpreter.poll(self._now_us(), before_us - 1):
             self._clients.invoke(dispatch.worker, dispatch.operation, self._when_done(dispatch))
-        self._wake_for(self._interpreter.next_wake_us())
+        due_us = self._interpreter.next_wake_us()
+        self._wake_for(None if due_us is None or due_us >= before_us else due_us)
         if self._interpreter.finished:
             self._on_finished()
 

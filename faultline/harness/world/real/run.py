@@ -1,9 +1,10 @@
 """Carries out a plan in a real world: processes, TCP, real files, real time; on this machine or on hosts.
 
 Times of the plan count from the moment the cluster serves. Clients and proxies share one event loop, the nemesis
-has a thread of its own. Operations that are due after the plan's heal wait until the heal is really done, since
-bringing a process back takes real time here; and the heal waits for faults that are late. However the run ends –
-finished, out of time, Ctrl-C, an exception – all processes, sockets and threads are released.
+has a thread of its own. Where faults are late, the heal waits for them, and operations that are late too go on
+meanwhile. While everything is healed nothing starts, since bringing a process back takes real time here; and the final
+operations are due as long after the heal as planned, whenever that is done. However the run ends – finished, out of
+time, Ctrl-C, an exception – all processes, sockets and threads are released.
 
 Of the plan's weather only the disk applies: an fsync waits as long as it says before the machine's own disk carries it
 out. Latency, loss and drift are the machine's own, until a fault adds to them.
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -40,8 +42,8 @@ from faultline.harness.world.real.trace import observe, read_traces
 __all__ = ["RealRun"]
 
 HEAL_TIMEOUT_S = 60.0
-LATE_FAULTS_S = 20.0
-"""For how long after the planned heal faults that are late may still be carried out."""
+LATE_FAULTS_S = (5.0, 20.0)
+"""How long the heal may wait for faults that are late: half as long as faults were planned for, within these bounds."""
 
 _WATCH_S = 0.05
 _PROGRESS_S = 5.0
@@ -76,7 +78,8 @@ class RealRun:
         self.interrupted = False
         self._failure: BaseException | None = None
         self._ready_us, self._started_at_us = machine_monotonic_us(), machine_wall_us()
-        self._holding = False
+        self._due_before_us = plan.heal_us
+        self._late_us = 0
 
     # -- the course of a run ------------------------------------------------------------------------------------
 
@@ -125,13 +128,20 @@ class RealRun:
             loop=self._loop,
             now_us=self._now_us,
             start_us=self._ready_us,
-            is_held=lambda: self._holding or self.interrupted,
+            due_before_us=lambda: 0 if self.interrupted else self._due_before_us,
             on_finished=self._changed.set,
         )
         port = self._make_port(self._loop)
         self.schedule = FaultSchedule(self.plan, self.parts, port, self.history, self._now_us, self.errors)
         self._healed = asyncio.Event()
-        nemesis = NemesisThread(self.plan, self.schedule, self._now_us, self._tell_healed, self.errors)
+        nemesis = NemesisThread(
+            self.plan,
+            self.schedule,
+            self._now_us,
+            lambda: self._tell(self._note_heal_begun),
+            lambda: self._tell(self._note_healed),
+            self.errors,
+        )
         try:
             nemesis.start()
             self._loop.call_soon(self.pump.pump)
@@ -152,15 +162,15 @@ class RealRun:
     async def _operate(self) -> None:
         """Let operations and faults happen until it is time to heal."""
         await self._until(self.plan.heal_us, lambda: False)
-        self._holding = not self.interrupted
 
     async def _wait_for_late_faults(self) -> None:
         """On a slow machine faults take their time; what was planned shall happen, within bounds."""
-        give_up_us = self.plan.heal_us + int(LATE_FAULTS_S * 1_000_000)
-        await self._until(give_up_us, self._healed.is_set)
+        least_us, most_us = (int(bound_s * 1_000_000) for bound_s in LATE_FAULTS_S)
+        patience_us = min(max(self.plan.heal_us // 2, least_us), most_us)
+        await self._until(self.plan.heal_us + patience_us, self._healed.is_set)
 
     async def _wait_for_heal(self) -> None:
-        """Hold operations back until all faults are undone and the cluster serves again."""
+        """Wait until all faults are undone and the cluster serves again."""
         try:
             await asyncio.wait_for(self._healed.wait(), HEAL_TIMEOUT_S)
             if not self.interrupted:
@@ -169,13 +179,19 @@ class RealRun:
             self.errors.append(f"The heal was not done after {HEAL_TIMEOUT_S:g} s.")
         except HarnessError as error:
             self.errors.append(f"After the heal: {error}")
-        self._late_us = max(self._now_us() - self.plan.heal_us, 0)
-        self._holding = False
+        self._serving_late_us = max(self._now_us() - self.plan.heal_us, 0)
 
     async def _finish(self) -> None:
-        """Let the final operations happen."""
+        """Let what is left of the operations happen, and as long after the heal as planned the final ones."""
+        final_us = min((one.at_us for one in self.plan.operations if one.at_us >= self.plan.heal_us), default=0)
+        self._let_start(before_us=final_us)
+        await self._until(final_us + self._late_us, lambda: False)
+        self._let_start(before_us=sys.maxsize)
+        await self._until(self.plan.end_us + self._serving_late_us, lambda: self.interpreter.finished)
+
+    def _let_start(self, *, before_us: int) -> None:
+        self._due_before_us = before_us
         self._loop.call_soon(self.pump.pump)
-        await self._until(self.plan.end_us + self._late_us, lambda: self.interpreter.finished)
 
     async def _until(self, at_us: int, is_done: Callable[[], bool]) -> None:
         next_report_us = self._now_us() + int(_PROGRESS_S * 1_000_000)
@@ -211,12 +227,16 @@ class RealRun:
     def _now_us(self) -> int:
         return machine_monotonic_us() - self._ready_us
 
-    def _tell_healed(self) -> None:
+    def _tell(self, note: Callable[[], None]) -> None:
         # A heal that took too long may end after the run, and find its loop closed.
         with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._note_heal)
+            self._loop.call_soon_threadsafe(note)
 
-    def _note_heal(self) -> None:
+    def _note_heal_begun(self) -> None:
+        self._due_before_us = 0
+
+    def _note_healed(self) -> None:
+        self._late_us = max(self._now_us() - self.plan.heal_us, 0)
         self._healed.set()
         self._changed.set()
 
