@@ -58,7 +58,7 @@ class FaultSchedule:
             return
         fault = self._plan.faults[number]
         nemesis = self._parts.nemeses[fault.kind]
-        roles = {node: self._port.role(node) for node in self._port.nodes}
+        roles = self._port.roles()
         injection = nemesis.start(self._port, fault, self._plan.seed)
         problem = nemesis.verify(self._port, injection)
         interval = FaultInterval(

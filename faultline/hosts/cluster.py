@@ -105,6 +105,10 @@ class HostCluster(NodeCluster):
         """As everywhere; a node that is frozen still believes what it last said."""
         return self._last_status.get(node) if self.remote[node].is_frozen else super().status(node)
 
+    def statuses(self) -> dict[NodeId, NodeStatus | None]:
+        """As everywhere, but asked at once: a fault should meet the leader that there was when it was looked for."""
+        return dict(zip(self.nodes, self.host_set.fleet.at_once(self.status, self.nodes), strict=True))
+
     def answers(self, node: NodeId) -> bool:
         """Does `node` itself answer now?"""
         try:

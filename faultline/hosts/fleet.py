@@ -13,6 +13,7 @@ from faultline.hosts.host import Host
 __all__ = ["Fleet"]
 
 Result = TypeVar("Result")
+Subject = TypeVar("Subject")
 
 
 class Fleet:
@@ -54,6 +55,10 @@ class Fleet:
 
         started = {name: self._workers.submit(guarded, link) for name, link in self.connections.items()}
         return {name: future.result() for name, future in started.items()}
+
+    def at_once(self, action: Callable[[Subject], Result], subjects: Iterable[Subject]) -> list[Result]:
+        """Do `action` on each of `subjects` at the same time; raises the first error."""
+        return list(self._workers.map(action, subjects))
 
     def run(self, command: str, *, timeout_s: float | None = None, root: bool = False) -> dict[str, CommandResult]:
         """Run `command` on every host; errors as in `each`."""

@@ -82,8 +82,8 @@ class FaultPort(ConnectionFaults, DiskFaults, ProcessLimits, Protocol):
     def leader(self) -> NodeId | None:
         """The live node that believes it leads in the highest generation, if any."""
 
-    def role(self, node: NodeId) -> str:
-        """The role the node itself believes in (`leader`, `follower` …), or `dead`, or `unknown`."""
+    def roles(self) -> dict[NodeId, str]:
+        """The role that each node itself believes in (`leader`, `follower` …), or `dead`, or `unknown`."""
 
     def cut(self, links: Iterable[Link]) -> None:
         """Let nothing pass over the directed `links` any more."""

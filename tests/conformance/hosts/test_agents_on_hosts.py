@@ -73,7 +73,8 @@ def test_etcd_serves_under_clock_faults_and_a_restarted_member_goes_on_with_its_
     record = run_on_hosts(plan, parts, hosts, folder=tmp_path)
     assert record.errors == [] and record.breaches == []
     assert [(fault.kind, fault.applied) for fault in record.faults] == [(fault.kind, None) for fault in faults]
-    assert judge(record, parts, run_id="clocks").verdict is Verdict.PASS
+    judgement = judge(record, parts, run_id="clocks")
+    assert judgement.verdict is Verdict.PASS, judgement.sentence
     # etcd says itself what time it takes it to be, also after its second start: soon, if not from its first line on.
     log = (tmp_path / "nodes" / "athens" / "node.log").read_text()
     _, first, second = log.split("starting an etcd server")
@@ -95,7 +96,8 @@ def test_members_are_frozen_and_squeezed_and_recover(hosts: NamespaceHosts, tmp_
     assert record.errors == [] and record.breaches == []
     assert [(fault.kind, fault.applied) for fault in record.faults] == [(fault.kind, None) for fault in faults]
     assert "by control group" in record.faults[0].description or "by SIGSTOP" in record.faults[0].description
-    assert judge(record, parts, run_id="limits").verdict is Verdict.PASS
+    judgement = judge(record, parts, run_id="limits")
+    assert judgement.verdict is Verdict.PASS, judgement.sentence
     assert groups_named(hosts.abilities.set_name) == []
 
 

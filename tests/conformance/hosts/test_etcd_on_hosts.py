@@ -39,7 +39,8 @@ def test_etcd_is_linearizable_through_kill_pause_and_partition(hosts: NamespaceH
     assert record.errors == [] and record.breaches == []
     assert [(fault.kind, fault.applied) for fault in record.faults] == [(fault.kind, None) for fault in faults]
     assert record.statistics["node_starts"] == 4
-    assert judge(record, parts, run_id="etcd").verdict is Verdict.PASS
+    judgement = judge(record, parts, run_id="etcd")
+    assert judgement.verdict is Verdict.PASS, judgement.sentence
     assert "etcd" in (tmp_path / "nodes" / "athens" / "node.log").read_text()
     for name, result in hosts.fleet.run("cat /proc/[0-9]*/comm").items():
         assert "etcd" not in result.text.split(), name

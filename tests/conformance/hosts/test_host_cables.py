@@ -71,4 +71,5 @@ def test_a_store_on_hosts_bears_pulled_cables(hosts: NamespaceHosts, tmp_path: P
     assert record.errors == [] and record.breaches == []
     assert [(fault.kind, fault.applied) for fault in record.faults] == [("link-down", None)]
     assert "links-down" in record.marks
-    assert judge(record, parts, run_id="cables").verdict is Verdict.PASS
+    judgement = judge(record, parts, run_id="cables")
+    assert judgement.verdict is Verdict.PASS, judgement.sentence

@@ -131,4 +131,5 @@ def test_a_store_on_hosts_bears_killed_and_reset_connections(hosts: NamespaceHos
     assert record.errors == [] and record.breaches == []
     assert [(fault.kind, fault.applied) for fault in record.faults] == [(fault.kind, None) for fault in faults]
     assert {"connections-killed", "connections-reset"} <= set(record.marks)
-    assert judge(record, parts, run_id="connections").verdict is Verdict.PASS
+    judgement = judge(record, parts, run_id="connections")
+    assert judgement.verdict is Verdict.PASS, judgement.sentence

@@ -214,7 +214,8 @@ def test_a_store_on_hosts_bears_bad_links_and_the_record_counts_its_packets(
     record = run_on_hosts(plan, parts, hosts, folder=tmp_path)
     assert record.errors == [] and record.breaches == []
     assert [(fault.kind, fault.applied) for fault in record.faults] == [(fault.kind, None) for fault in faults]
-    assert judge(record, parts, run_id="degraded").verdict is Verdict.PASS
+    judgement = judge(record, parts, run_id="degraded")
+    assert judgement.verdict is Verdict.PASS, judgement.sentence
     counted = {name: count for name, count in record.statistics.items() if name.startswith("packets_")}
     met_with = ("seen", "delayed", "lost", "duplicated", "reordered", "corrupted")
     assert set(counted) == {f"packets_{name}" for name in met_with}

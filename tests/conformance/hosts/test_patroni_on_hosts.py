@@ -27,7 +27,7 @@ def test_patroni_makes_one_cluster_that_outlives_the_pause_of_its_primary(
         return
     record, judgement = result
     assert record.statistics["node_starts"] == 3
-    assert judgement.verdict is Verdict.PASS
+    assert judgement.verdict is Verdict.PASS, judgement.sentence
     logs = [(tmp_path / "nodes" / node / "node.log").read_text() for node in record.plan.nodes]
     assert sum("trying to bootstrap a new cluster" in log for log in logs) == 1
     for name, running in hosts.fleet.run("cat /proc/[0-9]*/comm").items():

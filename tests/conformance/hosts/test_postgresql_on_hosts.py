@@ -28,7 +28,7 @@ def test_postgresql_is_serializable_through_kill_and_partition(hosts: NamespaceH
         return
     record, judgement = result
     assert record.statistics["node_starts"] == 4
-    assert judgement.verdict is Verdict.PASS
+    assert judgement.verdict is Verdict.PASS, judgement.sentence
     assert "streaming WAL from primary" in (tmp_path / "nodes" / "cyrene" / "node.log").read_text()
     for name, running in hosts.fleet.run("cat /proc/[0-9]*/comm").items():
         assert "postgres" not in running.text.split(), name

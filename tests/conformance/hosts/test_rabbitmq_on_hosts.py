@@ -22,13 +22,13 @@ def test_confirmed_elements_of_rabbitmq_come_out_though_its_leader_is_cut_off(
     hosts: NamespaceHosts, tmp_path: Path
 ) -> None:
     faults = [PlannedFault("partition", 500 * MS, 1_000 * MS, "leader", {"shape": "one"})]
-    result = run_store(hosts, tmp_path, "rabbitmq", faults, workload="queue")
+    result = run_store(hosts, tmp_path, "rabbitmq", faults, workload="queue", duration_s=4.0)
     if result is None:
         return
     record, judgement = result
     assert record.statistics["node_starts"] == 3
     # Unknown: what was lent to a channel whose end RabbitMQ has not noticed yet is missing.
-    assert judgement.verdict in (Verdict.PASS, Verdict.UNKNOWN)
+    assert judgement.verdict in (Verdict.PASS, Verdict.UNKNOWN), judgement.sentence
     assert any(row.f == "drain" and row.outcome == "ok" and row.result for row in record.history.rows())
     assert "Starting RabbitMQ" in (tmp_path / "nodes" / "athens" / "node.log").read_text()
     for name, running in hosts.fleet.run("cat /proc/[0-9]*/comm").items():

@@ -60,7 +60,8 @@ def test_kill_pause_partition_and_clock_faults_bite_on_hosts_and_heal(hosts: Nam
     assert record.errors == [] and record.breaches == []
     assert [(fault.kind, fault.applied) for fault in record.faults] == [(fault.kind, None) for fault in faults]
     assert record.statistics["node_starts"] == 4
-    assert judge(record, parts, run_id="hosts").verdict is Verdict.PASS
+    judgement = judge(record, parts, run_id="hosts")
+    assert judgement.verdict is Verdict.PASS, judgement.sentence
     assert record.detail["hosts"] == {"athens": "n1", "byzantium": "n2", "cyrene": "n3"}
     for node in plan.nodes:
         assert "listens on 0.0.0.0:7077" in (tmp_path / "nodes" / node / "node.log").read_text()

@@ -28,7 +28,7 @@ def test_zookeeper_is_linearizable_through_kill_and_partition(hosts: NamespaceHo
         return
     record, judgement = result
     assert record.statistics["node_starts"] == 4
-    assert judgement.verdict is Verdict.PASS
+    assert judgement.verdict is Verdict.PASS, judgement.sentence
     assert "QuorumPeer" in (tmp_path / "nodes" / "athens" / "node.log").read_text()
     for name, running in hosts.fleet.run("cat /proc/[0-9]*/comm").items():
         assert "java" not in running.text.split(), name

@@ -58,8 +58,8 @@ class FakePort:
     def leader(self) -> NodeId | None:
         return self.leads
 
-    def role(self, node: NodeId) -> str:
-        return "leader" if node == self.leads else "follower"
+    def roles(self) -> dict[NodeId, str]:
+        return {node: "leader" if node == self.leads else "follower" for node in self.nodes}
 
     def cut(self, links: Iterable[Link]) -> None:
         if "cut" not in self.deaf:

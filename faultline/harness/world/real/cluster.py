@@ -148,11 +148,11 @@ class NodeCluster(ABC):
 
     def leader(self) -> NodeId | None:
         """The node that says it leads in the highest generation, if any."""
-        return leader_of(self._statuses())
+        return leader_of(self.statuses())
 
     def serving(self) -> str | None:
         """Who serves clients, in words; None while nobody leads and not all nodes of a leaderless system are ready."""
-        return self._serving(self._statuses())
+        return self._serving(self.statuses())
 
     def _serving(self, statuses: Mapping[NodeId, NodeStatus | None]) -> str | None:
         leader = leader_of(statuses)
@@ -161,7 +161,8 @@ class NodeCluster(ABC):
         ready = all(status is not None and status.role == READY for status in statuses.values())
         return "all nodes are ready" if ready else None
 
-    def _statuses(self) -> dict[NodeId, NodeStatus | None]:
+    def statuses(self) -> dict[NodeId, NodeStatus | None]:
+        """What every node says of itself, as `status` has it."""
         return {node: self.status(node) for node in self.nodes}
 
     def unexpected_exits(self) -> list[tuple[NodeId, int]]:

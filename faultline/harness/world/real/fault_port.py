@@ -48,12 +48,12 @@ class ProcessFaultPort:
         """The live node that says it leads in the highest generation, or said so before it was paused."""
         return self._cluster.leader()
 
-    def role(self, node: NodeId) -> str:
-        """The role the node says it has, or last said before it was paused; `dead`, or `unknown` when it is silent."""
-        if not self.is_alive(node):
-            return "dead"
-        status = self._cluster.status(node)
-        return status.role if status is not None else "unknown"
+    def roles(self) -> dict[NodeId, str]:
+        """The role each node says it has, or last said before it was paused; `dead`, or `unknown` when it is silent."""
+        return {
+            node: status.role if status is not None else "unknown" if self.is_alive(node) else "dead"
+            for node, status in self._cluster.statuses().items()
+        }
 
     # -- processes ----------------------------------------------------------------------------------------------
 

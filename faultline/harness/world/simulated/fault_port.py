@@ -39,10 +39,11 @@ class SimulatedFaultPort(NoConnectionFaults, NoDiskFaults, NoProcessLimits):
         ]
         return max(leaders)[1] if leaders else None
 
-    def role(self, node: NodeId) -> str:
-        """The role the node itself believes in, or `dead`."""
-        current = self._hosts[node].node
-        return current.status().role if current is not None else "dead"
+    def roles(self) -> dict[NodeId, str]:
+        """The role that each node itself believes in, or `dead`."""
+        return {
+            node: host.node.status().role if host.node is not None else "dead" for node, host in self._hosts.items()
+        }
 
     def cut(self, links: Iterable[Link]) -> None:
         for source, target in links:
