@@ -127,10 +127,16 @@ class RemoteProcess:
         self._wait_for(lambda: not self.is_paused())
 
     def expect_end(self) -> None:
-        """Its host is about to lose power: that the process ends is no crash from now on."""
+        """Its host is about to lose power: that the process ends is no crash from now on.
+
+        It is stopped, and not waited for: a file system that is cut off in the middle of a flush may tell the process
+        that all is well, and a process that answers its client upon that would seem to lose an acknowledged write.
+        """
         self._note_crash()
         self._expected_to_live = False
         self.port = None
+        if self._pid is not None:
+            self._signal("STOP", self._pid)
 
     def forget(self) -> None:
         """Its host is gone, and the process with it: nothing of it is asked any more, and the connection is dropped."""
