@@ -88,12 +88,12 @@ def _refuse_unusable(plan: CampaignPlan, engine: Engine) -> list[tuple[str, str]
     """
     declared: list[tuple[str, str]] = []
     requests = [plan.request(cell, plan.seed_range().start) for cell in plan.cells()]
+    resolved = [engine.resolve(request) for request in requests]
     if plan.host_options:
         from faultline.hosts.host_options import refuse_without_effect
 
-        refuse_without_effect(plan.host_options, [engine.resolve(request) for request in requests])
-    for request in requests:
-        parts = engine.resolve(request)
+        refuse_without_effect(plan.host_options, resolved)
+    for request, parts in zip(requests, resolved, strict=True):
         engine.refuse(engine.plan(request, parts), parts)
         marks: Iterable[str] = getattr(parts.system, "marks", ())
         declared += [(request.system, mark) for mark in (*plan.must_reach, *marks)]

@@ -152,5 +152,28 @@ def test_the_fault_port_asks_the_kernel_of_the_host(hosts: NamespaceHosts, tmp_p
         process.kill()
 
 
+@on_namespaces
+def test_a_node_whose_power_will_go_is_stopped_before_so_that_it_acknowledges_nothing_more(
+    hosts: NamespaceHosts, tmp_path: Path
+) -> None:
+    plan, parts = planned()
+    cluster = HostCluster(plan, parts.system_path, hosts, tmp_path)
+    process = cluster.remote[NodeId("athens")]
+    process.expect_end()  # it does not run yet, and that is no error
+    process.prepare()
+    try:
+        cluster.spawn(NodeId("athens"))
+        process.wait_until_up()
+        process.expect_end()
+        hosts.fleet["n1"].run(
+            f"until grep -q '^State:.T' /proc/$(cat {hosts.hosts[0].folder}/athens/node.pid)/status; do :; done",
+            timeout_s=10,
+        )
+        assert process.is_paused()
+    finally:
+        process.kill()
+    assert process.take_crashes() == []
+
+
 def test_a_specification_counts_its_hosts() -> None:
     assert parse_hosts("namespaces:5").count == 5

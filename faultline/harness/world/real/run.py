@@ -79,7 +79,7 @@ class RealRun:
         self._failure: BaseException | None = None
         self._ready_us, self._started_at_us = machine_monotonic_us(), machine_wall_us()
         self._due_before_us = plan.heal_us
-        self._late_us = 0
+        self._healed_late_us = self._serving_late_us = 0
 
     # -- the course of a run ------------------------------------------------------------------------------------
 
@@ -185,7 +185,7 @@ class RealRun:
         """Let what is left of the operations happen, and as long after the heal as planned the final ones."""
         final_us = min((one.at_us for one in self.plan.operations if one.at_us >= self.plan.heal_us), default=0)
         self._let_start(before_us=final_us)
-        await self._until(final_us + self._late_us, lambda: False)
+        await self._until(final_us + self._healed_late_us, lambda: False)
         self._let_start(before_us=sys.maxsize)
         await self._until(self.plan.end_us + self._serving_late_us, lambda: self.interpreter.finished)
 
@@ -236,7 +236,7 @@ class RealRun:
         self._due_before_us = 0
 
     def _note_healed(self) -> None:
-        self._late_us = max(self._now_us() - self.plan.heal_us, 0)
+        self._healed_late_us = max(self._now_us() - self.plan.heal_us, 0)
         self._healed.set()
         self._changed.set()
 
