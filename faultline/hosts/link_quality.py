@@ -66,9 +66,8 @@ def judged(expected: LinkQuality, seen: ProbeResult) -> LinkQuality:
     lost = seen.sent - arrived - seen.corrupted
     early = sum(lateness < expected.delay_us for lateness in seen.lateness_us)
     as_expected = (
-        _fits(lost, seen.sent, expected.loss)
+        _is_harmed_as(expected, seen, lost)
         and _fits(seen.duplicates, seen.sent - lost, expected.duplicate)
-        and _fits(seen.corrupted, seen.sent - lost, expected.corrupt)
         and _is_reordered(expected, early, arrived, seen.overtaken)
         and _is_late_enough(expected, seen)
         and seen.span_us >= _least_span_us(expected, seen.sent - lost)
@@ -82,6 +81,13 @@ def _fits(hit: int, count: int, share: float) -> bool:
         return hit == (count if share >= 1 else 0)
     slack = _DEVIATIONS * math.sqrt(count * share * (1 - share)) + 1
     return 0 < hit < count and abs(hit - count * share) <= slack
+
+
+def _is_harmed_as(expected: LinkQuality, seen: ProbeResult, lost: int) -> bool:
+    """Were as many lost and corrupted as should? What netem corrupts in a header is lost, though nothing should be."""
+    if expected.corrupt and not expected.loss:
+        return seen.corrupted > lost and _fits(seen.corrupted + lost, seen.sent, expected.corrupt)
+    return _fits(lost, seen.sent, expected.loss) and _fits(seen.corrupted, seen.sent - lost, expected.corrupt)
 
 
 def _is_reordered(expected: LinkQuality, early: int, arrived: int, overtaken: int) -> bool:

@@ -40,7 +40,9 @@ def netem_options(quality: LinkQuality) -> str:
     """What tc is told about a link of `quality`."""
     words = [f"netem limit {_WAITING_PACKETS_MAX}"]
     if quality.delay_us or quality.jitter_us:
-        words.append(f"delay {quality.delay_us}us {quality.jitter_us}us")
+        # netem spreads jitter to both sides of the delay; ours comes on top of it.
+        half_us = quality.jitter_us // 2
+        words.append(f"delay {quality.delay_us + half_us}us {half_us}us")
     shares = {name: getattr(quality, name) for name in ("loss", "duplicate", "reorder", "corrupt")}
     words += [f"{name} {share * 100:g}%" for name, share in shares.items() if share]
     if quality.rate_kbit_per_s:

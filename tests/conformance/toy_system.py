@@ -23,7 +23,7 @@ from faultline.harness.outcome import Outcome, info, ok
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, NodeStatus, Ports
 
-TIMEOUT_US = 400_000
+TIMEOUT_US = 3_000_000
 
 
 class Request(msgspec.Struct, frozen=True, tag=True):

@@ -51,18 +51,20 @@ def carried_out(
 def test_a_pause_of_the_master_makes_another_one_and_faults_then_hit_that_one(
     hosts: NamespaceHosts, tmp_path: Path
 ) -> None:
+    # Should the vote be split, the next comes after twice the time that a fail-over may take.
+    quick = {"down_after_ms": "500", "failover_timeout_ms": "2000"}
     faults = (
-        PlannedFault("pause", 100 * MS, 3_500 * MS, "leader"),
-        PlannedFault("kill", 3_800 * MS, 200 * MS, "leader"),
+        PlannedFault("pause", 100 * MS, 10_000 * MS, "leader"),
+        PlannedFault("kill", 10_300 * MS, 200 * MS, "leader"),
     )
-    record = carried_out(hosts, tmp_path, *faults, duration_s=4.2, down_after_ms="500")
+    record = carried_out(hosts, tmp_path, *faults, duration_s=10.7, **quick)
     if record is None:
         return
     first, second = record.faults
-    assert first.nodes == ("athens",) and second.nodes != first.nodes
+    assert first.roles == ("leader",) and second.nodes != first.nodes
     assert record.statistics["node_starts"] == 4
     answered = {node for node, outcome in zip(record.history.node, record.history.outcome) if outcome == "ok"}
-    assert answered - {"athens"}
+    assert answered - set(first.nodes)
     assert "+switch-master" in (tmp_path / "nodes" / second.nodes[0] / "node.log").read_text()
 
 
@@ -75,7 +77,8 @@ def assert_passes(record: RunRecord) -> None:
 @on_namespaces
 def test_without_a_fail_over_nothing_is_lost(hosts: NamespaceHosts, tmp_path: Path) -> None:
     faults = (PlannedFault("pause", 100 * MS, 1_500 * MS, "follower"),)
-    record = carried_out(hosts, tmp_path, *faults, duration_s=2.5)
+    # A master that a slow disk holds up for a second is not to be replaced.
+    record = carried_out(hosts, tmp_path, *faults, duration_s=2.5, down_after_ms="60000")
     if record is not None:
         assert_passes(record)
 
@@ -87,6 +90,6 @@ def test_three_masters_of_a_cluster_serve_again_after_one_was_killed(hosts: Name
         hosts, tmp_path, *faults, duration_s=2.5, system="redis-cluster", append_fsync="always", node_timeout_ms="500"
     )
     if record is not None:
-        assert record.faults[0].nodes == ("athens",)
+        assert record.faults[0].roles == ("leader",)
         assert len({node for node, outcome in zip(record.history.node, record.history.outcome) if outcome == "ok"}) > 1
         assert_passes(record)

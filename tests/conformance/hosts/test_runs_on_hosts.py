@@ -144,7 +144,9 @@ def test_the_fault_port_asks_the_kernel_of_the_host(hosts: NamespaceHosts, tmp_p
         process.resume()
         assert not process.is_paused()
         # A stranger's signal is seen as well: it is the kernel that is asked, not a note of what was done.
-        hosts.fleet["n1"].run(f"kill -STOP $(cat {hosts.hosts[0].folder}/athens/node.pid)")
+        number = f"$(cat {hosts.hosts[0].folder}/athens/node.pid)"
+        stopped = f"until grep -q '^State:.T' /proc/{number}/status; do :; done"
+        hosts.fleet["n1"].run(f"kill -STOP {number}; {stopped}", timeout_s=10)
         assert process.is_paused()
         process.kill()
         assert not process.is_alive() and process.take_crashes() == []

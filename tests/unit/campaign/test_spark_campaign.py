@@ -175,6 +175,15 @@ def test_what_one_system_marks_is_nothing_that_another_has_missed(session: Any, 
     assert missed == [f"{CORRECT}: never reached log-truncated, quorum-asked."]
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C counts, also where a shell started the tests in the background, and had them ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_campaign_keeps_and_counts_what_was_finished(session: Any, store: Path) -> None:
     def interrupt(progress: Progress) -> None:
         if progress.phase == "running" and progress.finished:

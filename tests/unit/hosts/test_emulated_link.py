@@ -182,6 +182,13 @@ def test_disorder_is_seen_in_the_order_also_when_all_are_late() -> None:
     assert judged(expected, ProbeResult(120, [1_000] * 120, overtaken=40)) != expected, "nothing is delayed"
 
 
+def test_corruption_may_hit_a_header_and_lose_the_packet_but_a_loss_is_no_corruption() -> None:
+    expected = LinkQuality(corrupt=0.2)
+    assert judged(expected, ProbeResult(120, [0] * 96, corrupted=23)) == expected
+    assert judged(expected, ProbeResult(120, [0] * 96, corrupted=0)) != expected
+    assert judged(expected, ProbeResult(120, [0] * 50, corrupted=23)) != expected
+
+
 def test_links_that_cannot_be_degraded_say_why() -> None:
     links = NoLinkQualities("the kernel has no packet queues")
     assert set(links.refusals) == {"loss", "delay", "duplicate", "reorder", "corrupt", "rate"}

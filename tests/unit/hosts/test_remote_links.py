@@ -23,7 +23,7 @@ MS_NS = 1_000_000
 @pytest.mark.parametrize(
     ("quality", "words"),
     [
-        (LinkQuality(delay_us=50_000, jitter_us=7_000), "delay 50000us 7000us"),
+        (LinkQuality(delay_us=50_000, jitter_us=7_000), "delay 53500us 3500us"),
         (LinkQuality(loss=0.05, duplicate=0.5), "loss 5% duplicate 50%"),
         (LinkQuality(delay_us=20_000, reorder=0.3), "delay 20000us 0us reorder 30%"),
         (LinkQuality(corrupt=0.125), "corrupt 12.5%"),

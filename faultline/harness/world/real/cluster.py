@@ -28,7 +28,8 @@ from faultline.harness.world.real.proxy import ProxyMesh
 
 __all__ = ["STATUS_TIMEOUT_S", "Clients", "LocalCluster", "NodeCluster"]
 
-STATUS_TIMEOUT_S = 0.3
+STATUS_TIMEOUT_S = 1.0
+"""How long a member may be silent until its role is taken for unknown: longer than a loaded machine lets it wait."""
 _POLL_S = 0.01
 
 
