@@ -11,6 +11,7 @@ broke; an agent that was killed there leaves its control groups, and what libfak
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -125,8 +126,9 @@ def _folders(living: frozenset[str]) -> Iterator[Leftover]:
 
 
 def _groups(living: frozenset[str]) -> Iterator[Leftover]:
-    for group in sorted(_GROUPS.rglob(f"{SETS}*"), key=lambda path: -len(path.parts)):
-        if group.is_dir() and not _named(group.parts, living):
+    ours = [group for group in _groups_below(_GROUPS) if group.name.startswith(SETS)]
+    for group in sorted(ours, key=lambda path: (-len(path.parts), path)):
+        if not _named(group.parts, living):
             yield Leftover(f"the control group {group}", partial(_remove_group, group))
 
 
@@ -141,9 +143,13 @@ def _named(parts: tuple[str, ...], living: frozenset[str]) -> bool:
 
 
 def _remove_group(group: Path) -> None:
-    inner = sorted((path for path in group.rglob("*") if path.is_dir()), key=lambda path: -len(path.parts))
-    for folder in [*inner, group]:
+    for folder in sorted([*_groups_below(group), group], key=lambda path: -len(path.parts)):
         folder.rmdir()
+
+
+def _groups_below(group: Path) -> list[Path]:
+    """All groups within `group`. Others come and go meanwhile, which a walk does not mind."""
+    return [Path(folder, name) for folder, names, _ in os.walk(group) for name in names]
 
 
 def _disks(living: frozenset[str]) -> Iterator[Leftover]:

@@ -22,6 +22,8 @@ __all__ = ["DatagramProbe", "HostSockets", "socket_in"]
 PASSING_TIMEOUT_S = 1.0
 LOST_TIMEOUT_S = 0.02
 """Within one machine a frame is delivered before the sender's call returns; this is for a machine in distress."""
+_AGAIN_S = 0.1
+"""When a datagram is sent again to whom it should reach: one that comes before a port has been opened is dropped."""
 
 
 def socket_in(network: Path, address: str, type_of_service: int = UNDEGRADED_TOS) -> socket.socket:
@@ -92,24 +94,34 @@ class DatagramProbe:
 
     def passing(self, links: Collection[HostLink], *, expected: Set[HostLink]) -> frozenset[HostLink]:
         """Those of `links` on which a datagram gets through; for those that are `expected` to, it may take its time."""
-        arriving = {target: self._sockets[target] for _, target in links}
         under_way: dict[bytes, HostLink] = {}
+        arriving = self._send(links, under_way)
+        passed: set[HostLink] = set()
+        began_s = sent_s = time.monotonic()
+        while missing := [link for link in links if link not in passed]:
+            # Whatever the time, we look: this thread may have slept while they arrived.
+            now_s = time.monotonic()
+            passed |= {under_way[content] for content in _arrived(arriving) if content in under_way}
+            awaited = [link for link in missing if link in expected and link not in passed]
+            if now_s - began_s > (PASSING_TIMEOUT_S if awaited else LOST_TIMEOUT_S):
+                break
+            if awaited and now_s - sent_s > _AGAIN_S:
+                sent_s = now_s
+                self._send(awaited, under_way)
+        return frozenset(passed)
+
+    def _send(self, links: Collection[HostLink], under_way: dict[bytes, HostLink]) -> list[socket.socket]:
+        """Send a datagram over each of `links`, and note it; the sockets on which they arrive."""
+        arriving = {target: self._sockets[target] for _, target in links}
         for source, target in links:
             self._sent += 1
             content = f"{self._sent}".encode()
+            # Late ones of earlier probes do not count.
             under_way[content] = (source, target)
             # One that is refused at once, as over a link that is down, does not get through either.
             with suppress(OSError):
                 self._sockets[source].sendto(content, arriving[target].getsockname())
-        passed: set[HostLink] = set()
-        quiet_until_s = time.monotonic() + LOST_TIMEOUT_S
-        patient_until_s = time.monotonic() + PASSING_TIMEOUT_S
-        while (now_s := time.monotonic()) < quiet_until_s or (expected - passed and now_s < patient_until_s):
-            if len(passed) == len(under_way):
-                break
-            # Late ones of earlier probes do not count.
-            passed |= {under_way[content] for content in _arrived(arriving.values()) if content in under_way}
-        return frozenset(passed)
+        return list(arriving.values())
 
     def close(self) -> None:
         """Close all sockets."""
@@ -119,4 +131,9 @@ class DatagramProbe:
 def _arrived(sockets: Collection[socket.socket]) -> list[bytes]:
     """What arrives within a moment."""
     ready, _, _ = select.select(sockets, [], [], LOST_TIMEOUT_S / 4)
-    return [arriving.recv(64) for arriving in ready]
+    arrived = []
+    for arriving in ready:
+        with suppress(BlockingIOError):
+            while True:
+                arrived.append(arriving.recv(64, socket.MSG_DONTWAIT))
+    return arrived

@@ -27,7 +27,7 @@ thaw() {
 
 # A group can be removed when the last of its processes is gone, which may be a moment after it was killed.
 remove_groups() {
-  for _ in 1 2 3 4 5 6 7 8 9 10; do
+  for _ in $(seq 100); do
     for group in $(groups ""); do rmdir "$group" 2>/dev/null; done
     [ -z "$(groups "")" ] && return
     sleep 0.1

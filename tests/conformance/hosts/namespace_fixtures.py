@@ -23,6 +23,8 @@ def opened(count: int) -> NamespaceHosts | HarnessError:
     try:
         return NamespaceHosts(count)
     except HarnessError as refusal:
+        if not lacks():
+            raise
         return refusal
 
 

@@ -19,7 +19,14 @@ from faultline.hosts.namespaces.host_set import NamespaceHosts
 from faultline.hosts.run import run_on_hosts
 from faultline.registry import resolve
 
-__all__ = ["run_store"]
+__all__ = ["programs_on", "run_store"]
+
+
+def programs_on(hosts: NamespaceHosts) -> dict[str, set[str]]:
+    """The names of the programs that run on each host."""
+    # A process that ends meanwhile has none any more.
+    names = hosts.fleet.run("cat /proc/[0-9]*/comm 2>/dev/null; true")
+    return {host: set(result.text.split()) for host, result in names.items()}
 
 
 def run_store(

@@ -129,6 +129,7 @@ def test_a_disk_turns_read_only_under_an_open_file_and_is_mended_with_what_was_s
     assert hosts.disks.state("n1") == "read-only"
     writer.sendall(b"go\n")
     assert b"Read-only file system" in writer.makefile_stderr("rb").read()
+    assert writer.recv_exit_status() != 0, "only then has it let go of all its files"
     writer.close()
     hosts.disks.mend("n1")
     assert hosts.disks.state("n1") == "well"

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from namespace_fixtures import on_namespaces
+from store_runs import programs_on
 
 from faultline.harness.errors import HarnessError
 from faultline.harness.judge import judge
@@ -42,5 +43,5 @@ def test_etcd_is_linearizable_through_kill_pause_and_partition(hosts: NamespaceH
     judgement = judge(record, parts, run_id="etcd")
     assert judgement.verdict is Verdict.PASS, judgement.sentence
     assert "etcd" in (tmp_path / "nodes" / "athens" / "node.log").read_text()
-    for name, result in hosts.fleet.run("cat /proc/[0-9]*/comm").items():
-        assert "etcd" not in result.text.split(), name
+    for name, running in programs_on(hosts).items():
+        assert "etcd" not in running, name

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from namespace_fixtures import on_namespaces
-from store_runs import run_store
+from store_runs import programs_on, run_store
 
 from faultline.harness.plan import PlannedFault
 from faultline.harness.verdict import Verdict
@@ -27,5 +27,5 @@ def test_rows_of_galera_are_linearizable_through_a_partition(hosts: NamespaceHos
     assert record.statistics["node_starts"] == 3
     assert judgement.verdict is Verdict.PASS, judgement.sentence
     assert "WSREP" in (tmp_path / "nodes" / "athens" / "node.log").read_text()
-    for name, running in hosts.fleet.run("cat /proc/[0-9]*/comm").items():
-        assert "mariadbd" not in running.text.split(), name
+    for name, running in programs_on(hosts).items():
+        assert "mariadbd" not in running, name

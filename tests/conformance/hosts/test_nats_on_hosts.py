@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from namespace_fixtures import on_namespaces
+from store_runs import programs_on
 
 from faultline.harness.errors import HarnessError
 from faultline.harness.judge import judge
@@ -38,5 +39,5 @@ def test_reads_of_the_leader_are_linearizable_while_a_follower_is_killed(hosts: 
     assert record.statistics["node_starts"] == 4
     judgement = judge(record, parts, run_id="nats")
     assert judgement.verdict is Verdict.PASS, judgement.sentence
-    for name, result in hosts.fleet.run("cat /proc/[0-9]*/comm").items():
-        assert "nats-server" not in result.text, name
+    for name, running in programs_on(hosts).items():
+        assert "nats-server" not in running, name

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from namespace_fixtures import on_namespaces
-from store_runs import run_store
+from store_runs import programs_on, run_store
 
 from faultline.harness.plan import PlannedFault
 from faultline.harness.verdict import Verdict
@@ -30,5 +30,5 @@ def test_patroni_makes_one_cluster_that_outlives_the_pause_of_its_primary(
     assert judgement.verdict is Verdict.PASS, judgement.sentence
     logs = [(tmp_path / "nodes" / node / "node.log").read_text() for node in record.plan.nodes]
     assert sum("trying to bootstrap a new cluster" in log for log in logs) == 1
-    for name, running in hosts.fleet.run("cat /proc/[0-9]*/comm").items():
-        assert not {"postgres", "patroni", "etcd"} & set(running.text.split()), name
+    for name, running in programs_on(hosts).items():
+        assert not {"postgres", "patroni", "etcd"} & running, name

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from namespace_fixtures import on_namespaces
-from store_runs import run_store
+from store_runs import programs_on, run_store
 
 from faultline.harness.plan import PlannedFault
 from faultline.harness.verdict import Verdict
@@ -30,5 +30,5 @@ def test_postgresql_is_serializable_through_kill_and_partition(hosts: NamespaceH
     assert record.statistics["node_starts"] == 4
     assert judgement.verdict is Verdict.PASS, judgement.sentence
     assert "streaming WAL from primary" in (tmp_path / "nodes" / "cyrene" / "node.log").read_text()
-    for name, running in hosts.fleet.run("cat /proc/[0-9]*/comm").items():
-        assert "postgres" not in running.text.split(), name
+    for name, running in programs_on(hosts).items():
+        assert "postgres" not in running, name

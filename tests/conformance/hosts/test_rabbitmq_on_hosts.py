@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from namespace_fixtures import on_namespaces
-from store_runs import run_store
+from store_runs import programs_on, run_store
 
 from faultline.harness.plan import PlannedFault
 from faultline.harness.verdict import Verdict
@@ -33,5 +33,5 @@ def test_confirmed_elements_of_rabbitmq_come_out_though_its_leader_is_cut_off(
     assert judgement.verdict in (Verdict.PASS, Verdict.UNKNOWN) or found == {"duplicated-delivery"}, judgement.sentence
     assert any(row.f == "drain" and row.outcome == "ok" and row.result for row in record.history.rows())
     assert "Starting RabbitMQ" in (tmp_path / "nodes" / "athens" / "node.log").read_text()
-    for name, running in hosts.fleet.run("cat /proc/[0-9]*/comm").items():
-        assert not {"beam.smp", "epmd", "erl_child_setup"} & set(running.text.split()), name
+    for name, running in programs_on(hosts).items():
+        assert not {"beam.smp", "epmd", "erl_child_setup"} & running, name

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from namespace_fixtures import on_namespaces
+from store_runs import programs_on
 
 from faultline.harness.errors import HarnessError
 from faultline.harness.judge import judge
@@ -42,8 +43,8 @@ def carried_out(
         return None
     record = run_on_hosts(plan, parts, hosts, folder=folder)
     assert record.errors == [] and record.breaches == []
-    for name, result in hosts.fleet.run("cat /proc/[0-9]*/comm").items():
-        assert "redis" not in result.text, name
+    for name, running in programs_on(hosts).items():
+        assert not any("redis" in program for program in running), name
     return record
 
 

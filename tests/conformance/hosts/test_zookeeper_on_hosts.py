@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from namespace_fixtures import on_namespaces
-from store_runs import run_store
+from store_runs import programs_on, run_store
 
 from faultline.harness.plan import PlannedFault
 from faultline.harness.verdict import Verdict
@@ -31,5 +31,5 @@ def test_zookeeper_is_linearizable_through_kill_and_partition(hosts: NamespaceHo
     assert record.statistics["node_starts"] == 4
     assert judgement.verdict is Verdict.PASS, judgement.sentence
     assert "QuorumPeer" in (tmp_path / "nodes" / "athens" / "node.log").read_text()
-    for name, running in hosts.fleet.run("cat /proc/[0-9]*/comm").items():
-        assert "java" not in running.text.split(), name
+    for name, running in programs_on(hosts).items():
+        assert "java" not in running, name
