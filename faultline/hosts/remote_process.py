@@ -168,6 +168,12 @@ class RemoteProcess:
             crashes, self._crashes = self._crashes, []
         return crashes
 
+    def note_end(self) -> None:
+        """Take note when the process has ended: its host's kernel knows before anybody has told how it ended."""
+        if self._pid is not None and not self.is_alive():
+            self._wait_for(self._has_ended)
+        self._note_crash()
+
     def log_tail(self) -> str:
         """The end of the node's log, as one line."""
         try:

@@ -155,6 +155,29 @@ def test_the_fault_port_asks_the_kernel_of_the_host(hosts: NamespaceHosts, tmp_p
 
 
 @on_namespaces
+def test_a_node_that_the_kernel_ended_for_want_of_memory_is_noted_before_anybody_tells_of_it(
+    hosts: NamespaceHosts, tmp_path: Path
+) -> None:
+    plan, parts = planned()
+    cluster = HostCluster(plan, parts.system_path, hosts, tmp_path)
+    process = cluster.remote[NodeId("athens")]
+    process.prepare()
+    try:
+        cluster.spawn(NodeId("athens"))
+        process.wait_until_up()
+        process.is_short_of_memory = True
+        process.note_end()
+        assert process.ends_for_memory == 0 and process.is_alive()
+        number = f"$(cat {hosts.hosts[0].folder}/athens/node.pid)"
+        gone = f"until ! grep -q '^State:.[^ZX]' /proc/{number}/status 2>/dev/null; do :; done"
+        hosts.fleet["n1"].run(f"kill -KILL {number}; {gone}", timeout_s=10)
+        process.note_end()
+        assert process.ends_for_memory == 1 and process.take_crashes() == []
+    finally:
+        process.kill()
+
+
+@on_namespaces
 def test_a_node_whose_power_will_go_is_stopped_before_so_that_it_acknowledges_nothing_more(
     hosts: NamespaceHosts, tmp_path: Path
 ) -> None:
