@@ -1,4 +1,7 @@
-"""Links between hosts are really bad, in the direction that was asked for, and healthy again afterwards."""
+"""Links between hosts are really bad, in the direction that was asked for, and healthy again afterwards.
+
+What is shown here is the emulator of links, also where the kernel has a netem, which does some of it otherwise.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from namespace_fixtures import on_namespaces
+from namespace_fixtures import on_namespaces, opened
 
 from faultline.harness.errors import HarnessError
 from faultline.harness.judge import judge
@@ -31,6 +34,16 @@ pytestmark = pytest.mark.real
 LINKS = [(one, other) for one in ("n1", "n2", "n3") for other in ("n1", "n2", "n3") if one != other]
 LINK, BACK = ("n1", "n2"), ("n2", "n1")
 MS = 1_000
+
+
+@pytest.fixture(scope="module")
+def hosts() -> Iterator[NamespaceHosts | HarnessError]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("faultline.hosts.namespaces.host_set.NETEM_TRIAL", "false")
+        hosts = opened(3)
+        yield hosts
+        if isinstance(hosts, NamespaceHosts):
+            hosts.close()
 
 
 @contextmanager
