@@ -40,6 +40,8 @@ __all__ = ["CommandResult", "Connection", "Patience"]
 
 Result = TypeVar("Result")
 _READ_BYTES = 65_536
+_LOGIN_UNANSWERED = "Authentication timeout."
+"""What paramiko says, as if the login had been refused, when a busy host has not answered it yet."""
 
 # Hosts that are powered off break connections; paramiko would tell standard error, whoever asks gets a typed error.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
@@ -233,6 +235,8 @@ class Connection:
             raise self._key_refused("shows another key than the known one") from error
         except paramiko.AuthenticationException as error:
             client.close()
+            if str(error) == _LOGIN_UNANSWERED:
+                raise TimeoutError("the login was not answered in time") from error
             raise self._login_refused(str(error)) from error
         except BaseException:
             client.close()

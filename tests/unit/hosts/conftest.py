@@ -11,7 +11,8 @@ from ssh_server import HOST, SshServer
 from faultline.hosts.connection import Connection, Patience
 from faultline.hosts.host import Host
 
-HASTY = Patience(connect_s=2.0, attempts=2, pause_s=0.01, command_s=5.0)
+QUICK = Patience(connect_s=30.0, attempts=2, pause_s=0.01, command_s=30.0)
+"""Tries again soon; a busy machine has time enough for each try."""
 
 
 @pytest.fixture
@@ -30,6 +31,6 @@ def host(server: SshServer) -> Host:
 
 @pytest.fixture
 def connection(host: Host) -> Iterator[Connection]:
-    connection = Connection(host, HASTY)
+    connection = Connection(host, QUICK)
     yield connection
     connection.close()

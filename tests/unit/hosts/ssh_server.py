@@ -45,6 +45,7 @@ class Session(paramiko.ServerInterface):
         return "publickey"
 
     def check_auth_publickey(self, username, key):
+        self.server.answers_logins.wait()
         known = username == "root" and key == self.server.user_key
         return paramiko.AUTH_SUCCESSFUL if known else paramiko.AUTH_FAILED
 
@@ -69,11 +70,17 @@ class SshServer:
         self.user_key = paramiko.ECDSAKey.generate()
         self.key_file = folder / "id"
         self.user_key.write_private_key_file(str(self.key_file))
+        self.answers_logins = threading.Event()
+        self.answers_logins.set()
         self.commands: list[str] = []
         self.forwarded: list[tuple[str, int]] = []
         self.destinations: dict[int, tuple[str, int]] = {}
         self.callers = 0
+        self.called = threading.Semaphore(0)
+        """Released for each of them."""
         self.transports: list[paramiko.Transport] = []
+        self.channels: list[paramiko.Channel] = []
+        """All that were ever opened: paramiko closes one that nobody holds, also when its command has still to come."""
         self.threads: list[threading.Thread] = []
         self.listener = socket.create_server((HOST, 0))
         self.port = self.listener.getsockname()[1]
@@ -100,6 +107,7 @@ class SshServer:
         while not self.closed:
             connection, _ = self.listener.accept()
             self.callers += 1
+            self.called.release()
             if self.callers <= self.refuse:
                 connection.close()
             else:
@@ -116,7 +124,10 @@ class SshServer:
         transport.start_server(server=Session(self))
         while transport.is_active():
             channel = transport.accept(0.05)
-            destination = self.destinations.pop(channel.chanid, None) if channel is not None else None
+            if channel is None:
+                continue
+            self.channels.append(channel)
+            destination = self.destinations.pop(channel.chanid, None)
             if destination is not None:
                 self.spawn(lambda channel=channel, destination=destination: pump(channel, destination))
 
@@ -139,13 +150,14 @@ class SshServer:
 
     def close(self) -> None:
         self.closed = True
+        self.answers_logins.set()
         # A blocked accept does not notice that its listener was closed; a last caller wakes it.
         with socket.create_connection((HOST, self.port)):
             pass
         self.listener.close()
         self.hang_up()
         for thread in self.threads:
-            thread.join(5)
+            thread.join(30)
 
 
 def pump(channel: paramiko.Channel, destination: tuple[str, int]) -> None:
