@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
+
+from patience import HandSetClock
 
 from faultline.harness.operation import Operation
+from faultline.systems_under_test.stores.lock_keeping import LockKeeping
 from faultline.systems_under_test.stores.lock_owner import LockingClient, LockOwner
 
 __all__ = ["NewOwner", "do", "owners_of", "tell_of_a_late_write"]
@@ -15,13 +18,23 @@ NewOwner = Callable[..., LockOwner]
 """Makes an owner; what happens while it is asleep `meanwhile` says, and the rest is said to its client."""
 
 
+class ClockedClient(LockingClient, Protocol):
+    """A client whose locks are believed in by a clock that can be set."""
+
+    @property
+    def keeping(self) -> LockKeeping[Any]:
+        """Its locks."""
+
+
 @contextmanager
-def owners_of(new_client: Callable[..., LockingClient]) -> Iterator[NewOwner]:
-    """What makes owners, which end with the block."""
+def owners_of(new_client: Callable[..., ClockedClient], clock: HandSetClock) -> Iterator[NewOwner]:
+    """What makes owners, which end with the block, and believe in their locks by `clock`."""
     made: list[LockOwner] = []
 
     def make(*, meanwhile: Callable[[], None] = lambda: None, **settings: Any) -> LockOwner:
-        made.append(LockOwner(new_client(**settings), sleep=lambda _: meanwhile()))
+        client = new_client(**settings)
+        client.keeping.clock = clock
+        made.append(LockOwner(client, sleep=lambda _: meanwhile()))
         return made[-1]
 
     yield make

@@ -5,12 +5,11 @@ from __future__ import annotations
 import base64
 import json
 import threading
-import time
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-__all__ = ["HOST", "Gateway", "text", "wait_until"]
+__all__ = ["HOST", "Gateway", "text"]
 
 HOST = "127.0.0.1"
 
@@ -134,7 +133,7 @@ class Gateway:
         yield {"header": {"revision": str(self.revision)}, "created": True}
         if after < self.compacted:
             yield {"header": {}, "canceled": True, "compact_revision": str(self.compacted)}
-            self.silent.wait(10)
+            self.silent.wait()
         while not self.silent.is_set():
             with self.changed:
                 if not any(int(event["kv"]["mod_revision"]) > after for event in self.events):
@@ -167,7 +166,7 @@ def handler_for(gateway: Gateway) -> type[BaseHTTPRequestHandler]:
             if mood == "hang up":
                 self.close_connection = True
             elif mood == "silence":
-                gateway.silent.wait(10)
+                gateway.silent.wait()
                 self.close_connection = True
             elif mood == "503":
                 self.say(503, {"error": "no leader"})
@@ -205,12 +204,3 @@ def handler_for(gateway: Gateway) -> type[BaseHTTPRequestHandler]:
             """Nobody reads it."""
 
     return Handler
-
-
-def wait_until(is_so: Any, limit_s: float = 5.0) -> None:
-    """Wait until `is_so()`; fail after `limit_s`."""
-    end_s = time.monotonic() + limit_s
-    waiting = threading.Event()
-    while not is_so():
-        assert time.monotonic() < end_s, "it never came about"
-        waiting.wait(0.005)

@@ -6,7 +6,10 @@ import socket
 from collections.abc import Callable
 from typing import BinaryIO
 
+from patience import HASTY_S
 from scripted_server import ScriptedServer, Silent
+
+from faultline.systems_under_test.stores.redis.connection import RedisConnection
 
 Answer = str | int | None | list["Answer"]
 
@@ -36,6 +39,11 @@ class ScriptedRedis(ScriptedServer):
                 connection.sendall(f"-{refusal}\r\n".encode())
             except Silent:
                 continue
+
+
+def end_patience(connection: RedisConnection) -> None:
+    """Let it wait shortly from now on: no answer will come."""
+    connection._connection._sock.settimeout(HASTY_S)
 
 
 def encoded(answer: Answer) -> bytes:

@@ -8,6 +8,7 @@ from http.client import HTTPConnection
 from typing import Any
 
 import pytest
+from patience import HASTY_S, PATIENT_S
 from scripted_etcd import HOST, Gateway, text
 
 from faultline.harness.errors import UsageError
@@ -23,9 +24,13 @@ from faultline.systems_under_test.stores.etcd.gateway import EtcdClient, EtcdRef
 from faultline.systems_under_test.stores.etcd.system import Etcd
 
 
+def new_client(timeout_s: float = PATIENT_S) -> EtcdClient:
+    return EtcdClient(lambda node: HOST, ("athens", "byzantium"), "athens", serializable=False, timeout_s=timeout_s)
+
+
 @pytest.fixture
 def client(etcd: Gateway) -> Iterator[EtcdClient]:
-    client = EtcdClient(lambda node: HOST, ("athens", "byzantium"), "athens", serializable=False, timeout_s=0.2)
+    client = new_client()
     yield client
     client.close()
 
@@ -55,12 +60,14 @@ def test_a_compare_and_set_succeeds_only_where_etcd_says_so(client: EtcdClient) 
     [("hang up", "connection-lost"), ("silence", "timeout"), ("503", "http-503"), ("garbage", "connection-lost")],
 )
 def test_a_change_that_was_sent_is_unknown_and_a_read_that_failed_is_nothing(
-    client: EtcdClient, etcd: Gateway, mood: str, error: str
+    etcd: Gateway, mood: str, error: str
 ) -> None:
     etcd.mood = mood
+    client = new_client(HASTY_S if mood == "silence" else PATIENT_S)
     assert do(client, "write", 1) == ("info", None, error)
     assert do(client, "cas", [1, 2]) == ("info", None, error)
     assert do(client, "read") == ("fail", None, error)
+    client.close()
 
 
 def test_an_answer_of_etcd_that_is_no_result_is_an_error_with_its_status(etcd: Gateway) -> None:

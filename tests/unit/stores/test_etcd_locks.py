@@ -6,26 +6,32 @@ from collections.abc import Iterator
 
 import pytest
 from lock_stories import NewOwner, do, owners_of, tell_of_a_late_write
-from scripted_etcd import HOST, Gateway, wait_until
+from patience import PATIENT_S, HandSetClock, wait_until
+from scripted_etcd import HOST, Gateway
 
 from faultline.systems_under_test.stores.etcd.locks import EtcdLocks
 
 
 @pytest.fixture
-def owners(etcd: Gateway) -> Iterator[NewOwner]:
+def clock() -> HandSetClock:
+    return HandSetClock()
+
+
+@pytest.fixture
+def owners(etcd: Gateway, clock: HandSetClock) -> Iterator[NewOwner]:
     def new_client(*, is_fenced: bool = True) -> EtcdLocks:
         return EtcdLocks(
             lambda node: HOST,
             ("athens", "byzantium"),
             "athens",
             serializable=False,
-            timeout_s=0.2,
+            timeout_s=PATIENT_S,
             lease_ttl_s=1,
             resumes_at_now=False,
             is_fenced=is_fenced,
         )
 
-    with owners_of(new_client) as new_owner:
+    with owners_of(new_client, clock) as new_owner:
         yield new_owner
 
 
@@ -65,11 +71,18 @@ def test_a_former_owners_write_goes_in_behind_the_next_ones_unless_there_is_a_fe
     tell_of_a_late_write(owners, lambda: end_all_leases(etcd), is_fenced=is_fenced)
 
 
-def test_an_owner_that_cannot_refresh_refuses_itself_before_etcd_would(owners: NewOwner, etcd: Gateway) -> None:
+def test_an_owner_that_cannot_refresh_refuses_itself_before_etcd_would(
+    owners: NewOwner, etcd: Gateway, clock: HandSetClock
+) -> None:
     owner = owners()
     do(owner, "acquire")
     etcd.mood = "503"
-    wait_until(lambda: do(owner, "check") == ("fail", None, "not-held"))
+    clock.now_us = 749_999
+    seen = len(etcd.asked)
+    wait_until(lambda: len(etcd.asked) >= seen + 3)
+    assert do(owner, "check") == ("ok", {"token": 2}, None)
+    clock.now_us += 1
+    assert do(owner, "check") == ("fail", None, "not-held")
     etcd.mood = ""
     assert do(owner, "check") == ("fail", None, "not-held")
     assert "locks/lock0" in etcd.stored, "for etcd it still stands"

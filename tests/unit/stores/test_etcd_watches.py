@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from scripted_etcd import HOST, Gateway, wait_until
+from patience import HASTY_S, PATIENT_S, wait_until
+from scripted_etcd import HOST, Gateway
 
 from faultline.harness.operation import Operation
+from faultline.systems_under_test.stores.etcd import watches
 from faultline.systems_under_test.stores.etcd.gateway import packed
 from faultline.systems_under_test.stores.etcd.watches import WatchingClient
 from faultline.systems_under_test.stores.lock_owner import LockOwner
@@ -23,8 +25,8 @@ def new_client(*, resumes_at_now: bool = False) -> WatchingClient:
         ("athens", "byzantium"),
         "athens",
         serializable=False,
-        timeout_s=0.2,
-        lease_ttl_s=1,
+        timeout_s=PATIENT_S,
+        lease_ttl_s=60,
         resumes_at_now=resumes_at_now,
     )
 
@@ -161,7 +163,10 @@ def test_changes_that_etcd_has_compacted_are_an_announced_gap(client: WatchingCl
     ]
 
 
-def test_a_member_that_says_nothing_is_left_after_a_while(client: WatchingClient, etcd: Gateway) -> None:
+def test_a_member_that_says_nothing_is_left_after_a_while(
+    client: WatchingClient, etcd: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watches, "_SILENCE_S", HASTY_S)
     etcd.mood = "silence"
     do(client, "watch", "servers")
     assert do(client, "drain", "servers") == ("ok", {"number": 1, "items": []}, None)

@@ -6,7 +6,7 @@ import queue
 from collections.abc import Iterator
 
 import pytest
-from scripted_etcd import wait_until
+from patience import wait_until
 
 from faultline.systems_under_test.stores.followed_watch import FollowedWatch
 

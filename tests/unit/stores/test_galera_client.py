@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pymysql
 import pytest
+from patience import PATIENT_S
 
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH
@@ -73,7 +74,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Server:
 @pytest.fixture
 def client(server: Server) -> Iterator[GaleraClient]:
     client = GaleraClient(
-        lambda node: node, ("athens", "byzantium"), "athens", settings={"wsrep_sync_wait": "7"}, timeout_s=1.0
+        lambda node: node, ("athens", "byzantium"), "athens", settings={"wsrep_sync_wait": "7"}, timeout_s=PATIENT_S
     )
     yield client
     client.close()

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from patience import HASTY_S, PATIENT_S
 from scripted_nats import NoResponders, ScriptedNats
 from scripted_server import HOST, HangsUp, Silent
 
@@ -54,10 +55,27 @@ class OneKey:
         return [(headers, payload) for subject, headers, payload in self.server.asked if subject.startswith("$KV.")]
 
 
+def limit_s(mood: Any) -> float:
+    return HASTY_S if isinstance(mood, (Silent, HangsUp)) else PATIENT_S
+
+
 @pytest.fixture
 def key(monkeypatch: pytest.MonkeyPatch) -> Iterator[OneKey]:
     key = OneKey()
+
+    class KnowingBucket(Bucket):
+        """Waits with patience for answers that will come, and shortly for those that will not."""
+
+        def get(self, name: str) -> tuple[Any, int]:
+            self._timeout_s = limit_s(key.reading_mood)
+            return super().get(name)
+
+        def _publish(self, name: str, content: bytes, headers: dict[str, str] | None) -> int:
+            self._timeout_s = limit_s(key.mood)
+            return super()._publish(name, content, headers)
+
     monkeypatch.setattr(bucket, "CLIENT_PORT", key.server.port)
+    monkeypatch.setattr(bucket, "Bucket", KnowingBucket)
     yield key
     key.server.close()
 
@@ -69,8 +87,8 @@ def client(key: OneKey) -> Iterator[BucketClient]:
     client.close()
 
 
-def client_of(*, direct: bool) -> BucketClient:
-    return BucketClient(lambda node: HOST, ("athens", "byzantium"), "athens", direct=direct, timeout_s=0.4)
+def client_of(*, direct: bool, timeout_s: float = PATIENT_S) -> BucketClient:
+    return BucketClient(lambda node: HOST, ("athens", "byzantium"), "athens", direct=direct, timeout_s=timeout_s)
 
 
 def do(client: BucketClient, f: str, value: Any = None) -> tuple[str, Any, str | None]:
@@ -168,13 +186,13 @@ def test_a_read_that_failed_changed_nothing_and_the_next_member_is_asked(client:
 def test_what_could_not_be_sent_did_not_happen(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server((HOST, 0)) as listener:
         monkeypatch.setattr(bucket, "CLIENT_PORT", listener.getsockname()[1])
-    client = client_of(direct=False)
+    client = client_of(direct=False, timeout_s=HASTY_S)
     assert do(client, "write", 1) == ("fail", None, "not-connected")
     client.close()
 
 
 def test_an_answer_that_is_no_result_is_a_refusal_in_one_word(key: OneKey) -> None:
-    opened = Bucket(HOST, direct=False, timeout_s=0.4)
+    opened = Bucket(HOST, direct=False, timeout_s=PATIENT_S)
     key.mood = CONFLICT
     with pytest.raises(BucketRefusal, match="^wrong-last-sequence$"):
         opened.put("k1", 1, expected=5)

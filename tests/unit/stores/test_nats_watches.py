@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import msgspec
 import pytest
-from scripted_etcd import wait_until
+from patience import PATIENT_S, wait_until
 from scripted_nats import ScriptedNats
 from scripted_server import HOST
 
@@ -193,7 +193,7 @@ def test_changes_are_answered_with_their_revision(monkeypatch: pytest.MonkeyPatc
     server = ScriptedNats(lambda subject, headers, payload: {"stream": "KV_faultline", "seq": 6})
     monkeypatch.setattr(bucket, "CLIENT_PORT", server.port)
     client = WatchingBucketClient(
-        lambda node: HOST, ("athens",), "athens", direct=False, timeout_s=0.4, tells_skips=True
+        lambda node: HOST, ("athens",), "athens", direct=False, timeout_s=PATIENT_S, tells_skips=True
     )
     assert client.invoke(Operation(0, "put", "servers/1", 7)).value == 6
     assert client.invoke(Operation(0, "delete", "servers/1", None)).value == 6

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from patience import PATIENT_S
 
 from faultline.harness.system import HostedStore, StorePlace
 from faultline.harness.world.ports import NodeStatus
@@ -74,13 +75,13 @@ def test_a_member_is_what_its_patroni_says(told: dict[str, Any]) -> None:
         {"application_name": "cyrene", "state": "catchup"},
     ]
     told.update(role="master", state="running", timeline=4, replication=streaming)
-    status = Patroni().status("127.0.0.1", 5.0)
+    status = Patroni().status("127.0.0.1", PATIENT_S)
     assert (status.role, status.generation, status.detail) == ("leader", 4, {"streaming": ["athens"]})
     told.update(state="starting")
-    assert Patroni().status("127.0.0.1", 5.0).role == "standby"
+    assert Patroni().status("127.0.0.1", PATIENT_S).role == "standby"
     told["broken"] = True
     with pytest.raises(OSError, match="no status"):
-        Patroni().status("127.0.0.1", 5.0)
+        Patroni().status("127.0.0.1", PATIENT_S)
 
 
 def leader(*streaming: str) -> NodeStatus:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from patience import PATIENT_S
 from scripted_redis import Answer, Refused, ScriptedRedis
 from scripted_server import HOST, HangsUp
 
@@ -56,7 +57,12 @@ def members(monkeypatch: pytest.MonkeyPatch) -> Iterator[Members]:
 
 def client_of(*, reads_replicas: bool = False) -> ClusterClient:
     return ClusterClient(
-        lambda node: HOST, ("athens",), "athens", reads_replicas=reads_replicas, waiting=Waiting(0, 9), timeout_s=0.3
+        lambda node: HOST,
+        ("athens",),
+        "athens",
+        reads_replicas=reads_replicas,
+        waiting=Waiting(0, 9),
+        timeout_s=PATIENT_S,
     )
 
 

@@ -6,7 +6,8 @@ import socket
 from collections.abc import Iterator
 
 import pytest
-from scripted_redis import Answer, Refused, ScriptedRedis
+from patience import PATIENT_S, wait_until
+from scripted_redis import Answer, Refused, ScriptedRedis, end_patience
 from scripted_server import HOST, HangsUp, Silent
 
 from faultline.systems_under_test.stores.redis.connection import RedisConnection, RedisRefusal
@@ -33,7 +34,7 @@ def redis() -> Iterator[ScriptedRedis]:
 
 @pytest.fixture
 def connection(redis: ScriptedRedis) -> Iterator[RedisConnection]:
-    connection = RedisConnection(HOST, redis.port, 0.3)
+    connection = RedisConnection(HOST, redis.port, PATIENT_S)
     yield connection
     connection.close()
 
@@ -59,8 +60,11 @@ def test_an_error_of_redis_is_a_refusal_with_its_first_word(
 def test_a_command_without_an_answer_is_sent_once(
     connection: RedisConnection, redis: ScriptedRedis, mood: str, error: type[Exception]
 ) -> None:
+    if mood == "silence":
+        end_patience(connection)
     with pytest.raises(error):
         connection.ask(mood)
+    wait_until(lambda: bool(redis.asked))
     assert redis.asked == [[mood]]
 
 
@@ -77,4 +81,4 @@ def test_a_connection_that_does_not_come_about_is_an_os_error() -> None:
     with socket.create_server((HOST, 0)) as listener:
         port = listener.getsockname()[1]
     with pytest.raises(ConnectionError):
-        RedisConnection(HOST, port, 0.3)
+        RedisConnection(HOST, port, PATIENT_S)

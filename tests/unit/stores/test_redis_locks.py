@@ -6,13 +6,17 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from lock_stories import NewOwner, do, owners_of, tell_of_a_late_write
-from scripted_etcd import wait_until
+from patience import PATIENT_S, HandSetClock, wait_until
 from scripted_redis import Answer, Refused, ScriptedRedis
 from scripted_server import HOST
 
 from faultline.systems_under_test.stores.redis import locks, sentinel_client
 from faultline.systems_under_test.stores.redis.commands import Waiting
 from faultline.systems_under_test.stores.redis.locks import SentinelLocks
+
+TTL_MS = 200
+TRUSTED_US = 150_000
+"""Three quarters of that."""
 
 
 class Master:
@@ -41,13 +45,14 @@ class Master:
         if words[0] == "WAIT":
             return self.waited_for
         assert words[0] == "EVAL" and int(words[2]) == (2 if words[1] == locks._ACQUIRE else 1)
+        self.refreshes += words[1] == locks._REFRESH
         if self.refusal is not None:
             raise self.refusal
         return self.scripts[words[1]](words[3:])
 
     def _acquire(self, words: list[str]) -> Answer:
         key, counter, owner, ttl_ms = words
-        assert int(ttl_ms) == 200
+        assert int(ttl_ms) == TTL_MS
         if key in self.owner:
             return 0
         self.owner[key] = owner
@@ -55,7 +60,6 @@ class Master:
         return self.counters[counter]
 
     def _refresh(self, words: list[str]) -> Answer:
-        self.refreshes += 1
         return int(self.owner.get(words[0]) == words[1])
 
     def _release(self, words: list[str]) -> Answer:
@@ -86,7 +90,12 @@ def master(monkeypatch: pytest.MonkeyPatch) -> Iterator[Master]:
 
 
 @pytest.fixture
-def owners(master: Master) -> Iterator[NewOwner]:
+def clock() -> HandSetClock:
+    return HandSetClock()
+
+
+@pytest.fixture
+def owners(master: Master, clock: HandSetClock) -> Iterator[NewOwner]:
     def new_client(*, is_fenced: bool = True, replicas: int = 0) -> SentinelLocks:
         return SentinelLocks(
             lambda node: HOST,
@@ -94,12 +103,12 @@ def owners(master: Master) -> Iterator[NewOwner]:
             "athens",
             reads_replicas=False,
             waiting=Waiting(replicas, 50),
-            timeout_s=0.3,
-            ttl_ms=200,
+            timeout_s=PATIENT_S,
+            ttl_ms=TTL_MS,
             is_fenced=is_fenced,
         )
 
-    with owners_of(new_client) as new_owner:
+    with owners_of(new_client, clock) as new_owner:
         yield new_owner
 
 
@@ -113,24 +122,41 @@ def test_tokens_are_counted_and_the_key_has_the_owners_name(owners: NewOwner, ma
     assert do(second, "acquire") == ("ok", {"token": 2}, None)
 
 
-def test_a_lock_is_refreshed_until_it_is_abandoned_and_times_out_then(owners: NewOwner, master: Master) -> None:
+def test_a_lock_is_refreshed_until_it_is_abandoned_and_times_out_then(
+    owners: NewOwner, master: Master, clock: HandSetClock
+) -> None:
     owner = owners()
     do(owner, "acquire")
-    wait_until(lambda: master.refreshes >= 2)
+    clock.now_us = TRUSTED_US - 1
+    seen = master.refreshes
+    # The first of three may have been sent before that, and the last may not be answered yet.
+    wait_until(lambda: master.refreshes >= seen + 3)
+    clock.now_us += TRUSTED_US - 1
     assert do(owner, "check") == ("ok", {"token": 1}, None)
     assert do(owner, "abandon") == ("ok", None, None)
     assert do(owner, "check") == ("fail", None, "not-held") and "locks/lock0" in master.owner
 
 
-@pytest.mark.parametrize("refusal", [None, Refused("READONLY You can't write against a read only replica.")])
-def test_a_lock_that_is_anothers_or_not_refreshed_is_not_held(
-    owners: NewOwner, master: Master, refusal: Exception | None
+def test_a_lock_that_is_anothers_is_not_held(owners: NewOwner, master: Master) -> None:
+    owner = owners()
+    do(owner, "acquire")
+    master.owner["locks/lock0"] = "somebody"
+    wait_until(lambda: do(owner, "check") == ("fail", None, "not-held"))
+
+
+def test_a_lock_that_is_not_refreshed_is_held_until_its_time_is_over(
+    owners: NewOwner, master: Master, clock: HandSetClock
 ) -> None:
     owner = owners()
     do(owner, "acquire")
     master.owner["locks/lock0"] = "somebody"
-    master.refusal = refusal
-    wait_until(lambda: do(owner, "check") == ("fail", None, "not-held"))
+    master.refusal = Refused("READONLY You can't write against a read only replica.")
+    clock.now_us = TRUSTED_US - 1
+    seen = master.refreshes
+    wait_until(lambda: master.refreshes >= seen + 3)
+    assert do(owner, "check") == ("ok", {"token": 1}, None)
+    clock.now_us += 1
+    assert do(owner, "check") == ("fail", None, "not-held")
 
 
 @pytest.mark.parametrize("is_fenced", [True, False])

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from scripted_redis import Answer, Refused, ScriptedRedis
+from patience import PATIENT_S
+from scripted_redis import Answer, Refused, ScriptedRedis, end_patience
 from scripted_server import HOST, HangsUp, Silent
 
 from faultline.harness.errors import UsageError
@@ -19,7 +20,7 @@ from faultline.systems_under_test.stores.redis import sentinel_client
 from faultline.systems_under_test.stores.redis.commands import Waiting, outcomes
 from faultline.systems_under_test.stores.redis.connection import RedisConnection
 from faultline.systems_under_test.stores.redis.sentinel import RedisSentinel
-from faultline.systems_under_test.stores.redis.sentinel_client import SentinelClient
+from faultline.systems_under_test.stores.redis.sentinel_client import SentinelClient, SentinelSession
 
 NOT_WAITING = Waiting(0, 100)
 
@@ -66,9 +67,20 @@ def pair(monkeypatch: pytest.MonkeyPatch) -> Iterator[OneMaster]:
     pair.close()
 
 
-def client_of(waiting: Waiting = NOT_WAITING, reads_replicas: bool = False) -> SentinelClient:
-    return SentinelClient(
-        lambda node: HOST, ("athens",), "athens", reads_replicas=reads_replicas, waiting=waiting, timeout_s=0.3
+class HastyClient(SentinelClient):
+    """Connects with patience, and then waits shortly for answers that do not come."""
+
+    def connect(self, address: str) -> SentinelSession:
+        session = super().connect(address)
+        end_patience(session.master)
+        return session
+
+
+def client_of(
+    waiting: Waiting = NOT_WAITING, reads_replicas: bool = False, kind: type[SentinelClient] = SentinelClient
+) -> SentinelClient:
+    return kind(
+        lambda node: HOST, ("athens",), "athens", reads_replicas=reads_replicas, waiting=waiting, timeout_s=PATIENT_S
     )
 
 
@@ -159,12 +171,14 @@ def test_what_redis_refuses_before_it_executes_did_not_happen(
     ],
 )
 def test_after_any_other_error_a_change_is_unknown_and_a_read_nothing(
-    pair: OneMaster, client: SentinelClient, refusal: Exception, error: str
+    pair: OneMaster, refusal: Exception, error: str
 ) -> None:
+    client = client_of(kind=HastyClient if isinstance(refusal, Silent) else SentinelClient)
     pair.refusal = refusal
     assert do(client, "write", 1) == ("info", None, error)
     assert do(client, "cas", [1, 2]) == ("info", None, error)
     assert do(client, "read") == ("fail", None, error)
+    client.close()
 
 
 def test_a_write_that_too_few_replicas_have_is_unknown_and_the_same_connection_goes_on(pair: OneMaster) -> None:

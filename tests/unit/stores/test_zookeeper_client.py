@@ -19,6 +19,7 @@ from kazoo.exceptions import (
     SessionExpiredError,
 )
 from kazoo.handlers.threading import KazooTimeoutError
+from patience import PATIENT_S
 
 from faultline.harness.errors import UsageError
 from faultline.harness.operation import Operation
@@ -38,7 +39,7 @@ class Answer:
         self._work = work
 
     def get(self, timeout: float) -> Any:
-        assert 0 < timeout <= 0.5
+        assert 0 < timeout <= PATIENT_S
         return self._work()
 
 
@@ -180,7 +181,7 @@ def sessions(monkeypatch: pytest.MonkeyPatch, tree: Tree) -> Iterator[list[Sessi
 
 def client_that(syncs: bool) -> ZooKeeperClient:
     return ZooKeeperClient(
-        lambda node: HOST, ("athens", "byzantium"), "athens", syncs=syncs, timeout_s=0.5, session_s=1.0
+        lambda node: HOST, ("athens", "byzantium"), "athens", syncs=syncs, timeout_s=PATIENT_S, session_s=1.0
     )
 
 
@@ -305,7 +306,7 @@ def test_a_session_that_is_known_to_be_broken_is_replaced_before_anything_is_sai
     sessions[0].connected = False
     sessions[0].last_zxid = 99
     assert do(client, "write", 2) == ("ok", 2, None)
-    assert sessions[0].stopped.wait(5) and len(sessions) == 2
+    assert sessions[0].stopped.wait(PATIENT_S) and len(sessions) == 2
     assert sessions[1].last_zxid == 99, "the next member must not be behind what this client has seen"
 
 

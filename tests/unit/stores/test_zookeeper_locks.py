@@ -19,12 +19,16 @@ from kazoo.exceptions import (
     SessionExpiredError,
 )
 from lock_stories import NewOwner, do, owners_of, tell_of_a_late_write
-from scripted_etcd import HOST, wait_until
+from patience import PATIENT_S, HandSetClock, wait_until
+from scripted_etcd import HOST
 
 from faultline.systems_under_test.stores.zookeeper import client as client_module
 from faultline.systems_under_test.stores.zookeeper import lock_session
 from faultline.systems_under_test.stores.zookeeper.locks import ZooKeeperLocks
 
+SESSION_S = 1.0
+TRUSTED_US = 600_000
+"""The share of that for which an owner believes in its lock."""
 LOCK, RESOURCE = "/faultline/lock0", "/faultline/lock0-resource"
 
 
@@ -36,6 +40,7 @@ class Ensemble:
         self.nodes: dict[str, Any] = {}
         self.sessions: list[Session] = []
         self.failure: Exception | None = None
+        self.failures = 0
         self.before_commit: Callable[[], object] = lambda: None
 
     def make(self, path: str, data: bytes, owner: int) -> Any:
@@ -72,7 +77,7 @@ class Answer:
         self._work = work
 
     def get(self, timeout: float) -> Any:
-        assert 0 < timeout <= 0.5
+        assert 0 < timeout <= PATIENT_S
         return self._work()
 
 
@@ -89,7 +94,7 @@ class Session:
         if handler is not None:
             self.listener = socket.create_server((HOST, 0))
             self.address = self.listener.getsockname()
-            self.socket = handler.create_connection(self.address, 1.0)
+            self.socket = handler.create_connection(self.address, PATIENT_S)
             self.peer, _ = self.listener.accept()
             self.handler = handler
         ensemble.sessions.append(self)
@@ -101,6 +106,7 @@ class Session:
     def do(self, work: Callable[[], Any]) -> Answer:
         if self.is_of_a_lock and self.ensemble.failure is not None:
             raised = self.ensemble.failure
+            self.ensemble.failures += 1
 
             def fail() -> Any:
                 raise raised
@@ -179,7 +185,12 @@ def ensemble() -> Ensemble:
 
 
 @pytest.fixture
-def owners(monkeypatch: pytest.MonkeyPatch, ensemble: Ensemble) -> Iterator[NewOwner]:
+def clock() -> HandSetClock:
+    return HandSetClock()
+
+
+@pytest.fixture
+def owners(monkeypatch: pytest.MonkeyPatch, ensemble: Ensemble, clock: HandSetClock) -> Iterator[NewOwner]:
     def session(hosts: str, timeout: float, handler: Any = None) -> Session:
         return Session(ensemble, handler)
 
@@ -189,8 +200,8 @@ def owners(monkeypatch: pytest.MonkeyPatch, ensemble: Ensemble) -> Iterator[NewO
             ("athens", "byzantium"),
             "athens",
             syncs=True,
-            timeout_s=0.5,
-            session_s=2.0,
+            timeout_s=PATIENT_S,
+            session_s=SESSION_S,
             is_fenced=is_fenced,
         )
 
@@ -198,7 +209,7 @@ def owners(monkeypatch: pytest.MonkeyPatch, ensemble: Ensemble) -> Iterator[NewO
         monkeypatch.setattr(client_module, "CLIENT_PORT", listener.getsockname()[1])
         monkeypatch.setattr(client_module, "KazooClient", session)
         monkeypatch.setattr(lock_session, "KazooClient", session)
-        with owners_of(new_client) as new_owner:
+        with owners_of(new_client, clock) as new_owner:
             yield new_owner
     for each in ensemble.sessions:
         if each.is_of_a_lock:
@@ -212,7 +223,7 @@ def session_of_lock(ensemble: Ensemble) -> Session:
 
 
 def has_hung_up(session: Session) -> bool:
-    session.peer.settimeout(5.0)
+    session.peer.settimeout(PATIENT_S)
     return session.peer.recv(1) == b""
 
 
@@ -237,8 +248,8 @@ def test_a_lock_that_is_given_back_goes_at_once_and_its_session_is_ended(owners:
     do(owner, "acquire")
     assert do(owner, "release") == ("ok", None, None)
     session = session_of_lock(ensemble)
-    assert LOCK not in ensemble.nodes and session.stopped.wait(5)
-    session.handler.create_connection(session.address, 1.0).close()
+    assert LOCK not in ensemble.nodes and session.stopped.wait(PATIENT_S)
+    session.handler.create_connection(session.address, PATIENT_S).close()
     assert session.socket.send(b"Close") == len(b"Close"), "it may still say so"
 
 
@@ -252,7 +263,7 @@ def test_an_owner_that_crashes_breaks_its_connection_and_leaves_the_lock_to_zook
     session = session_of_lock(ensemble)
     assert has_hung_up(session) and LOCK in ensemble.nodes
     with pytest.raises(ConnectionRefusedError, match="has crashed"):
-        session.handler.create_connection((HOST, 1), 1.0)
+        session.handler.create_connection((HOST, 1), PATIENT_S)
     assert do(owner, "check") == ("fail", None, "not-held")
 
 
@@ -298,14 +309,28 @@ def test_another_session_in_the_place_of_an_expired_one_is_not_the_owners(owners
     assert do(owner, "check") == ("fail", None, "not-held")
 
 
-@pytest.mark.parametrize("failure", [SessionExpiredError(), ConnectionLoss()])
-def test_an_owner_that_is_not_refreshed_acts_no_more_when_its_time_is_over(
-    owners: NewOwner, ensemble: Ensemble, failure: Exception
+def test_an_owner_whose_session_has_expired_acts_no_more_once_a_refresh_says_so(
+    owners: NewOwner, ensemble: Ensemble
 ) -> None:
     owner = owners()
     do(owner, "acquire")
-    ensemble.failure = failure
+    ensemble.failure = SessionExpiredError()
     wait_until(lambda: do(owner, "check") == ("fail", None, "not-held"))
+    assert LOCK in ensemble.nodes
+
+
+def test_an_owner_that_is_not_refreshed_acts_no_more_when_its_time_is_over(
+    owners: NewOwner, ensemble: Ensemble, clock: HandSetClock
+) -> None:
+    owner = owners()
+    do(owner, "acquire")
+    ensemble.failure = ConnectionLoss()
+    clock.now_us = TRUSTED_US - 1
+    seen = ensemble.failures
+    wait_until(lambda: ensemble.failures >= seen + 2)
+    assert do(owner, "check") == ("ok", {"token": 101}, None)
+    clock.now_us += 1
+    assert do(owner, "check") == ("fail", None, "not-held")
     assert LOCK in ensemble.nodes
 
 
