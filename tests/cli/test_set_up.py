@@ -56,7 +56,7 @@ def set_up(commands: Path, what: str, extra: Mapping[str, str] | None = None) ->
         (outline / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / file, outline / file)
     command = ["/bin/bash", str(outline / "tools" / "set_up.sh"), what]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240, check=False)
 
 
 def apt_log(commands: Path) -> list[str]:

@@ -39,14 +39,14 @@ def is_gone(pid: int) -> bool:
 @pytest.mark.parametrize(("script", "code"), [("exit 7", 7), ("kill -KILL $$", 128 + 9)])
 def test_the_exit_code_is_the_commands(script: str, code: int) -> None:
     with minding(script) as minded:
-        assert minded.wait(20) == code
+        assert minded.wait(60) == code
 
 
 def test_when_the_lifeline_ends_everything_ends_daemons_included() -> None:
     with minding("setsid sh -c 'echo $$; exec sleep 600' & echo $$; exec sleep 600") as minded:
         found = numbers(minded, 2)
         assert not any(map(is_gone, found))
-        minded.communicate(timeout=20)
+        minded.communicate(timeout=60)
     assert all(map(is_gone, found))
 
 
@@ -54,7 +54,7 @@ def test_what_outlives_the_command_is_adopted_and_killed() -> None:
     # The script reads an empty standard input, so it ends by itself, with the lifeline still there.
     with minding("(sleep 600 & echo $!); read -r line; exit 3") as minded:
         (orphan,) = numbers(minded, 1)
-        assert minded.wait(20) == 3
+        assert minded.wait(60) == 3
     assert is_gone(orphan)
 
 
@@ -63,4 +63,4 @@ def test_orphans_are_the_minders_descendants() -> None:
         # The second number is told after the subshell has ended, and nobody changes parents any more.
         assert set(numbers(minded, 2)) <= set(minder.descendants(minded.pid))
         assert os.getpid() not in minder.descendants(minded.pid)
-        minded.communicate(timeout=20)
+        minded.communicate(timeout=60)

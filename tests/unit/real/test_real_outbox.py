@@ -21,7 +21,7 @@ class SlowDisk:
         self.rounds: list[int] = []
 
     def carry_out(self, commits: Sequence[Commit]) -> None:
-        if not self.permits.acquire(timeout=5):
+        if not self.permits.acquire(timeout=30):
             raise TimeoutError("the test never let the disk work")
         self.rounds.append(len(commits))
 
@@ -52,7 +52,7 @@ def on_bench(scenario: Callable[[Bench], Awaitable[None]]) -> Bench:
 
 
 async def settled(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while not condition():
             await asyncio.sleep(0)
 

@@ -136,6 +136,6 @@ def test_timers_work_on_a_real_event_loop() -> None:
         fired: asyncio.Future[str] = loop.create_future()
         timers = ClockTimers(loop, SkewedClock(ClockSetting()))
         timers.after(1_000, lambda: fired.set_result("fired"))
-        return await asyncio.wait_for(fired, 5)
+        return await asyncio.wait_for(fired, 30)
 
     assert asyncio.run(wait_for_one()) == "fired"
