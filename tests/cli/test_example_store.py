@@ -22,7 +22,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         [*pip, "--no-build-isolation", "--root-user-action=ignore", "--target", str(folder), str(EXAMPLE)],
         check=True,
         capture_output=True,
-        timeout=120,
+        timeout=240,
     )
     return folder
 

@@ -93,7 +93,7 @@ def run_tests(folder: Path, site: Path, chosen: str = CLAIMS) -> str:
 def install(folder: Path, site: Path) -> None:
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--root-user-action=ignore"]
     options = ["--disable-pip-version-check", "--no-build-isolation", "--target", str(site), str(folder)]
-    subprocess.run([*pip, *options], check=True, capture_output=True, timeout=120)
+    subprocess.run([*pip, *options], check=True, capture_output=True, timeout=240)
 
 
 @pytest.mark.slow
