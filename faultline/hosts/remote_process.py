@@ -22,12 +22,12 @@ import msgspec
 from faultline.harness.errors import HarnessError
 from faultline.harness.world.real.control import ControlChannel
 from faultline.harness.world.real.node_process import ANSWERS_DESCRIPTOR, NodeConfig
+from faultline.harness.world.real.process import START_TIMEOUT_S
 from faultline.hosts.connection import Connection
 from faultline.hosts.errors import HostError
 
-__all__ = ["START_TIMEOUT_S", "RemoteProcess"]
+__all__ = ["RemoteProcess"]
 
-START_TIMEOUT_S = 20.0
 SIGNAL_TIMEOUT_S = 5.0
 _POLL_S = 0.005
 _LOG_TAIL_BYTES = 600

@@ -18,9 +18,10 @@ from faultline.harness.errors import HarnessError
 from faultline.harness.world.real.control import ControlChannel
 from faultline.harness.world.real.node_process import NodeConfig
 
-__all__ = ["HeldProcess", "NodeProcess"]
+__all__ = ["START_TIMEOUT_S", "HeldProcess", "NodeProcess"]
 
-START_TIMEOUT_S = 10.0
+START_TIMEOUT_S = 30.0
+"""How long a node may take to come up: its imports alone take a loaded machine seconds."""
 SIGNAL_TIMEOUT_S = 5.0
 _LOG_TAIL_CHARACTERS = 600
 
