@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from namespace_fixtures import on_namespaces, opened
+from process_table import processes_with
 
 from faultline.harness.errors import HarnessError
 from faultline.harness.judge import judge
@@ -184,18 +185,9 @@ def test_cuts_and_bad_links_are_proved_independently(hosts: NamespaceHosts) -> N
         hosts.links.restore([LINK])
 
 
-def command_line(process: Path) -> bytes:
-    """Nothing when it ends meanwhile."""
-    try:
-        return (process / "cmdline").read_bytes()
-    except OSError:
-        return b""
-
-
 def end_emulator_of(hosts: NamespaceHosts) -> None:
-    socket_file = str(hosts.keeper.folder / "link-emulator.socket").encode()
-    (emulator,) = [path for path in Path("/proc").glob("[0-9]*") if socket_file in command_line(path)]
-    process = os.pidfd_open(int(emulator.name))
+    (emulator,) = processes_with(str(hosts.keeper.folder / "link-emulator.socket"))
+    process = os.pidfd_open(emulator)
     signal.pidfd_send_signal(process, signal.SIGKILL)
     assert select.select([process], [], [], 20)[0]
     os.close(process)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from namespace_fixtures import on_namespaces, opened, other_harness
+from process_table import processes_with
 
 from faultline.harness.errors import HarnessError
 from faultline.hosts.connection import Connection, Patience
@@ -91,8 +92,7 @@ def assert_gone(folder: Path) -> None:
     """No file, no mount, no process; the link's name may be in the kernel's hands a moment longer."""
     assert not folder.exists()
     assert str(folder) not in Path("/proc/mounts").read_text()
-    commands = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
-    assert not [command for command in commands if str(folder).encode() in command]
+    assert processes_with(str(folder)) == []
 
 
 def test_a_machine_that_lacks_something_is_told_what_and_what_to_do() -> None:

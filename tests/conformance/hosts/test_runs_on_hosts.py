@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -144,9 +146,8 @@ def test_the_fault_port_asks_the_kernel_of_the_host(hosts: NamespaceHosts, tmp_p
         process.resume()
         assert not process.is_paused()
         # A stranger's signal is seen as well: it is the kernel that is asked, not a note of what was done.
-        number = f"$(cat {hosts.hosts[0].folder}/athens/node.pid)"
-        stopped = f"until grep -q '^State:.T' /proc/{number}/status; do :; done"
-        hosts.fleet["n1"].run(f"kill -STOP {number}; {stopped}", timeout_s=10)
+        signal_athens(hosts, "STOP")
+        wait_until_athens_is(hosts, "T")
         assert process.is_paused()
         process.kill()
         assert not process.is_alive() and process.take_crashes() == []
@@ -154,49 +155,59 @@ def test_the_fault_port_asks_the_kernel_of_the_host(hosts: NamespaceHosts, tmp_p
         process.kill()
 
 
-@on_namespaces
-def test_a_node_that_the_kernel_ended_for_want_of_memory_is_noted_before_anybody_tells_of_it(
-    hosts: NamespaceHosts, tmp_path: Path
-) -> None:
-    plan, parts = planned()
-    cluster = HostCluster(plan, parts.system_path, hosts, tmp_path)
-    process = cluster.remote[NodeId("athens")]
-    process.prepare()
-    try:
-        cluster.spawn(NodeId("athens"))
-        process.wait_until_up()
-        process.is_short_of_memory = True
-        process.note_end()
-        assert process.ends_for_memory == 0 and process.is_alive()
-        number = f"$(cat {hosts.hosts[0].folder}/athens/node.pid)"
-        gone = f"until ! grep -q '^State:.[^ZX]' /proc/{number}/status 2>/dev/null; do :; done"
-        hosts.fleet["n1"].run(f"kill -KILL {number}; {gone}", timeout_s=10)
-        process.note_end()
-        assert process.ends_for_memory == 1 and process.take_crashes() == []
-    finally:
-        process.kill()
+def signal_athens(hosts: NamespaceHosts, name: str) -> None:
+    """As a stranger does it."""
+    hosts.fleet["n1"].run(f"kill -{name} $(cat {hosts.hosts[0].folder}/athens/node.pid)")
 
 
-@on_namespaces
-def test_a_node_whose_power_will_go_is_stopped_before_so_that_it_acknowledges_nothing_more(
-    hosts: NamespaceHosts, tmp_path: Path
-) -> None:
+def wait_until_athens_is(hosts: NamespaceHosts, states: str) -> None:
+    """Wait until the kernel gives its process one of these state letters; one that is gone counts as dead, X."""
+    number = f"$(cat {hosts.hosts[0].folder}/athens/node.pid)"
+    status = f"(cat /proc/{number}/status 2>/dev/null || echo State: X)"
+    hosts.fleet["n1"].run(f"until {status} | grep -q '^State:.[{states}]'; do :; done", timeout_s=10)
+
+
+@contextmanager
+def only_athens(hosts: NamespaceHosts, folder: Path) -> Iterator[RemoteProcess]:
+    """The process of a node that runs without the others."""
     plan, parts = planned()
-    cluster = HostCluster(plan, parts.system_path, hosts, tmp_path)
+    cluster = HostCluster(plan, parts.system_path, hosts, folder)
     process = cluster.remote[NodeId("athens")]
     process.expect_end()  # it does not run yet, and that is no error
     process.prepare()
     try:
         cluster.spawn(NodeId("athens"))
         process.wait_until_up()
-        process.expect_end()
-        hosts.fleet["n1"].run(
-            f"until grep -q '^State:.T' /proc/$(cat {hosts.hosts[0].folder}/athens/node.pid)/status; do :; done",
-            timeout_s=10,
-        )
-        assert process.is_paused()
+        yield process
     finally:
         process.kill()
+
+
+@on_namespaces
+def test_a_node_that_the_kernel_ended_for_want_of_memory_is_noted_before_anybody_tells_of_it(
+    hosts: NamespaceHosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with only_athens(hosts, tmp_path) as process:
+        process.is_short_of_memory = True
+        process.note_end()
+        assert process.ends_for_memory == 0 and process.is_alive()
+        signal_athens(hosts, "KILL")
+        wait_until_athens_is(hosts, "ZX")
+        # SSH tells of it at the third question, not before.
+        silences, told = iter((False, False)), process._channel.exit_status_ready
+        monkeypatch.setattr(process._channel, "exit_status_ready", lambda: next(silences, True) and told())
+        process.note_end()
+        assert process.ends_for_memory == 1 and process.take_crashes() == []
+
+
+@on_namespaces
+def test_a_node_whose_power_will_go_is_stopped_before_so_that_it_acknowledges_nothing_more(
+    hosts: NamespaceHosts, tmp_path: Path
+) -> None:
+    with only_athens(hosts, tmp_path) as process:
+        process.expect_end()
+        wait_until_athens_is(hosts, "T")
+        assert process.is_paused()
     assert process.take_crashes() == []
 
 

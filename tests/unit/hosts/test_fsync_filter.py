@@ -10,6 +10,7 @@ from pathlib import Path
 from struct import iter_unpack
 
 import pytest
+from process_table import processes_with
 
 from faultline.hosts import fsync_filter
 
@@ -102,20 +103,13 @@ def test_a_supervisor_lets_fsync_fail_while_the_switch_says_so_and_ends_with_the
         return
     assert run.stdout.split() == ["0", str(errno.EIO), str(errno.EIO), "2", "0"], run.stderr
     # A supervisor that held standard output open would have kept `run` from returning.
-    wait_until_gone(str(tmp_path / "switch").encode())
+    wait_until_gone(str(tmp_path / "switch"))
 
 
-def wait_until_gone(word: bytes) -> None:
+def wait_until_gone(word: str) -> None:
     deadline_s = time.monotonic() + 60
-    while any(word in command_line(process) for process in Path("/proc").glob("[0-9]*")):
+    while processes_with(word):
         assert time.monotonic() < deadline_s, "the supervisor outlives its program"
-
-
-def command_line(process: Path) -> bytes:
-    try:
-        return (process / "cmdline").read_bytes()
-    except OSError:
-        return b""
 
 
 def test_a_kind_of_machine_that_is_not_known_is_refused_by_name(
