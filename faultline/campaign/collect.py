@@ -29,6 +29,7 @@ from faultline.harness.history import History
 from faultline.harness.judge import run_id_of
 from faultline.harness.judgement import Judgement
 from faultline.harness.parts import Parts
+from faultline.harness.results import write_whole
 from faultline.harness.run_record import RunRecord
 from faultline.harness.store import prepare_run
 from faultline.harness.verdict import Verdict
@@ -100,7 +101,9 @@ def collect(session: SparkSession, job: SimulationJob, show: Callable[[Progress]
     show(Progress(finished=len(runs), total=total, phase="checking"))
     answers = check_keys(session, _key_units(job, runs), _searches(runs))
     rows = [_conclude(job, run, answers) for run in runs]
-    job.folder.progress_part(0).write_bytes(b"".join(progress_mark(str(row["verdict"])) for row in rows))
+    write_whole(
+        job.folder.progress_part(0), b"".join(progress_mark(str(row["verdict"])) for row in rows), durable=False
+    )
     write_parquet(job.folder.rows_part(0), table_of_rows(rows))
     return ending
 

@@ -6,9 +6,6 @@ stand in the run's own `history.jsonl` and in the table `faults`.
 
 from __future__ import annotations
 
-import os
-import platform
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +16,7 @@ import pyarrow.parquet as pq
 from faultline.checkers.importers.parquet import read_run
 from faultline.checkers.stored_history import JSON_COLUMNS, PLAIN_COLUMNS
 from faultline.harness.history import History
+from faultline.harness.results import write_whole
 
 __all__ = ["HISTORY_SCHEMA", "history_table", "read_history", "write_parquet", "write_part"]
 
@@ -56,7 +54,7 @@ def history_table(run_id: str, history: History) -> pa.Table:
 
 def write_parquet(path: Path, table: pa.Table) -> None:
     """Write a whole Parquet file or nothing."""
-    _written_aside(path, table).replace(path)
+    write_whole(path, _encoded(table), durable=False)
 
 
 def write_part(path: Path, table: pa.Table) -> None:
@@ -64,23 +62,14 @@ def write_part(path: Path, table: pa.Table) -> None:
 
     A task that was told to stop may still come to its end, after its unit was salvaged and while Spark reads the parts.
     """
-    scratch = _written_aside(path, table)
-    try:
-        path.hardlink_to(scratch)
-    except FileExistsError:
-        pass
-    except OSError:
-        # This file system knows no hard links: nearly as good.
-        if not path.exists():
-            scratch.replace(path)
-    scratch.unlink(missing_ok=True)
+    write_whole(path, _encoded(table), durable=False, replace=False)
 
 
-def _written_aside(path: Path, table: pa.Table) -> Path:
-    """The file beside `path` to which `table` was written; no other task, on whatever machine, writes to the same."""
-    scratch = path.with_name(f"{path.name}.{platform.node()}-{os.getpid()}-{threading.get_native_id()}.partial")
-    pq.write_table(table, scratch, compression="zstd")
-    return scratch
+def _encoded(table: pa.Table) -> memoryview:
+    """The bytes of a Parquet file with `table`."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    return memoryview(sink.getvalue())
 
 
 def read_history(path: Path, run_id: str) -> History:

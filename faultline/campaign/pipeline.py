@@ -27,7 +27,7 @@ from faultline.campaign.spark import DEFAULT_MASTER, refuse_unusable_master, spa
 from faultline.campaign.summarise import Ending, summarise
 from faultline.campaign.summary import CampaignResult, CampaignSummary, Progress
 from faultline.campaign.watch import watch
-from faultline.harness.store import write_atomically
+from faultline.harness.results import write_whole
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,7 +62,7 @@ def run_campaign(
         find_java()
     folder = create_campaign_folder(store.absolute(), plan, name)
     job = SimulationJob(plan, folder, store / "campaigns" / folder.root.name, engine)
-    write_atomically(folder.plan, _pretty(plan))
+    write_whole(folder.plan, _pretty(plan))
     with ExitStack() as closing:
         show(Progress(finished=0, total=_total(plan), phase="starting Spark"))
         spark = session or closing.enter_context(spark_session(master, folder.work))
@@ -127,8 +127,8 @@ def _conclude(
 
 
 def _finish(folder: CampaignFolder, shown: Path, summary: CampaignSummary) -> CampaignResult:
-    write_atomically(folder.junit, junit_xml(summary))
-    write_atomically(folder.summary, _pretty(summary))
+    write_whole(folder.junit, junit_xml(summary))
+    write_whole(folder.summary, _pretty(summary))
     report, problem = _report(folder, shown)
     return CampaignResult(
         folder=shown,

@@ -10,7 +10,6 @@ overwrites its own work with the same bytes, and an interrupted campaign keeps e
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +28,7 @@ from faultline.harness.errors import FaultlineError
 from faultline.harness.judge import run_id_of
 from faultline.harness.judgement import Judgement
 from faultline.harness.parts import Parts
+from faultline.harness.results import appending, write_whole
 from faultline.harness.run_record import RunRecord
 from faultline.harness.store import prepare_run
 from faultline.harness.verdict import Verdict
@@ -72,13 +72,13 @@ def run_unit(job: SimulationJob, unit: WorkUnit) -> int:
     rows: list[dict[str, Any]] = []
     histories: list[pa.Table] = []
     kept: dict[tuple[Verdict, str], int] = {}
-    with job.folder.progress_part(unit.number).open("wb", buffering=0) as progress:
+    with appending(job.folder.progress_part(unit.number)) as progress:
         for seed in unit.seeds:
             judgement, record = _run_seed(job, cell, parts, seed)
             rows.append(_write_run(job, cell, judgement, record, kept))
             if record is not None:
                 histories.append(history_table(judgement.run_id, record.history))
-            progress.write(progress_mark(judgement.verdict))
+            progress(progress_mark(judgement.verdict))
     table = pa.concat_tables(histories) if histories else HISTORY_SCHEMA.empty_table()
     write_parquet(job.folder.history_part(unit.number), table)
     write_part(job.folder.rows_part(unit.number), table_of_rows(rows))
@@ -153,13 +153,12 @@ def keep_run(folder: CampaignFolder, run_id: str, record: RunRecord) -> None:
     """Write what is needed to look at a run and to do it again: `run.json` and `history.jsonl`."""
     path = folder.run(run_id)
     prepare_run(path, run_id, record.plan, record.world)
-    (path / "history.jsonl").write_bytes(record.history.to_jsonl())
+    write_whole(path / "history.jsonl", record.history.to_jsonl(), durable=False)
 
 
 def write_verdict(folder: CampaignFolder, judgement: Judgement) -> None:
     """Write `verdict.json`, without waiting for the disk as a single run does: a task that dies is run again."""
     path = folder.run(judgement.run_id)
-    with contextlib.suppress(FileExistsError):
-        path.mkdir(parents=True)
+    path.mkdir(parents=True, exist_ok=True)
     encoded = msgspec.json.format(msgspec.json.encode(judgement), indent=2)
-    (path / "verdict.json").write_bytes(encoded + b"\n")
+    write_whole(path / "verdict.json", encoded + b"\n", durable=False)

@@ -8,19 +8,19 @@ RUN/verdict.json    the judgement: written last, in one step
 from __future__ import annotations
 
 import contextlib
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
 
 import faultline
-from faultline.harness.errors import HarnessError, UsageError
+from faultline.harness.errors import UsageError
 from faultline.harness.history import EventSink, History
 from faultline.harness.judgement import Judgement
 from faultline.harness.plan import Plan
 from faultline.harness.plugins import SYSTEMS_GROUP, WORKLOADS_GROUP, provider_of
+from faultline.harness.results import appending, writable, write_pieces, write_whole
 from faultline.harness.run_record import WorldName
 
 __all__ = [
@@ -31,7 +31,6 @@ __all__ = [
     "read_judgement",
     "read_run",
     "read_run_file",
-    "write_atomically",
     "write_judgement",
 ]
 
@@ -70,30 +69,31 @@ class StoredRun(msgspec.Struct, kw_only=True):
 
 def prepare_run(folder: Path, run_id: str, plan: Plan, world: WorldName, hosts: str = "") -> None:
     """Make the run's folder and write `run.json`. Raises HarnessError when the store cannot be written."""
-    with _writable(folder):
+    with writable(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for stale in ("verdict.json", "report.html"):
             (folder / stale).unlink(missing_ok=True)
         versions = {"faultline": faultline.__version__}
         providers = _providers(plan)
         file = RunFile(run_id=run_id, world=world, plan=plan, versions=versions, hosts=hosts, providers=providers)
-        _replace_with(folder / "run.json", _run_file_pieces(file))
+        write_pieces(folder / "run.json", _run_file_pieces(file))
 
 
 @contextlib.contextmanager
 def open_history(folder: Path) -> Iterator[EventSink]:
-    """A sink that appends to `history.jsonl`, flushed line by line to the operating system."""
-    with _writable(folder):
-        file: BinaryIO = (folder / "history.jsonl").open("wb", buffering=0)
-    with file:
-        yield file.write
+    """A sink that appends to `history.jsonl`, handed line by line to the operating system.
+
+    Raises HarnessError when the store cannot be written.
+    """
+    with writable(folder), appending(folder / "history.jsonl") as sink:
+        yield sink
 
 
 def write_judgement(folder: Path, judgement: Judgement) -> Path:
     """Write `verdict.json` in one step and return its path."""
     path = folder / "verdict.json"
-    with _writable(folder):
-        write_atomically(path, _pretty(judgement))
+    with writable(folder):
+        write_whole(path, _pretty(judgement))
     return path
 
 
@@ -123,20 +123,6 @@ def read_judgement(folder: Path) -> Judgement | None:
     """The judgement of the run in `folder`, None when there is none. Raises UsageError when it cannot be read."""
     path = folder / "verdict.json"
     return _decode(path, Judgement) if path.is_file() else None
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write a whole file or nothing: to another name, synced, then renamed."""
-    _replace_with(path, [data])
-
-
-def _replace_with(path: Path, pieces: Iterable[bytes]) -> None:
-    scratch = path.with_name(path.name + ".partial")
-    with scratch.open("wb") as file:
-        file.writelines(pieces)
-        file.flush()
-        os.fsync(file.fileno())
-    scratch.replace(path)
 
 
 def _run_file_pieces(file: RunFile) -> Iterator[bytes]:
@@ -173,15 +159,4 @@ def _decode(path: Path, kind: type[Any]) -> Any:
     except msgspec.MsgspecError as error:
         raise UsageError(
             f"{path} cannot be read: {error}.", "It was written by another version, or damaged."
-        ) from error
-
-
-@contextlib.contextmanager
-def _writable(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise HarnessError(
-            f"Cannot write to the store at {folder}: {error.strerror or error}.",
-            "Choose a folder you may write to with --store DIR, or make room on the disk.",
         ) from error

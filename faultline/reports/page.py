@@ -18,6 +18,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from faultline.harness.results import write_whole
 from faultline.reports.legend import FAULT_FAMILIES, STATUSES, status
 from faultline.reports.text import count, duration, percent, shorten, time_point, value_text, visible
 
@@ -42,9 +43,7 @@ def render(template: str, values: dict[str, Any]) -> str:
 def write_page(path: Path, template: str, values: dict[str, Any]) -> Path:
     """Render `template` into the file `path`; the file appears whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(render(template, values), encoding="utf-8", newline="\n")
-    partial.replace(path)
+    write_whole(path, render(template, values).encode(), durable=False)
     return path
 
 

@@ -6,7 +6,8 @@ import pytest
 from faultline.harness.errors import HarnessError, UsageError
 from faultline.harness.judgement import Judgement
 from faultline.harness.plan import Plan, PlannedFault, PlannedOperation
-from faultline.harness.store import open_history, prepare_run, read_run, write_atomically, write_judgement
+from faultline.harness.results import write_whole
+from faultline.harness.store import open_history, prepare_run, read_run, write_judgement
 from faultline.harness.verdict import Verdict
 
 PLAN = Plan(
@@ -96,9 +97,9 @@ def test_an_unwritable_store_is_a_harness_error_with_a_next_step(tmp_path):
 
 def test_an_atomic_write_leaves_nothing_half_written(tmp_path):
     path = tmp_path / "verdict.json"
-    write_atomically(path, b"old")
+    write_whole(path, b"old")
     with pytest.raises(TypeError):
-        write_atomically(path, "not bytes")
+        write_whole(path, "not bytes")
     assert path.read_bytes() == b"old"
 
 
