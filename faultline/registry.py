@@ -218,7 +218,7 @@ def _called(what: str, name: str, make: Any) -> Any:
         return make()
     except UsageError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UsageError(
             f"The {what} {name} ({make!r}) cannot be made: {type(error).__name__}: {error}.",
             "An entry point names a class or function that is called without arguments.",

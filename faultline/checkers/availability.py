@@ -43,6 +43,7 @@ class AvailabilityChecker:
     """
 
     name = "availability"
+    judges_the_test = True
 
     def __init__(self, *, recovery_us_max: int = 10_000_000, patience_us: int = 500_000) -> None:
         self.recovery_us_max = recovery_us_max

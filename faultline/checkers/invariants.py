@@ -14,6 +14,7 @@ class InvariantChecker:
     """A violation when an invariant of the system did not hold; findings are named by the invariant's id."""
 
     name = "invariants"
+    judges_the_test = True  # inside the system, which is a help for its authors; clients are promised nothing by it
 
     def check(self, history: History, run: RunRecord) -> CheckResult:
         """One finding for each breach in `run`, in order of time."""

@@ -33,6 +33,7 @@ class StatsChecker:
     """
 
     name = "stats"
+    judges_the_test = True
 
     def __init__(self, *, refusals: Mapping[str, str] | None = None) -> None:
         self._refusals = dict(refusals or {})

@@ -54,6 +54,7 @@ class VacuityChecker:
     """VACUOUS when a grave warning applies. `detail["warnings"]` has all as lines, `detail["named"]` as records."""
 
     name = "vacuity"
+    judges_the_test = True
 
     def __init__(self, *, reads: Collection[str] = READS) -> None:
         self.reads = frozenset(reads)

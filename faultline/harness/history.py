@@ -104,7 +104,9 @@ class History:
     """Operations as parallel columns, faults as a list; grows while a run goes on.
 
     `node` is the node that answered, as far as is known, else `first_node`, the one that was asked first.
-    `sink`, when given, receives every event as one encoded JSON line with its newline.
+    `sink`, when given, receives every event as one encoded JSON line with its newline. One that raises OSError (a full
+    disk) is given no more: the run goes on and is judged by what is in memory. `problems` tells of that, and of answers
+    of clients that could not be recorded: sentences, each a failure of the harness or of a plug-in.
     """
 
     def __init__(self, sink: EventSink | None = None) -> None:
@@ -123,6 +125,7 @@ class History:
         self.invoke_index: list[int] = []
         self.complete_index: list[int] = []
         self.faults: list[FaultEvent] = []
+        self.problems: tuple[str, ...] = ()
         self.next_index = 0
         self._sink = sink
 
@@ -150,7 +153,7 @@ class History:
         self.complete_index.append(OPEN)
         self.next_index += 1
         if self._sink is not None:
-            self._sink(_encoded(self._invocation(row)))
+            self._write(self._invocation(row))
         return row
 
     def complete(self, row: int, outcome: Outcome, time_us: int) -> None:
@@ -165,7 +168,7 @@ class History:
             self.node[row] = outcome.node
         self.next_index += 1
         if self._sink is not None:
-            self._sink(_encoded(self._completion(row)))
+            self._write(self._completion(row))
 
     def fault(self, f: str, value: dict[str, Any], time_us: int) -> None:
         """Record a nemesis event."""
@@ -173,7 +176,16 @@ class History:
         self.faults.append(event)
         self.next_index += 1
         if self._sink is not None:
-            self._sink(_encoded(_fault_line(event)))
+            self._write(_fault_line(event))
+
+    def _write(self, line: _EventLine) -> None:
+        assert self._sink is not None
+        try:
+            self._sink(_encoded(line))
+        except OSError as error:
+            self._sink = None
+            told = f"The history could not be written beyond event {line.index}: {error.strerror or error}."
+            self.problems += (told,)
 
     # -- reading ------------------------------------------------------------------------------------------------
 

@@ -21,11 +21,12 @@ from faultline.harness.generator.chance import chance_of
 from faultline.harness.generator.core import FOREVER, Context, Draft, Event, Generator
 from faultline.harness.history import History
 from faultline.harness.operation import Operation
-from faultline.harness.outcome import Outcome
+from faultline.harness.outcome import Outcome, info, unrecordable
 
 __all__ = ["Dispatch", "Interpreter"]
 
 _IDLE = -1
+_CLIENT_ERROR = "The client of the system gave an outcome that cannot be recorded,"
 
 
 class Dispatch(msgspec.Struct, frozen=True, gc=False):
@@ -128,6 +129,8 @@ class Interpreter:
 
         An operation completes at most once: a second completion raises HarnessError (pass the `row` of the dispatch to
         catch one that comes when the worker is already on its next operation). After `abandon` nothing is recorded.
+        What is no outcome, or holds what a history cannot, says nothing about the operation: it is `info`, and the
+        history has the client's error among its problems.
         """
         if self._abandoned:
             return False
@@ -137,6 +140,10 @@ class Interpreter:
                 f"Worker {worker} completed an operation at {now_us} us that it does not have in flight.",
                 "A client must call its completion exactly once per operation.",
             )
+        problem = unrecordable(outcome)
+        if problem:
+            outcome = info("unrecordable-outcome")
+            self._note(open_row, problem)
         self._history.complete(open_row, outcome, now_us)
         self._rows[worker] = _IDLE
         self._free |= 1 << (worker + 1)
@@ -146,6 +153,12 @@ class Interpreter:
             return False
         self._processes[worker] += self._workers
         return True
+
+    def _note(self, row: int, problem: str) -> None:
+        """Keep the first such error: a client that makes it once makes it at every operation."""
+        history = self._history
+        if not any(told.startswith(_CLIENT_ERROR) for told in history.problems):
+            history.problems += (f"{_CLIENT_ERROR} of operation {row} ({history.f[row]}): {problem}.",)
 
     def _tell(self, worker: int, row: int, outcome: Outcome, now_us: int) -> None:
         history = self._history

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
 import faultline
-from faultline.harness.errors import HarnessError
+from faultline.harness.checks import ask, judged_nothing, left_out, name_of
 from faultline.harness.judgement import Judgement
 from faultline.harness.parts import Parts
 from faultline.harness.run_record import RunRecord
-from faultline.harness.verdict import Cause, CheckResult, Finding, Reason, Verdict, merge
+from faultline.harness.verdict import CheckResult, Finding, Verdict, merge
 from faultline.harness.workload import Checker
 
 __all__ = ["judge", "judge_by", "run_id_of"]
@@ -22,16 +22,29 @@ def judge(record: RunRecord, parts: Parts, *, run_id: str, replay: str = "") -> 
     return judge_by(parts.checkers, record, run_id=run_id, replay=replay)
 
 
-def judge_by(checkers: Iterable[Checker], record: RunRecord, *, run_id: str, replay: str = "") -> Judgement:
+def judge_by(
+    checkers: Iterable[Checker],
+    record: RunRecord,
+    *,
+    run_id: str,
+    replay: str = "",
+    without: Mapping[str, str] | None = None,
+) -> Judgement:
     """Judge `record` with `checkers`, most important first.
 
-    A checker that raises answers *unknown*: its crash must not cost the verdicts of the others; one that finds itself
-    contradicted (HarnessError) is a harness error. `replay` is the command that shows the run again.
+    A checker that fails answers *unknown* (`faultline.harness.checks`): its failure must not cost the verdicts of the
+    others. `replay` is the command that shows the run again. `without` names checkers that cannot be asked, each with
+    the reason, half a sentence: each of those is *unknown*.
     """
-    checks = [_checked(checker, record) for checker in checkers]
-    verdict = merge([check.verdict for check in checks] + [Verdict.HARNESS_ERROR] * bool(record.errors))
+    due, missing = list(checkers), without or {}
+    digest = record.history.digest()
+    checks = [_asked_or_left_out(checker, record, missing) for checker in due]
+    if not any(not getattr(checker, "judges_the_test", False) for checker in due):
+        checks.append(judged_nothing())
+    errors = [*record.errors, *record.history.problems, *_changed(record, digest)]
+    verdict = merge([check.verdict for check in checks] + [Verdict.HARNESS_ERROR] * bool(errors))
     findings = [finding for check in checks for finding in check.findings]
-    plan, history = record.plan, record.history
+    plan = record.plan
     return Judgement(
         run_id=run_id,
         cell=plan.cell,
@@ -44,20 +57,21 @@ def judge_by(checkers: Iterable[Checker], record: RunRecord, *, run_id: str, rep
         seed=plan.seed,
         world=record.world,
         verdict=verdict,
-        sentence=_beginning(verdict, record) + _sentence(verdict, checks, record),
+        sentence=_beginning(verdict, record) + _sentence(verdict, checks, errors),
         signature=_signature(findings),
         findings=findings,
+        checks_due=[name_of(checker) for checker in due],
         checks=checks,
         warnings=[warning for check in checks for warning in check.detail.get("warnings", ())],
         counts=_counts(record),
         overlap=_overlap(record),
         marks=record.marks,
         statistics=record.statistics,
-        errors=record.errors,
+        errors=errors,
         replay=replay,
         started_at=_started_at(record),
         interrupted=record.interrupted,
-        history_sha256=history.digest(),
+        history_sha256=digest,
         plan_sha256=plan.digest(),
         versions={"faultline": faultline.__version__, "python": platform.python_version()},
     )
@@ -68,17 +82,16 @@ def run_id_of(cell: str, seed: int) -> str:
     return f"{cell.replace('/', '.')}.{seed}"
 
 
-def _checked(checker: Checker, record: RunRecord) -> CheckResult:
-    try:
-        return checker.check(record.history, record)
-    except Exception as error:
-        is_harness = isinstance(error, HarnessError)
-        return CheckResult(
-            checker=checker.name,
-            verdict=Verdict.HARNESS_ERROR if is_harness else Verdict.UNKNOWN,
-            sentence=f"The checker {checker.name} itself failed: {type(error).__name__}: {error}.",
-            reason=None if is_harness else Reason(cause=Cause.CHECKER),
-        )
+def _asked_or_left_out(checker: Checker, record: RunRecord, missing: Mapping[str, str]) -> CheckResult:
+    name = name_of(checker)
+    return left_out(name, missing[name]) if name in missing else ask(checker, record)
+
+
+def _changed(record: RunRecord, digest: str) -> list[str]:
+    """That a checker changed the history, so that those after it judged another one."""
+    if record.history.digest() == digest:
+        return []
+    return ["A checker changed the history while it judged it, so the checkers after it judged another history."]
 
 
 def _beginning(verdict: Verdict, record: RunRecord) -> str:
@@ -89,11 +102,11 @@ def _beginning(verdict: Verdict, record: RunRecord) -> str:
     return f"Interrupted after {operations:,} operation{'' if operations == 1 else 's'}. "
 
 
-def _sentence(verdict: Verdict, checks: list[CheckResult], record: RunRecord) -> str:
+def _sentence(verdict: Verdict, checks: list[CheckResult], errors: list[str]) -> str:
     if verdict is Verdict.PASS:
-        return f"No violation: {checks[0].sentence}" if checks else "Nothing was checked."
-    if verdict is Verdict.HARNESS_ERROR and record.errors:
-        return record.errors[0]
+        return f"No violation: {checks[0].sentence}"
+    if verdict is Verdict.HARNESS_ERROR and errors:
+        return errors[0]
     worst = next(check for check in checks if check.verdict is verdict)
     return worst.findings[0].sentence if worst.findings else worst.sentence
 

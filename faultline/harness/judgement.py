@@ -17,9 +17,10 @@ class Judgement(msgspec.Struct, kw_only=True):
     """A run, judged. Written as `verdict.json`; every field is plain data with a stable meaning.
 
     `cell` is the campaign cell without the seed, `sentence` the first line of every report, `findings` most important
-    first, `warnings` say how the run may have tested too little, `counts` operations by outcome, `overlap` operations
-    in flight during each kind of fault, `replay` the command that shows it again, `signature` groups equal violations,
-    `started_at` is the moment 0 of a run of real processes, in UTC; `interrupted` says that somebody stopped the run.
+    first. `checks_due` names the checks that had to run, `checks` says what each of those that ran came to. `warnings`
+    say how the run may have tested too little, `counts` operations by outcome, `overlap` operations in flight during
+    each kind of fault, `replay` the command that shows it again, `signature` groups equal violations, `started_at` is
+    the moment 0 of a run of real processes, in UTC; `interrupted` says that somebody stopped the run.
     """
 
     schema: int = SCHEMA
@@ -37,6 +38,7 @@ class Judgement(msgspec.Struct, kw_only=True):
     host_options: dict[str, str] = {}
     signature: str = ""
     findings: list[Finding] = []
+    checks_due: list[str] = []
     checks: list[CheckResult] = []
     warnings: list[str] = []
     counts: dict[str, int] = {}

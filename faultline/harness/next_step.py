@@ -110,6 +110,10 @@ def _mend_checker(_reason: Reason, again: Again) -> str:
     return _ask_another(again, "Report this to the authors of the checker, with the history")
 
 
+def _do_again(_reason: Reason, again: Again) -> str:
+    return f"Do the run again, to its end, so that nothing is missing{_by(again.replay)}."
+
+
 def _name_logs(_reason: Reason, _again: Again) -> str:
     return "Tell the checker where the logs are (`folder` and `files`), or use it on runs of real processes."
 
@@ -135,5 +139,6 @@ _STEPS: Mapping[Cause, Callable[[Reason, Again], str]] = {
     Cause.ENDED_EARLY: _to_the_end,
     Cause.HARNESS: _mend_harness,
     Cause.CHECKER: _mend_checker,
+    Cause.LEFT_OUT: _do_again,
     Cause.NO_LOGS: _name_logs,
 }

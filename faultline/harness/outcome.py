@@ -11,12 +11,13 @@ costs it time. (Maelstrom's error table is the model of the registry.)
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any, Literal
 
 import msgspec
 
-__all__ = ["CAS_MISMATCH", "Outcome", "OutcomeKind", "OutcomeRegistry", "fail", "info", "ok"]
+__all__ = ["CAS_MISMATCH", "Outcome", "OutcomeKind", "OutcomeRegistry", "fail", "info", "ok", "unrecordable"]
 
 OutcomeKind = Literal["ok", "fail", "info"]
 
@@ -49,6 +50,43 @@ def fail(error: str) -> Outcome:
 def info(error: str) -> Outcome:
     """An operation whose effect is unknown."""
     return Outcome("info", None, error)
+
+
+def unrecordable(outcome: object) -> str:
+    """Why `outcome`, which a client gave, cannot be recorded: half a sentence, '' when it can.
+
+    A history is written as JSON, and what cannot be written cannot be judged again: a kind that is none of the three,
+    an object, half a character, a number that is none.
+    """
+    if type(outcome) is not Outcome:
+        return f"it gave {ascii(outcome)[:80]} and no Outcome"
+    if outcome.kind not in ("ok", "fail", "info"):
+        return f"its kind is {ascii(outcome.kind)[:80]} and none of ok, fail and info"
+    texts: tuple[tuple[str, Any], ...] = (("error", outcome.error), ("node", outcome.node))
+    for name, text in texts:
+        if text is not None and not (isinstance(text, str) and _is_plain(text)):
+            return f"its {name} is {ascii(text)[:80]} and no text that JSON can hold"
+    return "" if _is_plain(outcome.value) else f"JSON cannot hold its value {ascii(outcome.value)[:80]}"
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether JSON holds `value` as it is. Most values are numbers and short texts, so those are looked at first."""
+    kind = type(value)
+    if value is None or kind is bool or (kind is str and value.isascii()):
+        return True
+    if kind is int:
+        return bool(-(1 << 63) <= value < 1 << 64)
+    if kind is float:
+        return math.isfinite(value)
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    if kind is dict:
+        return all(isinstance(key, str) and _is_plain(key) and _is_plain(item) for key, item in value.items())
+    try:
+        msgspec.json.encode(value)
+    except Exception:
+        return False
+    return True
 
 
 class OutcomeRegistry:

@@ -59,7 +59,7 @@ def load(what: str, name: str, path: str) -> Any:
         for part in attribute.split("."):
             found = getattr(found, part)
         return found
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UsageError(
             f"The {what} {name} ({path}) cannot be loaded: {type(error).__name__}: {error}.",
             "Reinstall or mend the package that provides it.",

@@ -87,6 +87,8 @@ class Cause(enum.StrEnum):
     """The harness failed, which is enough to explain what was seen."""
     CHECKER = "checker-failed"
     """The checker itself failed."""
+    LEFT_OUT = "left-out"
+    """The check was not run, as something that it needs is missing."""
     NO_LOGS = "no-logs"
     """There were no logs to look at."""
 

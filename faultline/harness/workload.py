@@ -17,7 +17,11 @@ class Checker(Protocol):
     name: str
 
     def check(self, history: History, run: RunRecord) -> CheckResult:
-        """The verdict on `history`; `run` gives plan, marks and fault intervals to checkers that need them."""
+        """The verdict on `history`; `run` gives plan, marks and fault intervals to checkers that need them.
+
+        A checker that looks at the test rather than at the promise (how many operations there were, whether faults met
+        any) says so with an attribute `judges_the_test = True`: a run that only such checkers looked at is no pass.
+        """
 
 
 class Workload(Protocol):

@@ -23,7 +23,7 @@ from faultline.harness.generator import (
 from faultline.harness.generator.core import Offer
 from faultline.harness.history import OPEN, History
 from faultline.harness.interpreter import Interpreter
-from faultline.harness.outcome import fail, info, ok
+from faultline.harness.outcome import Outcome, fail, info, ok
 from faultline.harness.plan import PlannedOperation
 
 READS = function(lambda _: Draft("read", "k0"))
@@ -200,3 +200,36 @@ def test_the_same_seed_gives_the_same_history() -> None:
         return history.digest()
 
     assert digest(1) == digest(1) != digest(2)
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        None,
+        "ok",
+        Outcome("OK", 3),  # type: ignore[arg-type]
+        ok(object()),
+        ok("\ud800"),
+        ok(float("nan")),
+        ok([1, [float("inf")]]),
+        ok({1: 2}),
+        ok(1 << 70),
+        Outcome("fail", None, 7),  # type: ignore[arg-type]
+    ],
+)
+def test_what_cannot_be_recorded_is_indefinite_and_the_clients_error(outcome: object) -> None:
+    driver, history = interpreter(limit(1, READS), workers=1)
+    driver.poll(0)
+    assert driver.complete(0, outcome, 5) is True  # type: ignore[arg-type]
+    assert (history.row(0).outcome, history.row(0).result) == ("info", None)
+    assert len(history.problems) == 1
+    assert "client of the system gave an outcome that cannot be recorded" in history.problems[0]
+    history.to_jsonl()
+
+
+@pytest.mark.parametrize("value", [None, True, 7, "é", 1.5, [1, "a", None], {"a": [1]}, (1, 2), -(1 << 63)])
+def test_what_json_holds_is_recorded_as_it_is(value: object) -> None:
+    driver, history = interpreter(limit(1, READS), workers=1)
+    driver.poll(0)
+    driver.complete(0, ok(value), 5)
+    assert (history.row(0).outcome, history.row(0).result, history.problems) == ("ok", value, ())

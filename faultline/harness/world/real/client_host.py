@@ -83,7 +83,7 @@ class ClientHost:
 
         try:
             self._client(worker, operation.process).client.invoke(operation, once)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._errors.append(f"The client of process {operation.process} raised {error!r} on {operation.f}.")
             once(info("client-raised"))
 

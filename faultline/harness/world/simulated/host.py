@@ -137,21 +137,21 @@ class SimulatedHost:
             return
         try:
             node.receive(source, message)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._die_of(error)
 
     def guard(self, action: Callable[[], None]) -> None:
-        """Call the node's code; an exception in it is a crash of the process."""
+        """Call the node's code; an exception in it is a crash of the process, and so is a call of sys.exit."""
         try:
             action()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._die_of(error)
 
     def _deliver_to(self, incarnation: int, source: NodeId, message: Any) -> None:
         if incarnation == self.incarnation:
             self.deliver(source, message)
 
-    def _die_of(self, error: Exception) -> None:
+    def _die_of(self, error: BaseException) -> None:
         self.kill()
         self.on_crash(self.node_id, error)
 
