@@ -1,6 +1,6 @@
 """`python -m faultline.cli` is the `faultline` command."""
 
-from faultline.cli.main import main
+from faultline.cli.supervisor import main
 
 if __name__ == "__main__":
     main()

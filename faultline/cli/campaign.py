@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from faultline.cli.options import as_options, comma_separated, on_hosts, store_option
+from faultline.cli.output import say
+from faultline.cli.sealed_outcome import INTERRUPTED, Sealed, announce
 from faultline.harness.errors import UsageError
 from faultline.harness.run_record import WorldName
+from faultline.harness.verdict import Verdict
 
 if TYPE_CHECKING:
     from faultline.campaign.pipeline import CampaignResult
@@ -95,7 +98,7 @@ def command(
     name: str | None,
     store: Path,
     as_json: bool,
-) -> int:
+) -> Sealed:
     """Many runs: a matrix of systems, workloads, fault sets and planted bugs, each cell with every seed.
 
     The campaign's folder keeps every verdict, the whole run of each kind of violation, tables as Parquet, JUnit XML and
@@ -138,11 +141,19 @@ def _nodes_on(hosts: str) -> int:
     return parse_hosts(hosts).count
 
 
-def finish(result: CampaignResult, as_json: bool) -> int:
-    """Print what a campaign found and return its exit code."""
+def finish(result: CampaignResult, as_json: bool) -> Sealed:
+    """Print what a campaign found and return its outcome."""
+    outcome = Sealed(
+        verdict="" if result.interrupted and result.verdict is not Verdict.VIOLATION else result.verdict.value,
+        code=INTERRUPTED,
+        checks_due=tuple(cell.cell for cell in result.cells),
+        checks_ran=tuple(cell.cell for cell in result.cells if sum(cell.counts.values())),
+        folder=str(result.folder),
+    )
+    announce(outcome)
     if as_json:
-        click.echo((Path(result.folder) / "campaign.json").read_text("utf-8"))
+        say((Path(result.folder) / "campaign.json").read_text("utf-8"))
     else:
         warnings = [f"Warning: {warning}" for warning in result.warnings]
-        click.echo("\n".join([*result.sentences, *warnings, f"Report: {result.report}"]))
-    return 130 if result.interrupted else result.exit_code
+        say("\n".join([*result.sentences, *warnings, f"Report: {result.report}"]))
+    return outcome

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from faultline.cli.check_again import Asked, next_step_for
+from faultline.cli.output import say
+from faultline.cli.sealed_outcome import Sealed, announce
 from faultline.harness.errors import UsageError
-from faultline.harness.verdict import Verdict, exit_code, merge
+from faultline.harness.verdict import Verdict, merge
 
 if TYPE_CHECKING:
     from faultline.checkers.files import CheckedHistory
@@ -49,7 +51,7 @@ def command(
     timeout_s: float | None,
     as_json: bool,
     explain: bool | None,
-) -> int:
+) -> Sealed:
     """Check the histories in PATHS, which are files and folders.
 
     A run of Faultline's own is judged as it was when it was run, by the checkers of its workload, unless a model is
@@ -66,12 +68,25 @@ def command(
         try:
             for checked in _checked(path, asked):
                 verdicts.append(checked.result.verdict)
+                announce(_sealed(verdicts, files, path))
                 next_step = next_step_for(path, checked.result, asked)
                 _show(checked, next_step, as_json, len(files) == 1 if explain is None else explain)
         except UsageError as error:
             unusable = True
             _show_error(path, error, as_json)
-    return _exit_code(verdicts, unusable)
+    if unusable and merge(verdicts) is not Verdict.VIOLATION:
+        return Sealed(code=_UNUSABLE)
+    return _sealed(verdicts or [Verdict.VACUOUS], files, files[-1] if files else None)
+
+
+def _sealed(verdicts: list[Verdict], files: list[Path], last: Path | None) -> Sealed:
+    """The outcome of a check of `files` that has come to the end of `last`."""
+    names = tuple(map(str, files))
+    return Sealed(
+        verdict=merge(verdicts).value,
+        checks_due=names,
+        checks_ran=names[: files.index(last) + 1] if last is not None else (),
+    )
 
 
 def _checked(path: Path, asked: Asked) -> Iterator[CheckedHistory]:
@@ -89,13 +104,6 @@ def _checked(path: Path, asked: Asked) -> Iterator[CheckedHistory]:
     yield from check_histories(path, asked.format_name, asked.model, timeout_s=asked.timeout_s, options=options)
 
 
-def _exit_code(verdicts: list[Verdict], unusable: bool) -> int:
-    verdict = merge(verdicts)
-    if unusable and verdict is not Verdict.VIOLATION:
-        return _UNUSABLE
-    return exit_code(verdict if verdicts else Verdict.VACUOUS)
-
-
 def _files(paths: tuple[Path, ...]) -> Iterator[Path]:
     """The files to check: those that were named, and the histories in folders that were named."""
     from faultline.checkers.files import files_in
@@ -108,7 +116,7 @@ def _files(paths: tuple[Path, ...]) -> Iterator[Path]:
             if is_history:
                 yield file
             else:
-                click.echo(f"faultline: {file} is no history and is left out.", err=True)
+                say(f"faultline: {file} is no history and is left out.", err=True)
 
 
 def _checker_options(pairs: tuple[str, ...]) -> dict[str, object]:
@@ -144,27 +152,27 @@ def _show(checked: CheckedHistory, next_step: str, as_json: bool, explain: bool)
             "operations": checked.operations,
             "nemesis_events": checked.imported.nemesis_events,
         }
-        click.echo(msgspec.json.encode(about | msgspec.to_builtins(result)).decode())
+        say(msgspec.json.encode(about | msgspec.to_builtins(result)).decode())
         return
-    click.echo(f"{checked.label}: {result.verdict.value}: {result.sentence}")
+    say(f"{checked.label}: {result.verdict.value}: {result.sentence}")
     if next_step:
-        click.echo(f"  Next: {next_step}")
+        say(f"  Next: {next_step}")
     if explain:
         _show_circumstances(checked)
     if explain and (result.findings or result.detail.get("undecided")):
         from faultline.cli.explanation import explanation
 
         for line in explanation(checked):
-            click.echo(line)
+            say(line)
 
 
 def _show_circumstances(checked: CheckedHistory) -> None:
     """Who judged a run, and what else is to be known about the verdict."""
     if checked.checks:
         judges = ", ".join(check.checker for check in checked.checks)
-        click.echo(f"  Judged by the checkers of its workload {checked.workload}: {judges}.")
+        say(f"  Judged by the checkers of its workload {checked.workload}: {judges}.")
     for note in checked.notes:
-        click.echo(f"  {note}")
+        say(f"  {note}")
 
 
 def _show_error(path: Path, error: UsageError, as_json: bool) -> None:
@@ -172,7 +180,7 @@ def _show_error(path: Path, error: UsageError, as_json: bool) -> None:
         import msgspec
 
         about = {"file": str(path), "error": error.message, "next_step": error.next_step}
-        click.echo(msgspec.json.encode(about).decode())
+        say(msgspec.json.encode(about).decode())
         return
-    click.echo(f"faultline: {error.message}", err=True)
-    click.echo(f"  {error.next_step}", err=True)
+    say(f"faultline: {error.message}", err=True)
+    say(f"  {error.next_step}", err=True)

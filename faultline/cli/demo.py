@@ -12,6 +12,8 @@ import click
 
 from faultline.cli.campaign import finish
 from faultline.cli.options import store_option
+from faultline.cli.output import say
+from faultline.cli.sealed_outcome import Sealed
 
 __all__ = ["command"]
 
@@ -20,14 +22,14 @@ __all__ = ["command"]
 @click.option("--master", default="local[*]", show_default=True, help="Spark master URL.")
 @store_option
 @click.option("--json", "as_json", is_flag=True, help="Print campaign.json instead of sentences.")
-def command(master: str, store: Path, as_json: bool) -> int:
+def command(master: str, store: Path, as_json: bool) -> Sealed:
     """Find planted bugs, and show the correct system clean, in one command."""
     from faultline.campaign.pipeline import run_campaign
     from faultline.campaign.planfile import load_plan
     from faultline.cli.progress import campaign_progress
 
     plan = load_plan("demo")
-    click.echo(f"{plan.summary} Seeds {plan.seeds}, {len(plan.cells())} cells.", err=True)
+    say(f"{plan.summary} Seeds {plan.seeds}, {len(plan.cells())} cells.", err=True)
     with campaign_progress() as progress:
         result = run_campaign(plan, store=store, master=master, name="demo", progress=progress)
     return finish(result, as_json)

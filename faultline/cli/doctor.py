@@ -14,6 +14,7 @@ import click
 import msgspec
 
 from faultline.cli.options import on_hosts, store_option
+from faultline.cli.output import say
 from faultline.harness.errors import FaultlineError, UsageError
 
 if TYPE_CHECKING:
@@ -48,10 +49,10 @@ def command(store: Path, hosts: str | None, clean: bool, as_json: bool) -> int:
     else:
         examinations = _hosts(hosts) if hosts is not None else [examine(store) for examine in _EXAMINATIONS]
     if as_json:
-        click.echo(msgspec.json.encode(examinations))
+        say(msgspec.json.encode(examinations))
     else:
         for examination in examinations:
-            click.echo(_line(examination))
+            say(_line(examination))
     return 0 if all(examination.healthy for examination in examinations) else 4
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 import click
 
 from faultline.cli.options import store_option
+from faultline.cli.output import say
+from faultline.cli.sealed_outcome import Sealed, handed_over
 from faultline.hosts.evidence.cases import Case, case_names, load_case
 
 __all__ = ["command"]
@@ -18,18 +20,19 @@ __all__ = ["command"]
 @click.option("--every-seed", is_flag=True, help="Do not stop at the first seed that shows an expected violation.")
 @store_option
 @click.option("--json", "as_json", is_flag=True, help="Print what came out as JSON.")
-def command(name: str | None, hosts: str, every_seed: bool, store: Path, as_json: bool) -> int:
+def command(name: str | None, hosts: str, every_seed: bool, store: Path, as_json: bool) -> Sealed | int:
     """Reproduce the claim NAME about a real store, such as that it loses a write on a disk that lies.
 
     Without NAME, it lists them. Each is a few runs on hosts; ends with 0 when they bear the claim out, with 1 when
-    they do not, and with 4 when one of them could not be judged.
+    they violate what the claim says holds, with 3 when they do not show the violation that it names, and with 4 when
+    one of them could not be judged.
     """
     if name is None:
         return _list(as_json)
     if not hosts:
         from faultline.hosts.namespaces.rootless import enter_user_namespace
 
-        enter_user_namespace()
+        enter_user_namespace(environment=handed_over)
     return _reproduce(load_case(name), hosts, every_seed, store, as_json)
 
 
@@ -38,30 +41,31 @@ def _list(as_json: bool) -> int:
     if as_json:
         import msgspec
 
-        click.echo(msgspec.json.encode(cases))
+        say(msgspec.json.encode(cases))
     else:
         for case in cases:
-            click.echo(f"{case.name}: {case.claim}\n  expects {_expectation(case)}; {case.command}")
+            say(f"{case.name}: {case.claim}\n  expects {_expectation(case)}; {case.command}")
     return 0
 
 
-def _reproduce(case: Case, hosts: str, every_seed: bool, store: Path, as_json: bool) -> int:
+def _reproduce(case: Case, hosts: str, every_seed: bool, store: Path, as_json: bool) -> Sealed:
     from faultline.cli.reproduce import outcome_of, runs_of
 
-    click.echo(f"{case.claim}\n  expected: {_expectation(case)}", err=as_json)
+    say(f"{case.claim}\n  expected: {_expectation(case)}", err=as_json)
     runs = []
     for folder, judgement in runs_of(case, store, hosts=hosts, every_seed=every_seed):
         runs.append((folder, judgement))
-        click.echo(f"  seed {judgement.seed}: {judgement.verdict.value}: {judgement.sentence}", err=as_json)
-        click.echo(f"    {folder}", err=as_json)
+        say(f"  seed {judgement.seed}: {judgement.verdict.value}: {judgement.sentence}", err=as_json)
+        say(f"    {folder}", err=as_json)
     outcome = outcome_of(case, runs)
     if as_json:
         import msgspec
 
-        click.echo(msgspec.json.encode(outcome))
+        say(msgspec.json.encode(outcome))
     else:
-        click.echo("As expected." if outcome.borne_out else "NOT as expected.")
-    return outcome.exit_code
+        say("As expected." if outcome.borne_out else "NOT as expected.")
+    seeds = tuple(f"seed {seed}" for seed in outcome.tried)
+    return Sealed(verdict=outcome.verdict.value, checks_due=seeds, checks_ran=seeds)
 
 
 def _expectation(case: Case) -> str:

@@ -9,6 +9,7 @@ from string import Template
 
 import click
 
+from faultline.cli.output import say
 from faultline.harness.errors import UsageError
 
 __all__ = ["command"]
@@ -55,11 +56,9 @@ def _store(name: str, workload: str, into: Path) -> int:
         file = folder / place.format(package=values["package"])
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(_template(template).substitute(values), encoding="utf-8")
-    click.echo(
-        f"{folder} holds a store with three places to fill in (grep -rn 'FILL IN' {folder / values['package']})."
-    )
-    click.echo(f"  cd {folder} && pip install --no-build-isolation --no-deps . && python -m pytest")
-    click.echo("says what is missing, and where.")
+    say(f"{folder} holds a store with three places to fill in (grep -rn 'FILL IN' {folder / values['package']}).")
+    say(f"  cd {folder} && pip install --no-build-isolation --no-deps . && python -m pytest")
+    say("says what is missing, and where.")
     return 0
 
 

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from faultline.cli.output import say
 from faultline.cli.pattern_listing import pattern_entry, pattern_lines
 from faultline.cli.serving import served, serving, serving_lines
 from faultline.harness.errors import UsageError
@@ -33,7 +34,7 @@ def _loaded(load: Callable[[str], Loaded], names: Iterable[str]) -> Iterator[tup
         try:
             yield name, load(name)
         except UsageError as error:
-            click.echo(f"faultline: {error.message} {error.next_step}", err=True)
+            say(f"faultline: {error.message} {error.next_step}", err=True)
 
 
 def _system(name: str, system: Any, path: str, workloads: list[str]) -> Entry:
@@ -180,18 +181,18 @@ def command(what: str, as_json: bool) -> int:
     if as_json:
         import msgspec
 
-        click.echo(msgspec.json.encode(entries))
+        say(msgspec.json.encode(entries))
         return 0
     if what == "patterns":
-        click.echo("\n".join(line for entry in entries for line in pattern_lines(entry)))
+        say("\n".join(line for entry in entries for line in pattern_lines(entry)))
         return 0
     width = max(len(entry["name"]) for entry in entries)
     owner = max(len(entry["system"]) for entry in entries) if what == "mutants" else 0
     for entry in entries:
         system = f"{entry['system']:<{owner}}  " if owner else ""
-        click.echo(f"{entry['name']:<{width}}  {system}{entry['summary']}{_note(entry)}")
+        say(f"{entry['name']:<{width}}  {system}{entry['summary']}{_note(entry)}")
         for line in _below(what, entry):
-            click.echo(line)
+            say(line)
     return 0
 
 

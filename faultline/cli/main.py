@@ -1,22 +1,29 @@
 """The `faultline` command: a thin door to the rooms. Each verb is a module of its own, imported only when it is used.
 
-Results go to standard output, progress and errors to standard error. Exit codes: 0 as expected, 1 violation, 2 usage,
-3 inconclusive or vacuous, 4 harness error, 130 interrupted.
+Results go to standard output, progress and errors to standard error. A verb returns the outcome that its exit code is
+made of (`sealed_outcome`): 0 as expected, 1 violation, 2 usage, 3 inconclusive or vacuous, 4 harness error; 129, 130
+and 143 interrupted.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
 import faultline
+from faultline.cli import sealed_outcome
+from faultline.cli.output import OutputLost, complain
+from faultline.cli.sealed_outcome import Sealed
 from faultline.harness.errors import FaultlineError, Interrupted
 
-__all__ = ["cli", "main", "perform"]
+__all__ = ["carry_out", "cli", "main", "perform"]
 
+_PLUG_IN = "This is an error of Faultline or of a plug-in, and says nothing about the system under test."
 _VERBS = {
     "run": "One run: drive a system with a workload and faults, and judge it.",
     "campaign": "Many runs on Spark: a matrix of systems, workloads, fault sets and seeds.",
@@ -66,27 +73,95 @@ def cli() -> None:
     """Test distributed stores: random workloads, injected faults, and proof from the recorded history."""
 
 
+def carry_out(arguments: Sequence[str] | None = None) -> int:
+    """Carry out a command, say what is wrong in one sentence and a next step, and return its exit code.
+
+    Nothing that a command, or a plug-in in it, can raise passes this place. The ending is announced to the supervisor
+    (`sealed_outcome`), which comes to the same exit code.
+    """
+    sealed_outcome.begin()
+    try:
+        ending = _ending(_performed(arguments))
+    except OutputLost as error:
+        ending = _without_output(error)
+    except click.ClickException as error:
+        ending = Sealed(ended=True, code=2)
+        with contextlib.suppress(OSError):
+            error.show()
+    except FaultlineError as error:
+        ending = _failed(error.exit_code, error.message, error.next_step)
+    except (KeyboardInterrupt, click.exceptions.Abort):
+        ending = _failed(130, "Interrupted; what was recorded so far is kept.")
+    except SystemExit as error:
+        ending = _failed(4, f"A plug-in called sys.exit({error.code!r}) in the midst of the work.", _PLUG_IN)
+    except BaseException as error:
+        ending = _failed(4, _crash(error), _PLUG_IN)
+    sealed_outcome.announce(ending)
+    return sealed_outcome.exit_code_of(sealed_outcome.announced())
+
+
 def perform(arguments: Sequence[str] | None = None) -> int:
     """Carry out a command and return its exit code. Raises FaultlineError or click's ClickException."""
+    sealed_outcome.begin()
     try:
-        status = cli.main(args=arguments, prog_name="faultline", standalone_mode=False)
+        sealed_outcome.announce(_ending(_performed(arguments)))
     except click.exceptions.Abort as error:
         raise Interrupted("Interrupted; what was recorded so far is kept.") from error
-    return status if isinstance(status, int) else 0
+    return sealed_outcome.exit_code_of(sealed_outcome.announced())
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit. Deliberate errors end in one sentence and a next step, never in a traceback."""
+    """Carry out a command in this process, and exit."""
+    sys.exit(carry_out(arguments))
+
+
+def _performed(arguments: Sequence[str] | None) -> Any:
+    """What the verb returned. Click's own `main` is not used: it answers a closed pipe with the code of a violation."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        sys.exit(perform(arguments))
-    except click.ClickException as error:
-        error.show()
-        sys.exit(2)
-    except FaultlineError as error:
-        click.echo(f"faultline: {error.message}", err=True)
-        if error.next_step:
-            click.echo(f"  {error.next_step}", err=True)
-        sys.exit(error.exit_code)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
+        with cli.make_context("faultline", words) as context:
+            return cli.invoke(context)
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
+    except (EOFError, KeyboardInterrupt) as error:
+        raise click.exceptions.Abort from error
+    except BrokenPipeError as error:
+        raise OutputLost(error) from error
+
+
+def _ending(returned: Any) -> Sealed:
+    """The ending that a verb returned: a sealed outcome, or the exit code of a verb that judges nothing."""
+    if isinstance(returned, Sealed):
+        return returned._replace(ended=True)
+    return Sealed(ended=True, code=returned if isinstance(returned, int) else 0)
+
+
+def _without_output(error: OutputLost) -> Sealed:
+    """The ending of a command whose standard output took no more: its verdict, unless someone still waits for more."""
+    if error.wanted:
+        return _failed(
+            4, f"Standard output cannot be written: {error}.", "Make room where it goes, or send it elsewhere."
+        )
+    told = sealed_outcome.announced()
+    return told[-1]._replace(ended=True) if told else Sealed(ended=True)
+
+
+def _failed(code: int, message: str, next_step: str = "") -> Sealed:
+    complain(f"faultline: {message}")
+    if next_step:
+        complain(f"  {next_step}")
+    return Sealed(ended=True, code=code)
+
+
+def _crash(error: BaseException) -> str:
+    """One sentence about an exception that was not expected; its traceback goes to a file."""
+    import tempfile
+    import traceback
+
+    said = f"{type(error).__name__}: {str(error) or 'no message'}".splitlines()[0][:300]
+    try:
+        with tempfile.NamedTemporaryFile("w", prefix="faultline-crash-", suffix=".txt", delete=False) as file:
+            traceback.print_exception(error, file=file)
+        return f"The command failed, with {said}. The traceback is in {file.name}."
+    except Exception:
+        return f"The command failed, with {said}."

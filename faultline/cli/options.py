@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from faultline.cli.sealed_outcome import handed_over
 from faultline.harness.errors import UsageError
 
 __all__ = ["as_options", "comma_separated", "on_hosts", "request_options", "store_option"]
@@ -28,7 +29,7 @@ def on_hosts(_context: click.Context, _parameter: click.Parameter, value: str | 
     if value and value.startswith("namespaces:"):
         from faultline.hosts.namespaces.rootless import enter_user_namespace
 
-        enter_user_namespace()
+        enter_user_namespace(environment=handed_over)
     return value
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-import click
+from faultline.cli.output import say
 
 if TYPE_CHECKING:
     from faultline.campaign.pipeline import Progress as CampaignProgress
@@ -53,7 +53,7 @@ def _plain_lines() -> Show:
         now_s = time.monotonic()
         if now_s - last_s >= _PLAIN_EVERY_S or progress.finished == progress.total:
             last_s = now_s
-            click.echo(f"{progress.finished} of {progress.total} runs: {_phrase(progress)}", err=True)
+            say(f"{progress.finished} of {progress.total} runs: {_phrase(progress)}", err=True)
 
     return show
 

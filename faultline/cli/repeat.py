@@ -34,6 +34,8 @@ class Repeated(msgspec.Struct, frozen=True, kw_only=True):
     reproduced: int
     times: int
     lines: list[str]
+    checks_due: tuple[str, ...] = ()
+    checks_ran: tuple[str, ...] = ()
 
 
 def repeat(stored: StoredRun, times: int, *, as_happened: bool = False, keep: bool = False) -> Repeated:
@@ -68,7 +70,13 @@ def _repeat_simulated(stored: StoredRun, parts: Parts) -> Repeated:
         reproduced=int(same_history and same_verdict),
         times=1,
         lines=[*run_lines(record, judgement), *_comparison(stored, same_history, same_verdict)],
+        checks_due=tuple(judgement.checks_due),
+        checks_ran=_ran(judgement),
     )
+
+
+def _ran(judgement: Judgement) -> tuple[str, ...]:
+    return tuple(check.checker for check in judgement.checks)
 
 
 def _comparison(stored: StoredRun, same_history: bool, same_verdict: bool) -> list[str]:
@@ -119,6 +127,8 @@ def _compared(stored: StoredRun, judgements: list[Judgement]) -> Repeated:
         reproduced=reproduced,
         times=times,
         lines=[*lines, *_others(stored.judgement, judgements), _share(reproduced, times)],
+        checks_due=tuple(judgements[-1].checks_due),
+        checks_ran=_ran(judgements[-1]),
     )
 
 

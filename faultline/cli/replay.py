@@ -12,7 +12,9 @@ from pathlib import Path
 
 import click
 
-from faultline.harness.verdict import Verdict, exit_code
+from faultline.cli.output import say
+from faultline.cli.sealed_outcome import Sealed, handed_over
+from faultline.harness.verdict import Verdict, merge
 
 __all__ = ["command"]
 
@@ -25,11 +27,11 @@ __all__ = ["command"]
 )
 @click.option("--keep", is_flag=True, help="Keep every repetition of a real run, with a report, below RUN/replays.")
 @click.option("--json", "as_json", is_flag=True, help="Print what came out as JSON.")
-def command(run: Path, times: int, as_happened: bool, keep: bool, as_json: bool) -> int:
+def command(run: Path, times: int, as_happened: bool, keep: bool, as_json: bool) -> Sealed:
     """Do the stored RUN again and compare it with what was recorded.
 
     RUN is the folder of a run, as printed in every replay line. Ends with the exit code of the verdict; 4 when a
-    simulated run did not come out the same to the byte.
+    simulated run did not come out the same to the byte, and did not violate anything either.
     """
     from faultline.cli.repeat import Repeated, repeat
     from faultline.harness.store import read_run
@@ -37,14 +39,15 @@ def command(run: Path, times: int, as_happened: bool, keep: bool, as_json: bool)
 
     stored = read_run(run)
     if stored.file.hosts.startswith("namespaces:"):
-        enter_user_namespace()
+        enter_user_namespace(environment=handed_over)
     repeated: Repeated = repeat(stored, times, as_happened=as_happened, keep=keep)
     if as_json:
         import msgspec
 
-        click.echo(msgspec.json.encode(repeated))
+        say(msgspec.json.encode(repeated))
     else:
-        click.echo("\n".join(repeated.lines))
-    if not repeated.as_recorded:
-        return exit_code(Verdict.HARNESS_ERROR)
-    return exit_code(repeated.verdict)
+        say("\n".join(repeated.lines))
+    verdict = merge([repeated.verdict, *([] if repeated.as_recorded else [Verdict.HARNESS_ERROR])])
+    return Sealed(
+        verdict=verdict.value, checks_due=repeated.checks_due, checks_ran=repeated.checks_ran, folder=str(run)
+    )

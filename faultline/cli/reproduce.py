@@ -35,11 +35,13 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     folders: tuple[str, ...] = ()
 
     @property
-    def exit_code(self) -> int:
-        """0 as expected; 1 when a violation was found that was not expected, or none that was; 4 when undecided."""
+    def verdict(self) -> Verdict:
+        """What the claim came to: a violation only where none was expected; *vacuous* where one was, and none came."""
         if self.borne_out:
-            return 0
-        return 1 if len(self.shown) + len(self.passed) == len(self.tried) else 4
+            return Verdict.PASS
+        if len(self.shown) + len(self.passed) < len(self.tried):
+            return Verdict.HARNESS_ERROR
+        return Verdict.VIOLATION if self.expected == "pass" else Verdict.VACUOUS
 
 
 def runs_of(case: Case, store: Path, *, hosts: str = "", every_seed: bool = False) -> Iterator[tuple[Path, Judgement]]:

@@ -8,10 +8,11 @@ import click
 from click.core import ParameterSource
 
 from faultline.cli.options import as_options, on_hosts, request_options, store_option
+from faultline.cli.output import say
+from faultline.cli.sealed_outcome import INTERRUPTED, Sealed
 from faultline.harness.errors import UsageError
 from faultline.harness.judgement import Judgement
 from faultline.harness.run_record import WorldName
-from faultline.harness.verdict import exit_code
 
 __all__ = ["command"]
 
@@ -66,13 +67,13 @@ def command(
     store: Path,
     shrinks: bool,
     as_json: bool,
-) -> int:
+) -> Sealed:
     """One run: drive a system with a workload and faults, and judge what the clients saw.
 
     The run's folder keeps the plan, the history as it happened, the verdict and an HTML report. A violation in the
     simulated world is shrunk to the fewest operations and faults that still show it, kept as a run of its own.
     """
-    from faultline.cli.single_run import carry_out
+    from faultline.cli.single_run import carry_out, sealed
     from faultline.harness.planning import RunRequest
 
     if hosts is not None:
@@ -93,7 +94,8 @@ def command(
     )
     finished = carry_out(request, store, shrinks=shrinks, hosts=hosts or "")
     _print(finished.judgement, finished.lines, as_json)
-    return 130 if finished.interrupted else exit_code(finished.judgement.verdict)
+    ending = sealed(finished.judgement, finished.folder)
+    return ending._replace(verdict="", code=INTERRUPTED) if finished.interrupted else ending
 
 
 def _nodes_on(hosts: str, nodes: int) -> int:
@@ -125,6 +127,6 @@ def _print(judgement: Judgement, lines: list[str], as_json: bool) -> None:
     if as_json:
         import msgspec
 
-        click.echo(msgspec.json.encode(judgement))
+        say(msgspec.json.encode(judgement))
     else:
-        click.echo("\n".join(lines))
+        say("\n".join(lines))

@@ -15,6 +15,7 @@ import click
 import msgspec
 
 from faultline.cli.options import store_option
+from faultline.cli.output import say
 from faultline.cli.pattern_listing import WIDTH, figures_line, pattern_entry, variant_lines
 from faultline.harness.errors import UsageError
 from faultline.harness.judge import judge
@@ -49,15 +50,15 @@ def command(pattern: str, chosen: str | None, store: Path) -> int:
     lesson = lesson_of(pattern_called(pattern))
     planted = _planted_bugs(lesson.pattern.slug, chosen)
     entry = _entry(lesson)
-    click.echo("\n".join([*_lesson_lines(lesson), *variant_lines(entry), *_bug_lines(planted, entry)]))
+    say("\n".join([*_lesson_lines(lesson), *variant_lines(entry), *_bug_lines(planted, entry)]))
     for bug in planted:
         request = _first_violation(bug)
         if request is not None:
-            click.echo("\n".join(_counterexample_lines(bug, request, store)))
+            say("\n".join(_counterexample_lines(bug, request, store)))
             return 0
     if planted:
-        click.echo(f"None of them showed within {_SEEDS_MAX} seeds of its campaign.")
-    click.echo("\n".join(_calm_lines(lesson.pattern.slug)))
+        say(f"None of them showed within {_SEEDS_MAX} seeds of its campaign.")
+    say("\n".join(_calm_lines(lesson.pattern.slug)))
     return 0
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from faultline.cli.output import say
+from faultline.cli.sealed_outcome import Sealed
 from faultline.harness.errors import UsageError
 from faultline.harness.verdict import Verdict
 
@@ -15,7 +17,7 @@ __all__ = ["command"]
 @click.command("shrink")
 @click.argument("run", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--json", "as_json", is_flag=True, help="Print what came out as JSON.")
-def command(run: Path, as_json: bool) -> int:
+def command(run: Path, as_json: bool) -> Sealed:
     """Shrink the violation of the stored RUN to what matters.
 
     The minimal run is kept in RUN/minimal, with a report and a replay line of its own. Ends with 1, the exit code of a
@@ -38,8 +40,8 @@ def command(run: Path, as_json: bool) -> int:
     if as_json:
         import msgspec
 
-        click.echo(msgspec.json.encode(judgement.detail["minimal"]))
+        say(msgspec.json.encode(judgement.detail["minimal"]))
     else:
-        click.echo("\n".join([judgement.detail["minimal"]["sentence"], *minimal_lines(judgement)]))
-        click.echo(f"Report: {run / 'minimal' / 'report.html'}")
-    return 1
+        say("\n".join([judgement.detail["minimal"]["sentence"], *minimal_lines(judgement)]))
+        say(f"Report: {run / 'minimal' / 'report.html'}")
+    return Sealed(verdict=judgement.verdict.value, folder=str(run))

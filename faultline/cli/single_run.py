@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import itertools
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
 import msgspec
 
+from faultline.cli.output import say
+from faultline.cli.sealed_outcome import Sealed, announce
+from faultline.harness.errors import FaultlineError
 from faultline.harness.history import EventSink
 from faultline.harness.judge import judge, run_id_of
 from faultline.harness.judgement import Judgement
@@ -21,10 +24,10 @@ from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run import run_simulated
 from faultline.harness.run_record import RunRecord, WorldName
 from faultline.harness.store import open_history, prepare_run, write_judgement
-from faultline.harness.verdict import Verdict
+from faultline.harness.verdict import Verdict, merge
 from faultline.registry import resolve
 
-__all__ = ["FinishedRun", "carry_out", "execute", "judge_and_report", "replay_line", "shrink_and_report"]
+__all__ = ["FinishedRun", "carry_out", "execute", "judge_and_report", "replay_line", "sealed", "shrink_and_report"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,22 +92,58 @@ def _execute_on_hosts(plan: Plan, parts: Parts, folder: Path, sink: EventSink | 
 
 
 def _tell(sentence: str) -> None:
-    click.echo(sentence, err=True)
+    say(sentence, err=True)
 
 
 def judge_and_report(record: RunRecord, parts: Parts, run_id: str, folder: Path, shrinks: bool) -> FinishedRun:
-    """Judge `record`, write `verdict.json` and the HTML report, and say what was found."""
+    """Judge `record`, write `verdict.json` and the HTML report, and say what was found.
+
+    The verdict is sealed as soon as it is known: what goes wrong afterwards is told beside it. One that cannot be
+    written makes the run a harness error, unless it is a violation.
+    """
     from faultline.reports.run_page import write_run_report
     from faultline.reports.terminal import run_lines
 
     judgement = judge(record, parts, run_id=run_id, replay=replay_line(folder))
-    write_judgement(folder, judgement)
-    if shrinks and judgement.verdict is Verdict.VIOLATION and record.world == "simulated" and not record.interrupted:
-        shrink_and_report(folder, record.plan, judgement, parts)
+    announce(sealed(judgement, folder))
+    problems: list[str] = []
+    with _noted(problems, "The verdict is not kept"):
         write_judgement(folder, judgement)
-    report = write_run_report(folder, record, judgement)
-    lines = [*run_lines(record, judgement), f"Report: {report}"]
-    return FinishedRun(folder, judgement, lines, record.interrupted)
+    if problems:
+        judgement.errors += problems
+        judgement.verdict = merge([judgement.verdict, Verdict.HARNESS_ERROR])
+    if shrinks and judgement.verdict is Verdict.VIOLATION and record.world == "simulated" and not record.interrupted:
+        with _noted(problems, "The violation could not be shrunk"):
+            shrink_and_report(folder, record.plan, judgement, parts)
+            write_judgement(folder, judgement)
+    lines = run_lines(record, judgement)
+    with _noted(problems, "The page of the run could not be written"):
+        lines.append(f"Report: {write_run_report(folder, record, judgement)}")
+    return FinishedRun(
+        folder, judgement, [*lines, *(f"Warning: {problem}" for problem in problems)], record.interrupted
+    )
+
+
+def sealed(judgement: Judgement, folder: Path) -> Sealed:
+    """What the supervisor is told of `judgement`."""
+    return Sealed(
+        verdict=judgement.verdict.value,
+        plan_sha256=judgement.plan_sha256,
+        history_sha256=judgement.history_sha256,
+        checks_due=tuple(judgement.checks_due),
+        checks_ran=tuple(check.checker for check in judgement.checks),
+        folder=str(folder),
+    )
+
+
+@contextlib.contextmanager
+def _noted(problems: list[str], what: str) -> Iterator[None]:
+    """Note an exception of what is done inside, after `what`: the verdict is known, and must not be lost for it."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        said = error.message if isinstance(error, FaultlineError) else f"{type(error).__name__}: {error}"
+        problems.append(f"{what}: {said.rstrip('.')}.")
 
 
 def shrink_and_report(folder: Path, plan: Plan, judgement: Judgement, parts: Parts) -> None:

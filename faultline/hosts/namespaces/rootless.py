@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import pwd
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -37,10 +37,13 @@ def in_user_namespace(user_map: Path = Path("/proc/self/uid_map")) -> bool:
     return False
 
 
-def enter_user_namespace(command: Sequence[str] | None = None) -> None:
+def enter_user_namespace(
+    command: Sequence[str] | None = None, environment: Callable[[], Mapping[str, str]] | None = None
+) -> None:
     """Go on as root of a new user and network namespace, if that is needed and possible; otherwise return.
 
-    `command` is what to start there: this very command line, unless given. Does not return when it goes on there.
+    `command` is what to start there: this very command line, unless given; `environment` gives what is added to its
+    environment, and is called only then. Does not return when it goes on there.
     """
     if not sys.platform.startswith("linux") or os.geteuid() == 0 or lacks_without_root() or _ENTERED in os.environ:
         return
@@ -49,7 +52,11 @@ def enter_user_namespace(command: Sequence[str] | None = None) -> None:
     sys.stderr.flush()
     # Nothing in a new network namespace works before its own loopback is up.
     script = 'PATH=$PATH:/usr/sbin:/sbin ip link set lo up && exec "$@"'
-    os.execvpe("unshare", [*_UNSHARE, "/bin/sh", "-c", script, "sh", *again], os.environ | {_ENTERED: "1"})
+    os.execvpe(
+        "unshare",
+        [*_UNSHARE, "/bin/sh", "-c", script, "sh", *again],
+        os.environ | {_ENTERED: "1"} | dict(environment() if environment else {}),
+    )
 
 
 def lacks_without_root(find: Callable[[str], str | None] | None = None) -> list[Lack]:

@@ -1,0 +1,69 @@
+"""What the command prints. Every verb prints through `say`, so that output that cannot be written has one meaning.
+
+A terminal may know fewer characters than a name in a history has, and a history may hold half characters: both are
+printed escaped. A reader that closes the pipe (`faultline list systems | head -1`) wants no more; a full disk behind
+standard output is a failure, and neither changes a verdict.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from typing import TextIO
+
+__all__ = ["OutputLost", "complain", "say"]
+
+
+class OutputLost(Exception):
+    """Standard output took no more; `wanted` says whether its reader is still there."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(error.strerror or str(error))
+        self.wanted = error.errno != errno.EPIPE
+
+
+def say(text: str | bytes = "", *, err: bool = False) -> None:
+    """Print `text` and a newline: a result on standard output, or with `err` what accompanies it on standard error.
+
+    Raises OutputLost when standard output cannot be written; what standard error does not take is dropped.
+    """
+    if err:
+        complain(_decoded(text))
+        return
+    stream = sys.stdout
+    if stream is None:
+        return
+    try:
+        stream.write(_printable(f"{_decoded(text)}\n", stream))
+        stream.flush()
+    except OSError as error:
+        _discard_output()
+        raise OutputLost(error) from error
+
+
+def complain(text: str) -> None:
+    """Print `text` on standard error, as far as that can be written."""
+    stream = sys.stderr
+    if stream is None:
+        return
+    try:
+        stream.write(_printable(f"{text}\n", stream))
+        stream.flush()
+    except (OSError, ValueError):
+        return
+
+
+def _decoded(text: str | bytes) -> str:
+    return text.decode() if isinstance(text, bytes) else text
+
+
+def _printable(text: str, stream: TextIO) -> str:
+    """`text` with what the encoding of `stream` does not have as escapes."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def _discard_output() -> None:
+    """Let later writes, and those of the interpreter when it ends, go nowhere."""
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115

@@ -1,0 +1,196 @@
+"""What a command came to, as the supervisor is told: the only thing that its exit code is made of.
+
+A record is *sealed*: it carries a digest of itself, so that half of one is none. A command seals each verdict as soon
+as it knows it, before any page is written, and its ending last. From all its records follows the exit code:
+
+    a violation that was judged      1, whatever came afterwards
+    no ending                        4: the work died, or was ended
+    an ending by a signal            129 (SIGHUP), 130 (SIGINT), 143 (SIGTERM)
+    an ending with a verdict         by the verdict; a pass of which a check is missing is 3
+    an ending without one            the code that it names: 0, 2, 3 or 4
+
+This module is imported before everything else at every start, so it imports next to nothing itself.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+__all__ = [
+    "FAILED",
+    "INTERRUPTED",
+    "Sealed",
+    "announce",
+    "announced",
+    "begin",
+    "exit_code_of",
+    "handed_over",
+    "limit",
+    "sealed_line",
+    "sealed_lines",
+    "take_over",
+    "work_for",
+    "working_in",
+]
+
+FAILED = 4
+INTERRUPTED = 130
+_CODES = {"pass": 0, "violation": 1, "unknown": 3, "vacuous": 3, "harness-error": FAILED}
+_VIOLATION = 1
+_UNDECIDED = 3
+_FOR_ENDINGS = (0, 2, 3, 4, 129, 130, 143)
+
+
+class Sealed(NamedTuple):
+    """One record: a verdict that was established, or (`ended`) how the command ended.
+
+    `verdict` is a verdict's name or '', `code` the exit code of an ending without one. `checks_due` names what had to
+    be judged and `checks_ran` what was: checks of a run, cells of a campaign, files of a check. `folder` is where the
+    results are.
+    """
+
+    verdict: str = ""
+    ended: bool = False
+    code: int = 0
+    plan_sha256: str = ""
+    history_sha256: str = ""
+    checks_due: tuple[str, ...] = ()
+    checks_ran: tuple[str, ...] = ()
+    folder: str = ""
+
+
+def exit_code_of(records: Iterable[Sealed], interrupted_by: int = 0) -> int:
+    """The exit code of the command that left `records`; `interrupted_by` is the signal that ended it early, if any."""
+    told = list(records)
+    if any(record.verdict == "violation" for record in told):
+        return _VIOLATION
+    if interrupted_by:
+        return 128 + interrupted_by
+    endings = [record for record in told if record.ended]
+    return _code_of_ending(endings[-1]) if endings else FAILED
+
+
+def _code_of_ending(ending: Sealed) -> int:
+    if not ending.verdict:
+        return ending.code if ending.code in _FOR_ENDINGS else FAILED
+    code = _CODES.get(ending.verdict, FAILED)
+    missing = not ending.checks_ran or set(ending.checks_due) - set(ending.checks_ran)
+    return _UNDECIDED if code == 0 and missing else code
+
+
+# -- telling the supervisor ------------------------------------------------------------------------------------------
+
+_records: list[Sealed] = []
+_send: Callable[[dict[str, Any]], None] | None = None
+
+
+def announce(record: Sealed) -> None:
+    """Seal `record` and send it to the supervisor, if there is one."""
+    _records.append(record)
+    if _send is not None:
+        _send({"sealed": record._asdict()})
+
+
+def announced() -> Sequence[Sealed]:
+    """What this process has announced since it last began a command."""
+    return _records
+
+
+def limit(seconds: float, doing: str) -> None:
+    """Let the supervisor end this process unless another limit, or the ending, is told within `seconds`.
+
+    `doing` says what is taking so long, as in "the run". This is the last resort: what can be interrupted in Python is
+    ended with a verdict of its own before (`faultline.harness.deadline`).
+    """
+    if _send is not None:
+        _send({"limit_s": seconds, "doing": doing})
+
+
+def working_in(folder: str) -> None:
+    """Tell the supervisor that a campaign's journal is in `folder`, from which it can be concluded should this die."""
+    if _send is not None:
+        _send({"campaign": folder})
+
+
+def begin() -> None:
+    """Begin a command: forget what an earlier one of this process announced."""
+    _records.clear()
+
+
+# -- lines of the pipe -----------------------------------------------------------------------------------------------
+
+
+def sealed_line(message: dict[str, Any]) -> bytes:
+    """`message` as one line: its digest, a space, and itself as JSON."""
+    import hashlib
+    import json
+
+    text = json.dumps(message).encode()
+    return hashlib.sha256(text).hexdigest().encode() + b" " + text + b"\n"
+
+
+def sealed_lines(data: bytes) -> list[dict[str, Any]]:
+    """The whole messages in `data`, in order; a line whose digest is not its own is left out."""
+    import hashlib
+    import json
+
+    messages = []
+    for line in data.splitlines():
+        digest, _, text = line.partition(b" ")
+        if digest == hashlib.sha256(text).hexdigest().encode():
+            messages.append(json.loads(text))
+    return messages
+
+
+# -- the two pipes of a worker ---------------------------------------------------------------------------------------
+
+_PIPES = "FAULTLINE_SUPERVISOR"
+_pipes: tuple[int, int] | None = None
+
+
+def work_for(telling: int, alive: int) -> None:
+    """Make this process the worker of a supervisor: `telling` takes its messages, `alive` closes with the supervisor.
+
+    The kernel sends SIGIO, whose default is to end the process, when that happens: no one is left to learn the outcome.
+    """
+    global _pipes, _send
+    import fcntl
+
+    fcntl.fcntl(alive, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(alive, fcntl.F_SETFL, fcntl.fcntl(alive, fcntl.F_GETFL) | fcntl.FASYNC)
+    _pipes = (telling, alive)
+    _send = _writer(telling)
+
+
+def take_over() -> bool:
+    """Whether this program replaced a worker (`handed_over`), whose work it then goes on with."""
+    pipes = os.environ.pop(_PIPES, "").split(",")
+    if len(pipes) != 2 or not all(map(str.isdigit, pipes)):
+        return False
+    telling, alive = map(int, pipes)
+    for descriptor in (telling, alive):
+        os.set_inheritable(descriptor, False)
+    work_for(telling, alive)
+    return True
+
+
+def handed_over() -> dict[str, str]:
+    """The environment by which a program that replaces this worker (execve) takes over its pipes."""
+    if _pipes is None:
+        return {}
+    for descriptor in _pipes:
+        os.set_inheritable(descriptor, True)
+    return {_PIPES: ",".join(map(str, _pipes))}
+
+
+def _writer(descriptor: int) -> Callable[[dict[str, Any]], None]:
+    """A function that writes messages into the pipe `descriptor`."""
+
+    def send(message: dict[str, Any]) -> None:
+        rest = memoryview(sealed_line(message))
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+
+    return send
