@@ -22,7 +22,7 @@ from time import process_time
 
 import msgspec
 
-from faultline.harness.judge import judge, run_id_of
+from faultline.harness.judge import judge
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run import run_simulated
 from faultline.registry import resolve
@@ -85,7 +85,7 @@ def _measure_into(measurement: Measurement, request: RunRequest, seeds: range) -
         with measurement.timed("simulate"):
             record = run_simulated(plan, parts)
         with measurement.timed("judge"):
-            judgement = judge(record, parts, run_id=run_id_of(plan.cell, seed))
+            judgement = judge(record, parts, run_id=f"{plan.cell}.{seed}")
         measurement.runs += 1
         measurement.operations += len(record.history)
         measurement.events += record.statistics["events"]

@@ -26,12 +26,11 @@ from faultline.checkers.linearizability.checker import LinearizabilityChecker
 from faultline.checkers.linearizability.keys import KeyJudgement
 from faultline.checkers.porcupine import Budget
 from faultline.harness.history import History
-from faultline.harness.judge import run_id_of
 from faultline.harness.judgement import Judgement
 from faultline.harness.parts import Parts
 from faultline.harness.results import write_whole
 from faultline.harness.run_record import RunRecord
-from faultline.harness.store import prepare_run
+from faultline.harness.store import prepare_run, run_id_of
 from faultline.harness.verdict import Verdict
 from faultline.harness.workload import Checker
 
@@ -57,16 +56,12 @@ class Collected:
     """A real run that has been carried out and awaits its verdict. Without a record it never came about: `broken`."""
 
     number: int
+    run_id: str
     cell: Cell
     seed: int
     parts: Parts
     record: RunRecord | None
     broken: Judgement | None = None
-
-    @property
-    def run_id(self) -> str:
-        """The run's name."""
-        return run_id_of(self.cell.name, self.seed)
 
 
 class CheckedByKey(LinearizabilityChecker):
@@ -125,16 +120,16 @@ def _carry_out(job: SimulationJob, show: Callable[[Progress], None]) -> tuple[li
 
 def _run(job: SimulationJob, number: int, cell: Cell, seed: int) -> Collected:
     request = job.plan.request(cell, seed)
-    run_id = run_id_of(cell.name, seed)
+    run_id = run_id_of(request, job.plan.hosts)
     parts = job.engine.resolve(request)
     try:
         plan = job.engine.plan(request, parts)
         prepare_run(job.folder.run(run_id), run_id, plan, job.plan.world, job.plan.hosts)
         record = job.engine.collect(plan, parts, job.folder.run(run_id))
-    except Exception as error:
-        return Collected(number, cell, seed, parts, None, broken_run(job.plan, cell, seed, run_id, error))
+    except (Exception, SystemExit) as error:
+        return Collected(number, run_id, cell, seed, parts, None, broken_run(job.plan, cell, seed, run_id, error))
     write_parquet(job.folder.history_part(number), history_table(run_id, record.history))
-    return Collected(number, cell, seed, parts, record)
+    return Collected(number, run_id, cell, seed, parts, record)
 
 
 def _searches(runs: Sequence[Collected]) -> dict[str, LinearizabilityChecker]:

@@ -16,6 +16,7 @@ from typing import Literal
 import msgspec
 
 from faultline.harness.errors import UsageError
+from faultline.harness.plan import cell_name
 from faultline.harness.planning import RunRequest
 from faultline.harness.run_record import WorldName
 
@@ -38,8 +39,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         """The stable name of the cell, equal to `Plan.cell` of its runs."""
-        mutants = "".join(f"+{name}" for name in self.mutants)
-        return f"{self.system}{mutants}/{self.workload}/{'+'.join(self.faults) or 'calm'}"
+        return cell_name(self.system, self.mutants, self.workload, self.faults)
 
 
 class WorkUnit(msgspec.Struct, frozen=True):

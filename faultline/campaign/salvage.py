@@ -16,8 +16,8 @@ from faultline.campaign.histories import write_part
 from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.matrix import CampaignPlan, WorkUnit
 from faultline.campaign.row import run_row, table_of_rows
-from faultline.harness.judge import run_id_of
 from faultline.harness.judgement import Judgement
+from faultline.harness.store import run_id_of
 
 __all__ = ["salvage"]
 
@@ -38,7 +38,7 @@ def _rows(plan: CampaignPlan, folder: CampaignFolder, unit: WorkUnit) -> list[di
     cell = plan.cells()[unit.cell]
     rows = []
     for seed in unit.seeds:
-        path = folder.run(run_id_of(cell.name, seed))
+        path = folder.run(run_id_of(plan.request(cell, seed), plan.hosts))
         judgement = _judgement(path / "verdict.json")
         if judgement is not None:
             kept = (path / "history.jsonl").is_file()

@@ -25,12 +25,11 @@ from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.matrix import CampaignPlan, Cell, WorkUnit
 from faultline.campaign.row import run_row, table_of_rows
 from faultline.harness.errors import FaultlineError
-from faultline.harness.judge import run_id_of
 from faultline.harness.judgement import Judgement
 from faultline.harness.parts import Parts
 from faultline.harness.results import appending, write_whole
 from faultline.harness.run_record import RunRecord
-from faultline.harness.store import prepare_run
+from faultline.harness.store import prepare_run, run_id_of
 from faultline.harness.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -88,16 +87,16 @@ def run_unit(job: SimulationJob, unit: WorkUnit) -> int:
 def _run_seed(job: SimulationJob, cell: Cell, parts: Parts, seed: int) -> tuple[Judgement, RunRecord | None]:
     """One run, judged. Whatever goes wrong in it is a harness error of this run and of no other."""
     record: RunRecord | None = None
-    run_id = run_id_of(cell.name, seed)
+    run_id = run_id_of(job.plan.request(cell, seed), job.plan.hosts)
     try:
         plan = job.engine.plan(job.plan.request(cell, seed), parts)
         record = job.engine.simulate(plan, parts, False)
         return job.engine.judge(record, parts, run_id), record
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return broken_run(job.plan, cell, seed, run_id, error), record
 
 
-def broken_run(plan: CampaignPlan, cell: Cell, seed: int, run_id: str, error: Exception) -> Judgement:
+def broken_run(plan: CampaignPlan, cell: Cell, seed: int, run_id: str, error: BaseException) -> Judgement:
     """The judgement of a run in which the harness itself failed with `error`."""
     said = str(error) if isinstance(error, FaultlineError) else f"{type(error).__name__}: {error} ({_place(error)})"
     return Judgement(
@@ -116,7 +115,7 @@ def broken_run(plan: CampaignPlan, cell: Cell, seed: int, run_id: str, error: Ex
     )
 
 
-def _place(error: Exception) -> str:
+def _place(error: BaseException) -> str:
     """The innermost place of an exception, as module file and line, without the machine's folders."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:

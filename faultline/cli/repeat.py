@@ -16,7 +16,7 @@ from faultline.harness.judge import judge
 from faultline.harness.judgement import Judgement
 from faultline.harness.parts import Parts
 from faultline.harness.plan import Plan
-from faultline.harness.store import StoredRun, open_history, prepare_run
+from faultline.harness.store import StoredRun, claim_folder, open_history, prepare_run
 from faultline.harness.verdict import Verdict, merge
 from faultline.registry import resolve
 
@@ -104,7 +104,7 @@ def _kept(stored: StoredRun, plan: Plan, parts: Parts) -> Callable[[], Judgement
     file = stored.file
 
     def do() -> Judgement:
-        folder = next(path for path in (replays / str(number) for number in itertools.count(1)) if not path.exists())
+        folder = claim_folder(replays, map(str, itertools.count(1)))
         run_id = f"{file.run_id}.replay-{folder.name}"
         prepare_run(folder, run_id, plan, file.world, file.hosts)
         with open_history(folder) as sink:

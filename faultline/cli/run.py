@@ -92,7 +92,7 @@ def command(
         duration_s=duration_s,
         world=world,
     )
-    finished = carry_out(request, store, shrinks=shrinks, hosts=hosts or "")
+    finished = carry_out(request, store, shrinks=shrinks, hosts=hosts or "", announces=True)
     _print(finished.judgement, finished.lines, as_json)
     ending = sealed(finished.judgement, finished.folder)
     return ending._replace(verdict="", code=INTERRUPTED) if finished.interrupted else ending

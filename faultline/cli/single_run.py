@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from faultline.cli.output import say
 from faultline.cli.sealed_outcome import Sealed, announce
 from faultline.harness.errors import FaultlineError
 from faultline.harness.history import EventSink
-from faultline.harness.judge import judge, run_id_of
+from faultline.harness.judge import judge
 from faultline.harness.judgement import Judgement
 from faultline.harness.minimal import keep_minimal_run
 from faultline.harness.parts import Parts
@@ -23,7 +22,7 @@ from faultline.harness.plan import Plan
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run import run_simulated
 from faultline.harness.run_record import RunRecord, WorldName
-from faultline.harness.store import open_history, prepare_run, write_judgement
+from faultline.harness.store import claim_folder, numbered, open_history, prepare_run, run_id_of, write_judgement
 from faultline.harness.verdict import Verdict, merge
 from faultline.registry import resolve
 
@@ -40,10 +39,13 @@ class FinishedRun:
     interrupted: bool
 
 
-def carry_out(request: RunRequest, store: Path, *, shrinks: bool, hosts: str = "") -> FinishedRun:
+def carry_out(
+    request: RunRequest, store: Path, *, shrinks: bool, hosts: str = "", announces: bool = False
+) -> FinishedRun:
     """Plan, run, record, judge and report `request` in a folder of its own below `store`, on `hosts` if any.
 
-    With `shrinks`, a violation in the simulated world is shrunk too, and its minimal run kept beside it.
+    With `shrinks`, a violation in the simulated world is shrunk too, and its minimal run kept beside it. With
+    `announces` the verdict is the command's own, and is sealed as soon as it is known.
     """
     parts = resolve(request)
     plan = make_plan(request, parts)
@@ -51,21 +53,12 @@ def carry_out(request: RunRequest, store: Path, *, shrinks: bool, hosts: str = "
         from faultline.hosts.host_options import refuse_without_effect
 
         refuse_without_effect(request.host_options, [parts])
-    run_id = _run_id(plan, request.world, store / "runs")
-    folder = store / "runs" / run_id
+    folder = claim_folder(store / "runs", numbered(run_id_of(request, hosts)))
+    run_id = folder.name
     prepare_run(folder, run_id, plan, request.world, hosts)
     with open_history(folder) as sink:
         record = execute(plan, parts, request.world, folder, sink, hosts)
-    return judge_and_report(record, parts, run_id, folder, shrinks)
-
-
-def _run_id(plan: Plan, world: WorldName, runs: Path) -> str:
-    """The name of the run. One of real processes never takes the place of an earlier one, which cannot be repeated."""
-    run_id = run_id_of(plan.cell, plan.seed)
-    if world == "simulated":
-        return run_id
-    names = itertools.chain([f"{run_id}.{world}"], (f"{run_id}.{world}-{number}" for number in itertools.count(2)))
-    return next(name for name in names if not (runs / name).exists())
+    return judge_and_report(record, parts, run_id, folder, shrinks, announces)
 
 
 def execute(
@@ -95,17 +88,20 @@ def _tell(sentence: str) -> None:
     say(sentence, err=True)
 
 
-def judge_and_report(record: RunRecord, parts: Parts, run_id: str, folder: Path, shrinks: bool) -> FinishedRun:
+def judge_and_report(
+    record: RunRecord, parts: Parts, run_id: str, folder: Path, shrinks: bool, announces: bool = False
+) -> FinishedRun:
     """Judge `record`, write `verdict.json` and the HTML report, and say what was found.
 
-    The verdict is sealed as soon as it is known: what goes wrong afterwards is told beside it. One that cannot be
-    written makes the run a harness error, unless it is a violation.
+    What goes wrong once the verdict is known is told beside it. One that cannot be written makes the run a harness
+    error, unless it is a violation. With `announces` it is sealed before anything is written.
     """
     from faultline.reports.run_page import write_run_report
     from faultline.reports.terminal import run_lines
 
     judgement = judge(record, parts, run_id=run_id, replay=replay_line(folder))
-    announce(sealed(judgement, folder))
+    if announces:
+        announce(sealed(judgement, folder))
     problems: list[str] = []
     with _noted(problems, "The verdict is not kept"):
         write_judgement(folder, judgement)

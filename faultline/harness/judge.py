@@ -14,7 +14,7 @@ from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult, Finding, Verdict, merge
 from faultline.harness.workload import Checker
 
-__all__ = ["judge", "judge_by", "run_id_of"]
+__all__ = ["judge", "judge_by"]
 
 
 def judge(record: RunRecord, parts: Parts, *, run_id: str, replay: str = "") -> Judgement:
@@ -75,11 +75,6 @@ def judge_by(
         plan_sha256=plan.digest(),
         versions={"faultline": faultline.__version__, "python": platform.python_version()},
     )
-
-
-def run_id_of(cell: str, seed: int) -> str:
-    """A run's name within its store: its cell and seed, fit for a file name."""
-    return f"{cell.replace('/', '.')}.{seed}"
 
 
 def _asked_or_left_out(checker: Checker, record: RunRecord, missing: Mapping[str, str]) -> CheckResult:

@@ -8,11 +8,21 @@ counterexamples shrink, and survive changes of the code under test.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-__all__ = ["FAULT_TARGETS", "NODE_NAMES", "Plan", "PlannedFault", "PlannedOperation", "Weather", "node_names"]
+__all__ = [
+    "FAULT_TARGETS",
+    "NODE_NAMES",
+    "Plan",
+    "PlannedFault",
+    "PlannedOperation",
+    "Weather",
+    "cell_name",
+    "node_names",
+]
 
 NODE_NAMES = ("athens", "byzantium", "cyrene", "delphi", "ephesus", "fatima", "gortyn", "halicarnassus", "ithaca")
 """The names of simulated and local nodes, in order; see `node_names` for more than these."""
@@ -28,6 +38,12 @@ An explicit node name is a target too.
 def node_names(count: int) -> tuple[str, ...]:
     """The names of the first `count` nodes: those above, and then numbered ones."""
     return (*NODE_NAMES[:count], *(f"node-{number:04}" for number in range(len(NODE_NAMES) + 1, count + 1)))
+
+
+def cell_name(system: str, mutants: Sequence[str], workload: str, fault_set: Sequence[str]) -> str:
+    """The name of a campaign cell, all of a run but its numbers: `consistent-core+stale-read/register/kill`."""
+    planted = "".join(f"+{name}" for name in mutants)
+    return f"{system}{planted}/{workload}/{'+'.join(fault_set) or 'calm'}"
 
 
 class PlannedOperation(msgspec.Struct, frozen=True):
@@ -101,5 +117,4 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def cell(self) -> str:
         """The campaign cell the run belongs to: what was tested, without the seed."""
-        mutants = "".join(f"+{name}" for name in self.mutants)
-        return f"{self.system}{mutants}/{self.workload}/{'+'.join(self.fault_set) or 'calm'}"
+        return cell_name(self.system, self.mutants, self.workload, self.fault_set)

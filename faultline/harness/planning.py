@@ -15,7 +15,7 @@ import msgspec
 from faultline.harness.errors import UsageError
 from faultline.harness.generator.simulate import planned_operations
 from faultline.harness.parts import Parts
-from faultline.harness.plan import NODE_NAMES, Plan, PlannedOperation, node_names
+from faultline.harness.plan import NODE_NAMES, Plan, PlannedOperation, cell_name, node_names
 from faultline.harness.run_record import WorldName
 from faultline.harness.system import NodeSystem, options_missing
 
@@ -55,6 +55,11 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     def fault_set(self) -> tuple[str, ...]:
         """The names of the fault packages, as a plan calls them."""
         return self.faults
+
+    @property
+    def cell(self) -> str:
+        """The name of the campaign cell that the run belongs to: everything by name but the seed."""
+        return cell_name(self.system, self.mutants, self.workload, self.faults)
 
 
 def make_plan(request: RunRequest, parts: Parts) -> Plan:

@@ -8,17 +8,21 @@ RUN/verdict.json    the judgement: written last, in one step
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import functools
+import hashlib
+import itertools
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 import faultline
-from faultline.harness.errors import UsageError
+from faultline.harness.errors import HarnessError, UsageError
 from faultline.harness.history import EventSink, History
 from faultline.harness.judgement import Judgement
 from faultline.harness.plan import Plan
+from faultline.harness.planning import RunRequest
 from faultline.harness.plugins import SYSTEMS_GROUP, WORKLOADS_GROUP, provider_of
 from faultline.harness.results import appending, writable, write_pieces, write_whole
 from faultline.harness.run_record import WorldName
@@ -26,11 +30,14 @@ from faultline.harness.run_record import WorldName
 __all__ = [
     "RunFile",
     "StoredRun",
+    "claim_folder",
+    "numbered",
     "open_history",
     "prepare_run",
     "read_judgement",
     "read_run",
     "read_run_file",
+    "run_id_of",
     "write_judgement",
 ]
 
@@ -67,14 +74,44 @@ class StoredRun(msgspec.Struct, kw_only=True):
         return History.from_jsonl(lines, source=str(Path(self.folder) / "history.jsonl"))
 
 
+def run_id_of(request: RunRequest, hosts: str = "") -> str:
+    """The name of the run that `request` asks for, on `hosts` if any: its cell, its seed, and a digest of all the rest.
+
+    The digest covers whatever determines the run: the request, and the versions of Faultline and of the packages that
+    the system and the workload came with.
+    """
+    asked = (request, hosts, faultline.__version__, sorted(_cached_providers(request.system, request.workload).items()))
+    digest = hashlib.sha256(msgspec.json.encode(asked)).hexdigest()
+    world = "" if request.world == "simulated" else f".{request.world}"
+    return f"{request.cell.replace('/', '.')}.{request.seed}.{digest[:8]}{world}"
+
+
+def numbered(name: str) -> Iterator[str]:
+    """`name`, and then `name-2`, `name-3` …"""
+    return itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+
+
+def claim_folder(parent: Path, names: Iterable[str]) -> Path:
+    """Make a new folder below `parent` under the first of `names` that is not taken, and return it.
+
+    What an earlier run recorded is never touched: the code under test may have changed since. Raises HarnessError when
+    the store cannot be written.
+    """
+    with writable(parent):
+        parent.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            with contextlib.suppress(FileExistsError):
+                (parent / name).mkdir()
+                return parent / name
+    raise HarnessError(f"All names for a new folder in {parent} are taken.", "Choose another --store.")
+
+
 def prepare_run(folder: Path, run_id: str, plan: Plan, world: WorldName, hosts: str = "") -> None:
     """Make the run's folder and write `run.json`. Raises HarnessError when the store cannot be written."""
     with writable(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        for stale in ("verdict.json", "report.html"):
-            (folder / stale).unlink(missing_ok=True)
         versions = {"faultline": faultline.__version__}
-        providers = _providers(plan)
+        providers = _providers(plan.system, plan.workload)
         file = RunFile(run_id=run_id, world=world, plan=plan, versions=versions, hosts=hosts, providers=providers)
         write_pieces(folder / "run.json", _run_file_pieces(file))
 
@@ -140,13 +177,14 @@ def _run_file_pieces(file: RunFile) -> Iterator[bytes]:
     yield (b"\n    " if operations else b"") + after
 
 
-def _providers(plan: Plan) -> dict[str, str]:
-    """The packages behind the plan's system and workload; nothing for what ships with Faultline."""
-    named = {
-        "system": provider_of(SYSTEMS_GROUP, plan.system),
-        "workload": provider_of(WORKLOADS_GROUP, plan.workload),
-    }
+def _providers(system: str, workload: str) -> dict[str, str]:
+    """The packages behind a system and a workload; nothing for what ships with Faultline."""
+    named = {"system": provider_of(SYSTEMS_GROUP, system), "workload": provider_of(WORKLOADS_GROUP, workload)}
     return {what: package for what, package in named.items() if package}
+
+
+_cached_providers = functools.cache(_providers)
+"""For the many runs of a campaign, whose packages do not change."""
 
 
 def _pretty(record: Any) -> bytes:

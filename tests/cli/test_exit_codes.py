@@ -35,11 +35,17 @@ def faultline(tmp_path, capsys, monkeypatch):
     return command
 
 
+def folder_of(begin: str) -> Path:
+    """The folder of the only run whose name begins so; its digest follows."""
+    (folder,) = Path("store/runs").glob(f"{begin}.*")
+    return folder
+
+
 def test_a_clean_run_ends_with_0_and_says_what_held(faultline):
     ended = faultline("run", *CALM, "--seed", "1")
     assert ended.code == 0
     assert "No violation" in ended.out
-    assert Path("store/runs/consistent-core.register.calm.1/verdict.json").is_file()
+    assert (folder_of("consistent-core.register.calm.1") / "verdict.json").is_file()
 
 
 def test_a_violation_ends_with_1_and_prints_how_to_see_it_again(faultline, violating_seed):
@@ -54,7 +60,7 @@ def test_a_violation_ends_with_1_and_prints_how_to_see_it_again(faultline, viola
 
 def test_a_violation_is_shrunk_to_a_minimal_run_that_replays(faultline, violating_seed):
     ended = faultline("run", "--mutant", "stale-read", "--seed", str(violating_seed))
-    folder = Path(f"store/runs/consistent-core+stale-read.register.leadership.{violating_seed}")
+    folder = folder_of(f"consistent-core+stale-read.register.leadership.{violating_seed}")
     detail = json.loads((folder / "verdict.json").read_text())["detail"]["minimal"]
     assert detail["complete"]
     assert 2 <= detail["operations"] <= 6 < detail["operations_before"]
@@ -67,7 +73,7 @@ def test_a_violation_is_shrunk_to_a_minimal_run_that_replays(faultline, violatin
 
 def test_shrinking_can_be_left_out_and_done_later(faultline, violating_seed):
     faultline("run", "--mutant", "stale-read", "--seed", str(violating_seed), "--no-shrink")
-    folder = Path(f"store/runs/consistent-core+stale-read.register.leadership.{violating_seed}")
+    folder = folder_of(f"consistent-core+stale-read.register.leadership.{violating_seed}")
     assert not (folder / "minimal").exists()
     ended = faultline("shrink", str(folder))
     assert ended.code == 1
@@ -77,7 +83,7 @@ def test_shrinking_can_be_left_out_and_done_later(faultline, violating_seed):
 
 def test_a_run_without_a_violation_cannot_be_shrunk(faultline):
     faultline("run", *CALM, "--seed", "4")
-    ended = faultline("shrink", "store/runs/consistent-core.register.calm.4")
+    ended = faultline("shrink", str(folder_of("consistent-core.register.calm.4")))
     assert ended.code == 2
     assert "nothing to shrink" in ended.err
 
@@ -138,7 +144,7 @@ def test_an_interrupted_run_is_checked_reported_and_ends_with_130(faultline, mon
     monkeypatch.setattr("faultline.harness.fault_schedule.FaultSchedule.heal", interrupt)
     ended = faultline("run", *CALM)
     assert ended.code == 130
-    folder = Path("store/runs/consistent-core.register.calm.0")
+    folder = folder_of("consistent-core.register.calm.0")
     assert (folder / "verdict.json").is_file() and (folder / "report.html").is_file()
     assert (folder / "history.jsonl").read_bytes().count(b"\n") > 10
     assert re.match(r". Interrupted after \d+ operations\. ", ended.out)
@@ -158,7 +164,7 @@ def test_an_interrupt_anywhere_else_ends_with_130_and_one_sentence(faultline, mo
 
 def test_a_replay_that_does_not_come_out_the_same_ends_with_4_and_says_so(faultline):
     faultline("run", *CALM, "--seed", "2")
-    history = Path("store/runs/consistent-core.register.calm.2/history.jsonl")
+    history = folder_of("consistent-core.register.calm.2") / "history.jsonl"
     history.write_bytes(history.read_bytes().replace(b'"ok"', b'"info"', 1))
     ended = faultline("replay", str(history.parent))
     assert ended.code == 4
@@ -217,8 +223,9 @@ def test_a_real_run_never_takes_the_place_of_an_earlier_one(faultline):
     for _ in range(2):
         ended = faultline("run", "--world", "local", "--faults", "none", "--duration", "0.5", "--operations", "20")
         assert ended.code == 0, ended.err
-    runs = sorted(path.name for path in Path("store/runs").iterdir())
-    assert runs == ["consistent-core.register.calm.0.local", "consistent-core.register.calm.0.local-2"]
+    first, second = sorted(path.name for path in Path("store/runs").iterdir())
+    assert re.fullmatch(r"consistent-core\.register\.calm\.0\.[0-9a-f]{8}\.local", first)
+    assert second == f"{first}-2"
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -98,7 +99,7 @@ def test_a_run_on_hosts_is_recorded_judged_and_replayed_there(
     assert perform([*arguments, "--store", str(tmp_path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["world"] == "hosts"
     (folder,) = (tmp_path / "runs").iterdir()
-    assert folder.name == "consistent-core.register.calm.0.hosts"
+    assert re.fullmatch(r"consistent-core\.register\.calm\.0\.[0-9a-f]{8}\.hosts", folder.name)
     assert json.loads((folder / "run.json").read_bytes())["hosts"] == "namespaces:3"
     assert perform(["replay", str(folder)]) == 0
     assert "Reproduced 1 of 1" in capsys.readouterr().out

@@ -9,7 +9,7 @@ import pytest
 from faultline.checkers.invariants import InvariantChecker
 from faultline.checkers.stats import StatsChecker
 from faultline.harness.errors import HarnessError
-from faultline.harness.judge import judge, judge_by, run_id_of
+from faultline.harness.judge import judge, judge_by
 from faultline.harness.judgement import Judgement
 from faultline.harness.parts import Parts
 from faultline.harness.planning import RunRequest, make_plan
@@ -94,12 +94,6 @@ def test_counts_and_overlap_reconcile_with_the_history(parts, record):
     counts = judgement.counts
     assert counts["invoked"] == len(record.history) == counts["ok"] + counts["fail"] + counts["info"]
     assert set(judgement.overlap) == {fault.kind for fault in record.faults}
-
-
-def test_a_run_id_is_fit_for_a_file_name():
-    assert run_id_of("consistent-core+stale-read/register/leadership", 7) == (
-        "consistent-core+stale-read.register.leadership.7"
-    )
 
 
 @pytest.mark.parametrize("verdict", [Verdict.PASS, Verdict.VACUOUS, Verdict.UNKNOWN])

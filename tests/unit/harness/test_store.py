@@ -1,13 +1,25 @@
 """Run folders: written as the run happens, read back as they were."""
 
+import re
+from concurrent.futures import ThreadPoolExecutor
+
 import msgspec
 import pytest
 
 from faultline.harness.errors import HarnessError, UsageError
 from faultline.harness.judgement import Judgement
 from faultline.harness.plan import Plan, PlannedFault, PlannedOperation
+from faultline.harness.planning import RunRequest
 from faultline.harness.results import write_whole
-from faultline.harness.store import open_history, prepare_run, read_run, write_judgement
+from faultline.harness.store import (
+    claim_folder,
+    numbered,
+    open_history,
+    prepare_run,
+    read_run,
+    run_id_of,
+    write_judgement,
+)
 from faultline.harness.verdict import Verdict
 
 PLAN = Plan(
@@ -107,3 +119,38 @@ def test_a_plan_has_an_address_that_changes_with_anything_in_it():
     assert PLAN.digest() == msgspec.convert(msgspec.to_builtins(PLAN), Plan).digest()
     assert PLAN.digest() != msgspec.structs.replace(PLAN, seed=8).digest()
     assert PLAN.cell == "consistent-core/register/leadership"
+
+
+# -- names of runs -----------------------------------------------------------------------------------------------------
+
+ASKED = RunRequest(system="consistent-core", mutants=("stale-read",), seed=7)
+
+
+def test_a_run_is_called_after_its_cell_and_seed_and_a_digest_of_all_the_rest():
+    assert re.fullmatch(r"consistent-core\+stale-read\.register\.leadership\.7\.[0-9a-f]{8}", run_id_of(ASKED))
+    assert run_id_of(ASKED) == run_id_of(RunRequest(system="consistent-core", mutants=("stale-read",), seed=7))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"nodes": 5},
+        {"workers": 6},
+        {"operations": 10},
+        {"duration_s": 3.0},
+        {"options": {"read_mode": "log"}},
+        {"host_options": {"fsync": "lies"}},
+        {"world": "local"},
+    ],
+    ids=str,
+)
+def test_runs_that_differ_in_anything_have_different_names(other):
+    assert run_id_of(msgspec.structs.replace(ASKED, **other)) != run_id_of(ASKED)
+    assert run_id_of(ASKED, "namespaces:3") != run_id_of(ASKED, "namespaces:5")
+
+
+def test_a_run_never_takes_the_folder_of_an_earlier_one(tmp_path):
+    with ThreadPoolExecutor(8) as threads:
+        folders = list(threads.map(lambda _: claim_folder(tmp_path / "runs", numbered("r")), range(24)))
+    assert len(set(folders)) == 24
+    assert {folder.name for folder in folders} == {"r", *(f"r-{number}" for number in range(2, 25))}
