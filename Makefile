@@ -47,8 +47,8 @@ bench: python  ## runs and events a second of the simulated world, on one core
 docs: python  ## the reference pages that are made from the registries
 	@$(BIN)/python tools/generate_reference.py
 
-lock: python  ## requirements.lock from pyproject.toml, with the newest versions that fit
-	@tools/lock.sh
+lock: python  ## requirements.lock from pyproject.toml, with hashes; ARGS=--upgrade takes the newest versions that fit
+	@tools/lock.sh $(ARGS)
 
 clean:  ## remove what these commands made in this folder, but no store and no report
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -104,7 +104,7 @@ set_up_python() {
     "$python" -m venv .venv
   fi
   say "installing the locked dependencies into .venv (the first time this downloads about 500 MB, most of it Spark)"
-  pip_install --requirement requirements.lock
+  pip_install --require-hashes --requirement requirements.lock
   say "installing faultline itself, editable"
   pip_install --no-deps --no-build-isolation --editable .
   rm -f .venv/.installed-*
