@@ -12,6 +12,8 @@ cd "$(dirname "$0")/.."
 readonly PYTHON_MINOR_MIN=11
 readonly JAVA_MAJOR_MIN=17
 readonly ENGINE=faultline/checkers/linearizability/engine
+# Where the machine's own files begin: tests name a folder of theirs, so that no machine decides whether they pass.
+readonly MACHINE=${SET_UP_MACHINE:-}
 
 say() { printf 'set-up: %s\n' "$*"; }
 
@@ -47,7 +49,7 @@ install_debian_package() {
     if apt-cache show "$package" >/dev/null 2>&1; then
       say "installing the Debian package $package (apt-get install)"
       # Slim images lack the manual folder, without which the Java packages' set-up scripts fail.
-      as_root mkdir -p /usr/share/man/man1
+      as_root mkdir -p "$MACHINE/usr/share/man/man1"
       as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$package" >/dev/null ||
         fail "apt-get could not install $package; its message stands above." "Install $purpose by hand, then run make again."
       return
@@ -156,21 +158,21 @@ set_up_hosts() {
   local missing=() offered=() lacking=() package
   command -v sshd >/dev/null || missing+=(openssh-server)
   command -v nft >/dev/null || missing+=(nftables)
-  { command -v iptables-legacy-restore || [ -x /usr/sbin/iptables-legacy-restore ]; } >/dev/null || missing+=(iptables)
+  { command -v iptables-legacy-restore || [ -x "$MACHINE/usr/sbin/iptables-legacy-restore" ]; } >/dev/null || missing+=(iptables)
   command -v ip >/dev/null || missing+=(iproute2)
   command -v newuidmap >/dev/null || missing+=(uidmap)
   command -v etcd >/dev/null || missing+=(etcd-server)
-  { command -v mkfs.ext4 || [ -x /usr/sbin/mkfs.ext4 ]; } >/dev/null || missing+=(e2fsprogs)
+  { command -v mkfs.ext4 || [ -x "$MACHINE/usr/sbin/mkfs.ext4" ]; } >/dev/null || missing+=(e2fsprogs)
   command -v redis-server >/dev/null || missing+=(redis-server)
   command -v nats-server >/dev/null || missing+=(nats-server)
-  [ -x /usr/share/zookeeper/bin/zkServer.sh ] || missing+=(zookeeper)
-  [ -x /usr/lib/postgresql/15/bin/postgres ] || missing+=(postgresql-15)
+  [ -x "$MACHINE/usr/share/zookeeper/bin/zkServer.sh" ] || missing+=(zookeeper)
+  [ -x "$MACHINE/usr/lib/postgresql/15/bin/postgres" ] || missing+=(postgresql-15)
   command -v patroni >/dev/null || missing+=(patroni)
-  [ -x /usr/sbin/mariadbd ] || missing+=(mariadb-server)
-  [ -e /usr/lib/galera/libgalera_smm.so ] || missing+=(galera-4)
+  [ -x "$MACHINE/usr/sbin/mariadbd" ] || missing+=(mariadb-server)
+  [ -e "$MACHINE/usr/lib/galera/libgalera_smm.so" ] || missing+=(galera-4)
   command -v rsync >/dev/null || missing+=(rsync)
-  [ -x /usr/lib/rabbitmq/bin/rabbitmq-server ] || missing+=(rabbitmq-server)
-  compgen -G '/usr/lib/*/faketime/libfaketimeMT.so.1' >/dev/null || missing+=(libfaketime)
+  [ -x "$MACHINE/usr/lib/rabbitmq/bin/rabbitmq-server" ] || missing+=(rabbitmq-server)
+  compgen -G "$MACHINE/usr/lib/*/faketime/libfaketimeMT.so.1" >/dev/null || missing+=(libfaketime)
   [ "${#missing[@]}" -gt 0 ] || return 0
   if [ -z "${CI:-}" ] || ! command -v apt-get >/dev/null || ! can_be_root; then
     say "hosts of namespaces, or some stores and faults on them, are refused here; for them, as root: apt-get install ${missing[*]}"
@@ -191,7 +193,7 @@ set_up_hosts() {
 
 # Runs its arguments as root, while packages may start no daemons (Debian's policy-rc.d) and make no databases.
 without_daemons() {
-  local policy=/usr/sbin/policy-rc.d databases=/etc/postgresql-common/createcluster.conf status=0 ours=
+  local policy=$MACHINE/usr/sbin/policy-rc.d databases=$MACHINE/etc/postgresql-common/createcluster.conf status=0 ours=
   [ -e "$policy" ] || ours=$policy
   [ -z "$ours" ] || as_root sh -c "printf '#!/bin/sh\nexit 101\n' >$policy && chmod 755 $policy"
   [ -e "$databases" ] || as_root sh -c "mkdir -p ${databases%/*} && echo 'create_main_cluster = false' >$databases"
