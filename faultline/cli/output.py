@@ -7,6 +7,7 @@ standard output is a failure, and neither changes a verdict.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import sys
@@ -38,7 +39,7 @@ def say(text: str | bytes = "", *, err: bool = False) -> None:
         stream.write(_printable(f"{_decoded(text)}\n", stream))
         stream.flush()
     except OSError as error:
-        _discard_output()
+        _discard(stream)
         raise OutputLost(error) from error
 
 
@@ -64,6 +65,9 @@ def _printable(text: str, stream: TextIO) -> str:
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
-def _discard_output() -> None:
-    """Let later writes, and those of the interpreter when it ends, go nowhere."""
-    sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+def _discard(stream: TextIO) -> None:
+    """Let what `stream` still holds, which the interpreter writes when it ends, go nowhere."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)

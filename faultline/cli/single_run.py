@@ -11,16 +11,16 @@ from pathlib import Path
 import msgspec
 
 from faultline.cli.output import say
-from faultline.cli.sealed_outcome import Sealed, announce
+from faultline.cli.sealed_outcome import Sealed, announce, limit
 from faultline.harness.errors import FaultlineError
 from faultline.harness.history import EventSink
-from faultline.harness.judge import judge
+from faultline.harness.judge import CHECK_LIMIT_S, judge
 from faultline.harness.judgement import Judgement
 from faultline.harness.minimal import keep_minimal_run
 from faultline.harness.parts import Parts
 from faultline.harness.plan import Plan
 from faultline.harness.planning import RunRequest, make_plan
-from faultline.harness.run import run_simulated
+from faultline.harness.run import limit_s, run_simulated
 from faultline.harness.run_record import RunRecord, WorldName
 from faultline.harness.store import claim_folder, numbered, open_history, prepare_run, run_id_of, write_judgement
 from faultline.harness.verdict import Verdict, merge
@@ -65,6 +65,9 @@ def execute(
     plan: Plan, parts: Parts, world: WorldName, folder: Path, sink: EventSink | None, hosts: str = ""
 ) -> RunRecord:
     """Carry out `plan` in `world`, on `hosts` where that is the world; messages are recorded for the diagram."""
+    # Thrice: the run itself, its judgement, and the smaller runs that a violation is shrunk by. The limits inside end
+    # with a verdict; this one is for what they cannot interrupt.
+    limit(3 * (limit_s(plan) + CHECK_LIMIT_S) + 10 * plan.end_us / 1e6, f"the run of {plan.cell}, seed {plan.seed},")
     if world == "simulated":
         return run_simulated(plan, parts, sink=sink, record_messages=True)
     if world == "hosts":

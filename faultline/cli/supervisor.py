@@ -52,7 +52,9 @@ def main() -> NoReturn:
         from faultline.cli.main import main as unsupervised
 
         unsupervised()
-    sys.exit(_Supervisor().supervise(lambda: _command(arguments)))
+    code = _Supervisor().supervise(lambda: _command(arguments))
+    # At once: while an interpreter ends it has no handlers, and a late signal would take the place of the code.
+    os._exit(code)
 
 
 def _command(arguments: Sequence[str]) -> None:

@@ -6,11 +6,13 @@ lost for what it could not say properly: a violation with details that JSON cann
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
+from faultline.harness.deadline import Overdue, deadline
 from faultline.harness.errors import HarnessError
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Cause, CheckResult, Finding, Reason, Verdict
@@ -19,14 +21,23 @@ from faultline.harness.workload import Checker
 __all__ = ["ask", "judged_nothing", "left_out", "name_of", "unknown_check"]
 
 
-def ask(checker: Checker, record: RunRecord) -> CheckResult:
+def ask(checker: Checker, record: RunRecord, limit_s: float | None = None) -> CheckResult:
     """What `checker` says about `record`: its result, or *unknown* with the checker's own error.
 
-    A checker that finds itself contradicted (HarnessError) is a harness error.
+    A checker that finds itself contradicted (HarnessError) is a harness error. One that takes more than `limit_s`
+    seconds is ended: checkers answer within their own budgets, and this one has none, or does not keep to it.
     """
     name = name_of(checker)
     try:
-        answer: object = checker.check(record.history, record)
+        with deadline(limit_s) if limit_s is not None else contextlib.nullcontext():
+            answer: object = checker.check(record.history, record)
+    except Overdue:
+        return CheckResult(
+            checker=name,
+            verdict=Verdict.UNKNOWN,
+            sentence=f"The checker {name} was ended: it had not answered after {limit_s:g} s.",
+            reason=Reason(cause=Cause.TIME),
+        )
     except HarnessError as error:
         return CheckResult(
             checker=name,

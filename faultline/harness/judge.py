@@ -14,12 +14,15 @@ from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult, Finding, Verdict, merge
 from faultline.harness.workload import Checker
 
-__all__ = ["judge", "judge_by"]
+__all__ = ["CHECK_LIMIT_S", "judge", "judge_by"]
+
+CHECK_LIMIT_S = 600.0
+"""How long one checker may take after a run. Those that ship answer within seconds, by their own budgets."""
 
 
 def judge(record: RunRecord, parts: Parts, *, run_id: str, replay: str = "") -> Judgement:
-    """Judge `record` with the checkers of `parts`; otherwise as `judge_by`."""
-    return judge_by(parts.checkers, record, run_id=run_id, replay=replay)
+    """Judge `record` with the checkers of `parts`, each within CHECK_LIMIT_S; otherwise as `judge_by`."""
+    return judge_by(parts.checkers, record, run_id=run_id, replay=replay, limit_s=CHECK_LIMIT_S)
 
 
 def judge_by(
@@ -29,16 +32,17 @@ def judge_by(
     run_id: str,
     replay: str = "",
     without: Mapping[str, str] | None = None,
+    limit_s: float | None = None,
 ) -> Judgement:
     """Judge `record` with `checkers`, most important first.
 
     A checker that fails answers *unknown* (`faultline.harness.checks`): its failure must not cost the verdicts of the
     others. `replay` is the command that shows the run again. `without` names checkers that cannot be asked, each with
-    the reason, half a sentence: each of those is *unknown*.
+    the reason, half a sentence: each of those is *unknown*. A checker that takes more than `limit_s` seconds is ended.
     """
     due, missing = list(checkers), without or {}
     digest = record.history.digest()
-    checks = [_asked_or_left_out(checker, record, missing) for checker in due]
+    checks = [_asked_or_left_out(checker, record, missing, limit_s) for checker in due]
     if not any(not getattr(checker, "judges_the_test", False) for checker in due):
         checks.append(judged_nothing())
     errors = [*record.errors, *record.history.problems, *_changed(record, digest)]
@@ -77,9 +81,11 @@ def judge_by(
     )
 
 
-def _asked_or_left_out(checker: Checker, record: RunRecord, missing: Mapping[str, str]) -> CheckResult:
+def _asked_or_left_out(
+    checker: Checker, record: RunRecord, missing: Mapping[str, str], limit_s: float | None
+) -> CheckResult:
     name = name_of(checker)
-    return left_out(name, missing[name]) if name in missing else ask(checker, record)
+    return left_out(name, missing[name]) if name in missing else ask(checker, record, limit_s)
 
 
 def _changed(record: RunRecord, digest: str) -> list[str]:

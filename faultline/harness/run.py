@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from faultline.harness.deadline import Overdue, deadline
+from faultline.harness.errors import HarnessError
 from faultline.harness.fault_schedule import FaultSchedule
 from faultline.harness.generator.scheduled import scheduled
 from faultline.harness.history import EventSink, History
@@ -19,7 +21,10 @@ from faultline.harness.run_record import RunRecord
 from faultline.harness.world.faults import SIMULATED_CAPABILITIES
 from faultline.harness.world.simulated.world import SimulatedClient, SimulatedWorld
 
-__all__ = ["run_simulated"]
+__all__ = ["LIMIT_S", "LIMIT_S_PER_OPERATION", "limit_s", "run_simulated"]
+
+LIMIT_S = 300.0
+LIMIT_S_PER_OPERATION = 0.02
 
 
 def run_simulated(
@@ -29,10 +34,25 @@ def run_simulated(
 
     Ctrl-C ends the run where it is; the record then says so and holds what happened until then.
     `sink` receives the history's lines as they happen; `record_messages` keeps every message for diagrams, which
-    costs time but changes nothing else.
+    costs time but changes nothing else. Raises HarnessError when it does not come to an end (`limit_s`).
     """
     refuse_what_cannot_run(plan, parts, frozenset(SIMULATED_CAPABILITIES), "simulated")
-    return _SimulatedRun(plan, parts, sink, record_messages).carry_out()
+    run = _SimulatedRun(plan, parts, sink, record_messages)
+    seconds = limit_s(plan)
+    try:
+        with deadline(seconds):
+            return run.carry_out()
+    except Overdue:
+        raise HarnessError(
+            f"The simulated run did not end: after {seconds:g} s it stood at {run.scheduler.now_us / 1e6:.3f} s of "
+            "virtual time.",
+            "Code of the system, its client or the workload does not come to an end; py-spy shows where it is.",
+        ) from None
+
+
+def limit_s(plan: Plan) -> float:
+    """How long the run of `plan` may take: some thousand times of what it usually takes."""
+    return LIMIT_S + LIMIT_S_PER_OPERATION * len(plan.operations)
 
 
 class _SimulatedRun:

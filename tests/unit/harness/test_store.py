@@ -83,13 +83,6 @@ def test_what_was_recorded_is_on_disk_before_the_run_ends(tmp_path):
         assert (tmp_path / "r" / "history.jsonl").read_bytes() == b"first\n"
 
 
-def test_a_new_run_in_an_old_folder_leaves_no_old_verdict_behind(tmp_path):
-    prepare_run(tmp_path, "r", PLAN, "simulated")
-    write_judgement(tmp_path, judgement(verdict=Verdict.VIOLATION))
-    prepare_run(tmp_path, "r", PLAN, "simulated")
-    assert read_run(tmp_path).judgement is None
-
-
 def test_a_folder_that_is_no_run_is_refused_by_name(tmp_path):
     with pytest.raises(UsageError, match="no run.json"):
         read_run(tmp_path)
