@@ -1,6 +1,11 @@
 """Fixtures of the command-line tests."""
 
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
+from real_commands import COMMAND, Command, plug_in
 
 from faultline.harness.judge import judge
 from faultline.harness.planning import RunRequest, make_plan
@@ -18,3 +23,28 @@ def violating_seed() -> int:
         if judge(run_simulated(plan, parts), parts, run_id="search").verdict is Verdict.VIOLATION:
             return seed
     raise AssertionError("stale-read showed in none of 200 seeds")
+
+
+@pytest.fixture(scope="session")
+def hostile_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of a machine on which the hostile plug-in is installed."""
+    return plug_in(tmp_path_factory.mktemp("site"))
+
+
+@pytest.fixture
+def command(hostile_environment: dict[str, str], tmp_path: Path) -> Iterator[Command]:
+    """Starts commands in sessions of their own; afterwards none of them is left."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(*arguments: str, hostile: str = "nowhere:nothing", **settings: object) -> subprocess.Popen[str]:
+        own = hostile_environment | {"HOSTILE": hostile, "HOSTILE_BEGUN": str(tmp_path / "begun")}
+        streams: dict[str, object] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": own}
+        started.append(
+            subprocess.Popen([*COMMAND, *arguments], start_new_session=True, **(streams | settings))  # type: ignore[call-overload]
+        )
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()

@@ -41,6 +41,7 @@ def _stand_still() -> None:
     from faultline.cli import sealed_outcome
 
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM, signal.SIGINT])
+    Path(os.environ["HOSTILE_BEGUN"]).touch()
     sealed_outcome.limit(1.0, "the run")
     while True:
         time.sleep(3600)
@@ -131,6 +132,10 @@ class HostileWorkload(Register):
     """Registers, judged by two checkers."""
 
     name = "hostile"
+
+    def generator(self, **settings):
+        misbehave("generator")
+        return super().generator(**settings)
 
     def checkers(self):
         if PLACE == "no-checkers":

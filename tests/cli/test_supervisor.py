@@ -4,88 +4,26 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from real_commands import (
+    PATIENCE_S,
+    RUN,
+    VIOLATING,
+    Command,
+    begun,
+    closed_pipe,
+    ended,
+    files_of_at_most,
+    is_dead,
+    signal_again,
+    until,
+    worker_of,
+)
 
 pytestmark = pytest.mark.real
-
-PLUG_IN = Path(__file__).with_name("hostile_plug_in.py")
-COMMAND = [sys.executable, "-m", "faultline.cli"]
-RUN = ("run", "--system", "hostile", "--workload", "hostile", "--faults", "none", "--operations", "60")
-VIOLATING = ("--mutant", "stale-read", "--faults", "leadership", "--operations", "200", "--no-shrink")
-PATIENCE_S = 120
-POINTS = """
-[faultline.systems]
-hostile = hostile_plug_in:HostileSystem
-[faultline.workloads]
-hostile = hostile_plug_in:HostileWorkload
-"""
-
-
-@pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The environment of a machine on which the hostile plug-in is installed."""
-    folder = tmp_path_factory.mktemp("site")
-    shutil.copy(PLUG_IN, folder)
-    info = folder / "hostile_plug_in-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: hostile-plug-in\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(POINTS)
-    return os.environ | {"PYTHONPATH": str(folder)}
-
-
-Command = Callable[..., subprocess.Popen[str]]
-
-
-@pytest.fixture
-def command(environment: dict[str, str], tmp_path: Path) -> Iterator[Command]:
-    """Starts commands in sessions of their own; afterwards nothing of them may be left."""
-    started: list[subprocess.Popen[str]] = []
-
-    def start(*arguments: str, hostile: str = "nowhere:nothing", **settings: object) -> subprocess.Popen[str]:
-        own = environment | {"HOSTILE": hostile, "HOSTILE_BEGUN": str(tmp_path / "begun")}
-        streams: dict[str, object] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        started.append(
-            subprocess.Popen([*COMMAND, *arguments], env=own, start_new_session=True, **(streams | settings))  # type: ignore[call-overload]
-        )
-        return started[-1]
-
-    yield start
-    for process in started:
-        process.kill()
-        process.communicate()
-
-
-def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    out, err = process.communicate(timeout=PATIENCE_S)
-    assert "Traceback" not in err, err
-    return process.returncode, out or "", err
-
-
-def begun(tmp_path: Path) -> None:
-    """Wait until the plug-in waits for a signal."""
-    _until((tmp_path / "begun").exists, "the plug-in never waited")
-
-
-def _until(condition: Callable[[], object], otherwise: str) -> None:
-    deadline_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline_s, otherwise
-        time.sleep(0.02)
-
-
-def worker_of(process: subprocess.Popen[str]) -> int:
-    """The child of the supervisor."""
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    _until(children.read_text, "there is no child")
-    return int(children.read_text().split()[0])
 
 
 def verdict_in(folder: Path) -> dict[str, object]:
@@ -210,17 +148,11 @@ def test_a_signal_to_every_process_at_once_counts_once(command: Command, tmp_pat
 def test_a_second_signal_ends_everything_at_once(command: Command, tmp_path: Path) -> None:
     process = command(*RUN, hostile="client:stand-still")
     worker = worker_of(process)
-    _until(lambda: b"faultline" in Path(f"/proc/{worker}/cmdline").read_bytes(), "the worker never began")
+    until(lambda: b"faultline" in Path(f"/proc/{worker}/cmdline").read_bytes(), "the worker never began")
     os.kill(process.pid, signal.SIGTERM)
-    _until(lambda: process.poll() is not None or _again(process), "it did not end")
+    until(lambda: process.poll() is not None or signal_again(process), "it did not end")
     assert process.returncode == 143
     assert not Path(f"/proc/{worker}").exists()
-
-
-def _again(process: subprocess.Popen[str]) -> bool:
-    """Send the signal anew: until the first one is old enough it counts as the same."""
-    os.kill(process.pid, signal.SIGTERM)
-    return False
 
 
 def test_a_worker_does_not_outlive_its_supervisor(command: Command, tmp_path: Path) -> None:
@@ -229,14 +161,7 @@ def test_a_worker_does_not_outlive_its_supervisor(command: Command, tmp_path: Pa
     worker = worker_of(process)
     os.kill(process.pid, signal.SIGKILL)
     process.wait(PATIENCE_S)
-    _until(lambda: not Path(f"/proc/{worker}").exists() or _is_dead(worker), "the worker lives on")
-
-
-def _is_dead(process: int) -> bool:
-    try:
-        return ") Z " in Path(f"/proc/{process}/stat").read_text()
-    except OSError:
-        return True
+    until(lambda: not Path(f"/proc/{worker}").exists() or is_dead(worker), "the worker lives on")
 
 
 def test_what_was_ignored_by_whoever_started_the_command_stays_ignored(command: Command, tmp_path: Path) -> None:
@@ -248,13 +173,6 @@ def test_what_was_ignored_by_whoever_started_the_command_stays_ignored(command: 
 
 
 # -- standard output ---------------------------------------------------------------------------------------------------
-
-
-def closed_pipe() -> int:
-    """The writing end of a pipe that nobody reads."""
-    reading, writing = os.pipe()
-    os.close(reading)
-    return writing
 
 
 @pytest.mark.parametrize("arguments", [("list", "systems"), ("--help",), (*RUN, "--json"), RUN])
@@ -292,12 +210,6 @@ def test_a_terminal_without_the_characters_gets_them_escaped(command: Command, e
 
 
 # -- limits of the machine ---------------------------------------------------------------------------------------------
-
-
-def files_of_at_most(size_bytes: int) -> Callable[[], None]:
-    import resource
-
-    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, size_bytes))
 
 
 @pytest.mark.parametrize("size_bytes", [0, 1_000, 8_000])

@@ -1,0 +1,167 @@
+"""Every ending that docs/reference/exit-codes.md lists is provoked, and ends with the code that stands there."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from real_commands import RUN, VIOLATING, Command, begun, closed_pipe, ended, files_of_at_most, signal_again, until
+
+pytestmark = pytest.mark.real
+
+PAGE = Path(__file__).parents[2] / "docs/reference/exit-codes.md"
+AS_WITHOUT = 0
+"""The code of an ending of which the page says `as without`: that of the run, which passes here."""
+
+
+def endings() -> dict[str, int]:
+    """The rows of the page's table."""
+    table = PAGE.read_text("utf-8").partition("## Every ending")[2]
+    rows = re.findall(r"^\| (.+?) \| (\d+|as without) \|$", table, re.MULTILINE)
+    return {ending: AS_WITHOUT if code == "as without" else int(code) for ending, code in rows}
+
+
+class Stage:
+    """Where an ending is provoked: a folder to work in, a command to start, a seed that violates."""
+
+    def __init__(self, command: Command, folder: Path, seed: int) -> None:
+        self.command = command
+        self.folder = folder
+        self.violates = (*RUN, *VIOLATING, "--seed", str(seed))
+
+    def code(self, *arguments: str, **settings: object) -> int:
+        """The code with which the command ends."""
+        return ended(self.command(*arguments, **settings))[0]
+
+    def run_folder(self, *arguments: str) -> Path:
+        """The folder of the run that `arguments` make."""
+        self.code(*arguments)
+        (folder,) = (self.folder / "store/runs").iterdir()
+        return folder
+
+    def hostile(self, deed: str) -> int:
+        """The code of a run in which the plug-in does `deed`."""
+        return self.code(*RUN, hostile=deed)
+
+    def signalled(self, number: int, send: Callable[[int, int], None] = os.kill) -> int:
+        """The code of a run that gets a signal in the midst of it."""
+        process = self.command(*RUN, hostile="client:wait")
+        begun(self.folder)
+        send(process.pid, number)
+        return ended(process)[0]
+
+
+def a_mixed_check(stage: Stage) -> int:
+    (stage.folder / "no-history.edn").write_text("{:type :invoke")
+    return stage.code("check", "no-history.edn", str(stage.run_folder(*stage.violates)))
+
+
+def a_run_without_its_verdict(stage: Stage) -> int:
+    folder = stage.run_folder(*RUN)
+    (folder / "verdict.json").unlink()
+    return stage.code("check", str(folder))
+
+
+def a_replay_that_differs(stage: Stage) -> int:
+    folder = stage.run_folder(*RUN)
+    history = folder / "history.jsonl"
+    history.write_bytes(history.read_bytes().replace(b'"ok"', b'"info"', 1))
+    return stage.code("replay", str(folder))
+
+
+def a_full_history(stage: Stage) -> int:
+    folder = stage.run_folder(*stage.violates)
+    limit = files_of_at_most((folder / "run.json").stat().st_size + 64)
+    return stage.code(*stage.violates, preexec_fn=limit)
+
+
+def into_a_full_disk(stage: Stage, *arguments: str) -> int:
+    with open("/dev/full", "w") as full:
+        return stage.code(*arguments, stdout=full)
+
+
+def no_plan(stage: Stage) -> int:
+    (stage.folder / "plan.toml").write_text("seeds = [")
+    return stage.code("campaign", "--plan", "plan.toml")
+
+
+def no_history(stage: Stage) -> int:
+    (stage.folder / "no-history.edn").write_text("{:type :invoke")
+    return stage.code("check", "no-history.edn")
+
+
+def in_the_way(stage: Stage) -> int:
+    (stage.folder / "in-the-way").write_text("a file")
+    return stage.code(*RUN, "--store", "in-the-way/below")
+
+
+def two_signals(stage: Stage) -> int:
+    process = stage.command(*RUN, hostile="client:stand-still")
+    begun(stage.folder)
+    until(lambda: process.poll() is not None or signal_again(process), "it did not end")
+    return ended(process)[0]
+
+
+VACUOUS = ("run", "--faults", "kill", "--duration", "3", "--operations", "1", "--workers", "2")
+CONTRADICTION = ("run", "--mutant", "wall-clock-lease", "--option", "read_mode=log")
+
+PROVOKED: dict[str, Callable[[Stage], int]] = {
+    "a run passes": lambda stage: stage.code(*RUN),
+    "a verb that judges nothing has done its work": lambda stage: stage.code("list", "systems"),
+    "a reader closes the pipe before all is printed; the verdict stands": lambda stage: stage.code(
+        *RUN, stdout=closed_pipe()
+    ),
+    "the page of a run cannot be written; the verdict stands": lambda stage: stage.code(
+        *RUN, preexec_fn=files_of_at_most(20_000)
+    ),
+    "a run violates": lambda stage: stage.code(*stage.violates),
+    "a run violates, and its history cannot be written": a_full_history,
+    "a run violates, and standard output is full": lambda stage: into_a_full_disk(stage, *stage.violates),
+    "one of several files violates, another cannot be read": a_mixed_check,
+    "a simulated run is replayed and violates again": lambda stage: stage.code(
+        "replay", str(stage.run_folder(*stage.violates))
+    ),
+    "an unknown name": lambda stage: stage.code("run", "--system", "consistent-cor"),
+    "flags that contradict each other": lambda stage: stage.code(*CONTRADICTION),
+    "a file that is no history": no_history,
+    "a folder that is no run": lambda stage: stage.code("replay", "nowhere"),
+    "a plan that is no plan": no_plan,
+    "a run whose faults met no operation (*vacuous*)": lambda stage: stage.code(*VACUOUS),
+    "a workload without a checker of its own": lambda stage: stage.hostile("no-checkers:"),
+    "a checker that raises, calls `sys.exit` or returns nonsense": lambda stage: max(
+        map(stage.hostile, ("checker:raise", "checker:exit-0", "answer:none"))
+    ),
+    "a checker that never ends": lambda stage: stage.hostile("checker:loop"),
+    "a stored run without its verdict": a_run_without_its_verdict,
+    "a client that raises, or gives what is no outcome": lambda stage: min(
+        map(stage.hostile, ("client:raise", "outcome:object"))
+    ),
+    "a plug-in calls `os._exit`": lambda stage: stage.hostile("client:os-exit-0"),
+    "a segmentation fault": lambda stage: stage.hostile("client:segfault"),
+    "the work is killed": lambda stage: stage.hostile("client:kill"),
+    "a run that never ends": lambda stage: stage.hostile("client:loop"),
+    "work that no signal reaches": lambda stage: stage.hostile("client:stand-still"),
+    "the store cannot be written": in_the_way,
+    "a limit on the size of files": lambda stage: stage.code(*RUN, preexec_fn=files_of_at_most(1_000)),
+    "standard output is full": lambda stage: into_a_full_disk(stage, *RUN),
+    "a replay that comes out differently": a_replay_that_differs,
+    "an error that was not expected": lambda stage: stage.hostile("generator:raise"),
+    "SIGHUP": lambda stage: stage.signalled(signal.SIGHUP),
+    "SIGINT": lambda stage: stage.signalled(signal.SIGINT),
+    "SIGTERM": lambda stage: stage.signalled(signal.SIGTERM),
+    "a signal to the whole group": lambda stage: stage.signalled(signal.SIGTERM, os.killpg),
+    "a second signal": two_signals,
+}
+
+
+def test_every_ending_of_the_page_is_provoked_and_no_other() -> None:
+    assert list(endings()) == list(PROVOKED)
+
+
+@pytest.mark.parametrize("ending", PROVOKED)
+def test_an_ending_has_the_code_of_the_page(ending: str, command: Command, tmp_path: Path, violating_seed: int) -> None:
+    assert PROVOKED[ending](Stage(command, tmp_path, violating_seed)) == endings()[ending]
