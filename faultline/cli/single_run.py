@@ -99,7 +99,6 @@ def judge_and_report(
     What goes wrong once the verdict is known is told beside it. One that cannot be written makes the run a harness
     error, unless it is a violation. With `announces` it is sealed before anything is written.
     """
-    from faultline.reports.run_page import write_run_report
     from faultline.reports.terminal import run_lines
 
     judgement = judge(record, parts, run_id=run_id, replay=replay_line(folder))
@@ -117,6 +116,8 @@ def judge_and_report(
             write_judgement(folder, judgement)
     lines = run_lines(record, judgement)
     with _noted(problems, "The page of the run could not be written"):
+        from faultline.reports.run_page import write_run_report
+
         lines.append(f"Report: {write_run_report(folder, record, judgement)}")
     return FinishedRun(
         folder, judgement, [*lines, *(f"Warning: {problem}" for problem in problems)], record.interrupted

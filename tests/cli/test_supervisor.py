@@ -223,6 +223,14 @@ def test_a_page_that_cannot_be_written_is_told_of_and_changes_no_verdict(command
     assert (code, "Warning: The page of the run could not be written" in out) == (0, True)
 
 
+def test_a_missing_library_for_pages_changes_no_verdict(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "jinja2.py").write_text("raise ImportError('no jinja2')")
+    hidden = {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(Path(__file__).parent)])}
+    process = command("run", "--faults", "none", "--operations", "40", env=os.environ | hidden)
+    code, out, _ = ended(process)
+    assert (code, "Warning: The page of the run could not be written: ImportError" in out) == (0, True)
+
+
 def test_a_history_that_cannot_be_written_costs_no_violation(
     command: Command, tmp_path: Path, violating_seed: int
 ) -> None:
