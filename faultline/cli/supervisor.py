@@ -27,7 +27,7 @@ from typing import Any, NoReturn
 from faultline.cli import sealed_outcome
 from faultline.cli.sealed_outcome import FAILED, Sealed, exit_code_of, opened_messages
 
-__all__ = ["main"]
+__all__ = ["main", "session_of"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SAME_SIGNAL_S = 0.25
@@ -259,7 +259,7 @@ def _say(sentence: str) -> None:
 def _end_session(leader: int) -> None:
     """Wait for the processes of the session of `leader` to end, and end those that do not."""
     deadline_s = time.monotonic() + _LEFT_S
-    while _session(leader):
+    while session_of(leader):
         if time.monotonic() > deadline_s:
             _kill_session(leader)
             return
@@ -270,12 +270,12 @@ def _kill_session(leader: int) -> None:
     """End the process `leader` and every process of its session and of its group."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, signal.SIGKILL)
-    for process in _session(leader):
+    for process in session_of(leader):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(process, signal.SIGKILL)
 
 
-def _session(leader: int) -> list[int]:
+def session_of(leader: int) -> list[int]:
     """The processes of the session of `leader`; none where the system has no /proc, or only ended ones are left."""
     found = []
     try:
