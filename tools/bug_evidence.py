@@ -16,11 +16,12 @@ import math
 import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from faultline.campaign.commands import run_command
-from faultline.campaign.matrix import CampaignPlan, Cell, Expectation
+from faultline.campaign.matrix import CampaignPlan, Cell
 from faultline.campaign.planfile import load_plan, plan_from_flags, shipped_plans
 from faultline.campaign.statistics import wilson_interval
 from faultline.harness.system import Mutant, NodeSystem
@@ -108,7 +109,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     command: str
     runs: int
     found: int
-    expected: Expectation = "pass"
+    expected: Literal["pass", "violation"] = "pass"
     undecided: int = 0
     first_seed: int = -1
     finding: str = ""
@@ -166,7 +167,7 @@ def correct_places(system: str) -> list[Place]:
     for name in sorted(shipped_plans(), key=lambda name: (not load_plan(name).must_reach, name)):
         plan = load_plan(name)
         for cell in plan.cells():
-            if cell.system == system and not cell.mutants and cell.expected == "pass" and plan.world == "simulated":
+            if cell.system == system and not cell.mutants and not cell.expected and plan.world == "simulated":
                 place = Place(system, "", name, cell)
                 found.setdefault(f"{name} {place.run}" if plan.must_reach else place.run, place)
     return list(found.values())
@@ -178,7 +179,7 @@ def anomaly_places(system: str) -> list[Place]:
     return [
         Place(system, "", name, cell)
         for name, cell in cells
-        if cell.system == system and not cell.mutants and cell.expected == "violation"
+        if cell.system == system and not cell.mutants and cell.expected
     ]
 
 

@@ -197,7 +197,7 @@ def _conclude(
     write_verdict(job.folder, judgement)
     if run.record is not None:
         _write_page(job, run.record, judgement)
-    return run_row(judgement, run.record, folder_kept=whole, run_again=run_again)
+    return run_row(judgement, run.record, expected=run.cell.expected, folder_kept=whole, run_again=run_again)
 
 
 def _judged(job: SimulationJob, run: Collected, answers: dict[tuple[str, str | None], KeyJudgement]) -> Judgement:

@@ -28,7 +28,7 @@ from faultline.harness.world.faults import LOCAL_CAPABILITIES, SIMULATED_CAPABIL
 __all__ = ["Engine", "default_engine"]
 
 
-Minimize = Callable[[Path, Plan, Judgement, Parts, Callable[[Path], str]], tuple[Minimal, RunRecord, Judgement]]
+Minimize = Callable[[Path, Plan, Judgement, Parts, Callable[[Path], str], str], tuple[Minimal, RunRecord, Judgement]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +36,8 @@ class Engine:
     """`resolve` names to parts once per cell, `refuse` plans the world cannot carry out; per seed `plan`, run, `judge`.
 
     `simulate` carries out a plan and records messages when asked to; `collect` carries it out on real processes,
-    keeping its files in the folder of the run. `minimize` shrinks a violation and keeps its minimal run below the
-    folder of the run; None where runs cannot be repeated.
+    keeping its files in the folder of the run. `minimize` shrinks a violation of a signature and keeps its minimal run
+    below the folder of the run; None where runs cannot be repeated.
     """
 
     resolve: Callable[[RunRequest], Parts]

@@ -40,14 +40,14 @@ def explain(session: SparkSession, job: SimulationJob, runs: pa.Table, signature
     """
     violating = pc.and_(runs["folder_kept"], pc.equal(runs["verdict"], Verdict.VIOLATION.value))
     run_ids = runs.filter(violating)["run_id"].to_pylist()
-    smallest = frozenset(signatures["run_id"].to_pylist())
+    smallest = dict(zip(signatures["run_id"].to_pylist(), signatures["signature"].to_pylist(), strict=True))
     if job.plan.world != "simulated" or not run_ids:
         return ""
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             chosen = [run_ids[number] for number in batch.column(0).to_pylist()]
-            answers = [{"run_id": each, "problem": explain_run(job, each, each in smallest)} for each in chosen]
+            answers = [{"run_id": each, "problem": explain_run(job, each, smallest.get(each))} for each in chosen]
             yield pa.RecordBatch.from_pylist(answers, schema=_ANSWER)
 
     parts = min(len(run_ids), 4 * session.sparkContext.defaultParallelism)
@@ -55,8 +55,11 @@ def explain(session: SparkSession, job: SimulationJob, runs: pa.Table, signature
     return " ".join(sorted(answer.problem for answer in answers if answer.problem)[:3])
 
 
-def explain_run(job: SimulationJob, run_id: str, shrinks: bool = False) -> str:
-    """Write the page of one run, shrunk first if asked to; returns what went wrong, one sentence, or ''."""
+def explain_run(job: SimulationJob, run_id: str, shrinks_to: str | None = None) -> str:
+    """Write the page of one run, shrunk first to a violation of the signature `shrinks_to` if that is given.
+
+    Returns what went wrong, one sentence, or ''.
+    """
     from faultline.reports.run_page import write_run_report
 
     path = job.folder.run(run_id)
@@ -67,21 +70,24 @@ def explain_run(job: SimulationJob, run_id: str, shrinks: bool = False) -> str:
     if record.history.digest() != judgement.history_sha256:
         return f"Run {run_id} gave another history when it was repeated, so its world is not deterministic."
     try:
-        if shrinks and job.engine.minimize is not None:
-            _keep_minimal(job, path, stored.file.plan, judgement, parts)
+        if shrinks_to is not None and job.engine.minimize is not None:
+            _keep_minimal(job, path, stored.file.plan, judgement, parts, shrinks_to)
         write_run_report(path, record, judgement)
     except Exception as error:
         return f"The page of run {run_id} could not be written ({type(error).__name__}: {error})."
     return ""
 
 
-def _keep_minimal(job: SimulationJob, path: Path, plan: Plan, judgement: Judgement, parts: Parts) -> None:
+def _keep_minimal(
+    job: SimulationJob, path: Path, plan: Plan, judgement: Judgement, parts: Parts, signature: str
+) -> None:
     """Keep the minimal run below `path`, with its page, and note it in the judgement and in `verdict.json`."""
     from faultline.reports.run_page import write_run_report
 
     assert job.engine.minimize is not None
     shown = job.shown / path.relative_to(job.folder.root) / "minimal"
-    minimal, record, smallest = job.engine.minimize(path, plan, judgement, parts, lambda _: replay_command(shown))
+    replay = replay_command(shown)
+    minimal, record, smallest = job.engine.minimize(path, plan, judgement, parts, lambda _: replay, signature)
     write_run_report(path / "minimal", record, smallest)
     judgement.detail["minimal"] = msgspec.to_builtins(minimal)
     write_judgement(path, judgement)

@@ -1,8 +1,8 @@
 """JUnit XML for continuous integration: one test case per cell, named without the seed so that its history lines up.
 
-A violation is a failure, a run the harness broke or could not decide an error, an expected anomaly skipped (servers
-show skipped tests apart, which is where a known weakness belongs). Everything printed can come from a plug-in, so
-characters that XML cannot hold are replaced.
+A violation is a failure, a run the harness broke or could not decide an error, an anomaly that the plan allows skipped
+(servers show skipped tests apart, which is where a known weakness belongs). Everything printed can come from a plug-in,
+so characters that XML cannot hold are replaced.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from xml.etree import ElementTree as xml
 
+from faultline.campaign.outcome import NOT_SEEN
 from faultline.campaign.summary import CampaignSummary, CellSummary, SignatureSummary
 from faultline.harness.verdict import Verdict
 
@@ -45,8 +46,9 @@ def junit_xml(summary: CampaignSummary) -> bytes:
 def _case(cell: CellSummary, signatures: Sequence[SignatureSummary], summary: CampaignSummary) -> xml.Element:
     case = xml.Element("testcase", {"classname": _text(f"faultline.{summary.plan.name}"), "name": _text(cell.cell)})
     _properties(case, cell, signatures, summary)
+    signatures = sorted(signatures, key=lambda each: each.expected)
     text = "\n".join(line for each in signatures[:_MOST_SIGNATURES] for line in (each.sentence, each.replay) if line)
-    tag = _tag(cell)
+    tag = _tag(cell, summary.plan.strict)
     if tag is not None:
         attributes = {"message": _text(cell.sentence)}
         if tag != "skipped":
@@ -56,12 +58,12 @@ def _case(cell: CellSummary, signatures: Sequence[SignatureSummary], summary: Ca
     return case
 
 
-def _tag(cell: CellSummary) -> str | None:
-    if cell.verdict is Verdict.VIOLATION:
-        return "skipped" if cell.expected == "violation" else "failure"
-    if cell.verdict is Verdict.PASS:
-        return "skipped" if cell.expected == "violation" else None
-    return "error"
+def _tag(cell: CellSummary, strict: bool) -> str | None:
+    if cell.standing == NOT_SEEN:
+        return "error" if strict else "skipped"
+    if cell.standing == "as expected":
+        return "skipped" if cell.verdict is Verdict.VIOLATION else None
+    return "failure" if cell.standing == "unexpected violation" else "error"
 
 
 def _properties(

@@ -11,30 +11,31 @@ import hashlib
 import itertools
 import re
 from fnmatch import fnmatchcase
-from typing import Literal
 
 import msgspec
 
+from faultline.campaign.expectation import Expectation, allowed_anomalies
 from faultline.harness.errors import UsageError
 from faultline.harness.plan import cell_name
 from faultline.harness.planning import RunRequest
 from faultline.harness.run_record import WorldName
 
-__all__ = ["CampaignPlan", "Cell", "Expectation", "WorkUnit", "parse_seeds"]
-
-Expectation = Literal["pass", "violation"]
+__all__ = ["CampaignPlan", "Cell", "WorkUnit", "parse_seeds"]
 
 _SEEDS = re.compile(r"(\d+)(?:\.\.(\d+))?")
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
-    """One cell of the matrix. `faults` are package names, `mutants` the planted bugs that are on."""
+    """One cell of the matrix. `faults` are package names, `mutants` the planted bugs that are on.
+
+    `expected` are the anomalies that the plan allows in it.
+    """
 
     system: str
     workload: str
     faults: tuple[str, ...]
     mutants: tuple[str, ...] = ()
-    expected: Expectation = "pass"
+    expected: Expectation = ()
 
     @property
     def name(self) -> str:
@@ -60,12 +61,13 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Everything that determines a campaign, as `plan.json` and as a TOML plan file hold it.
 
     `fault_sets` is a list of lists of fault packages and `mutants` a list of lists of planted bugs (the empty list is
-    the correct system). `expected` maps patterns over cell names to the verdict expected there, the first that matches
-    counts and `pass` is expected where none does; `include` keeps the cells that match any of its patterns. `seeds` is
-    `A..B`, both ends included. `must_reach` names `sometimes` marks that some run must reach, else the campaign is
-    inconclusive; `strict` makes an expected violation that was not seen a failure. `keep_per_signature` whole run
-    folders are kept of each kind of violation, and `seeds_per_task` seeds run in one task. `hosts` names the hosts of
-    the world `hosts` and `host_options` says how they are to be, as `--hosts` and `--host-option` do.
+    the correct system). `expected` maps patterns over cell names to the anomalies that are allowed there (`pass` for
+    none); the first that matches counts, and none is allowed where no pattern does. `include` keeps the cells that
+    match any of its patterns. `seeds` is `A..B`, both ends included. `must_reach` names `sometimes` marks that some run
+    must reach, else the campaign is inconclusive; `strict` makes it so too when a cell shows none of the anomalies that
+    it allows. `keep_per_signature` whole run folders are kept of each kind of violation, and `seeds_per_task` seeds run
+    in one task. `hosts` names the hosts of the world `hosts` and `host_options` says how they are to be, as `--hosts`
+    and `--host-option` do.
     """
 
     name: str = "campaign"
@@ -83,7 +85,7 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     world: WorldName = "simulated"
     hosts: str = ""
     host_options: dict[str, str] = {}
-    expected: dict[str, Expectation] = {}
+    expected: dict[str, str | tuple[str, ...]] = {}
     include: tuple[str, ...] = ("*",)
     must_reach: tuple[str, ...] = ()
     strict: bool = False
@@ -110,10 +112,15 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             )
         return tuple({cell.name: cell for cell in chosen}.values())
 
+    def expectations(self, source: str = "") -> dict[str, Expectation]:
+        """The anomalies allowed, by pattern. Raises UsageError, with `source` for the plan, for what is no list."""
+        source = source or f"campaign {self.name}"
+        return {pattern: allowed_anomalies(source, pattern, value) for pattern, value in self.expected.items()}
+
     def _cell(self, system: str, workload: str, faults: tuple[str, ...], mutants: tuple[str, ...]) -> Cell:
         cell = Cell(system=system, workload=workload, faults=faults, mutants=mutants)
-        verdicts = (verdict for pattern, verdict in self.expected.items() if fnmatchcase(cell.name, pattern))
-        return msgspec.structs.replace(cell, expected=next(verdicts, "pass"))
+        allowed = (allowed for pattern, allowed in self.expectations().items() if fnmatchcase(cell.name, pattern))
+        return msgspec.structs.replace(cell, expected=next(allowed, ()))
 
     def units(self) -> tuple[WorkUnit, ...]:
         """The work of the campaign in blocks of at most `seeds_per_task` seeds, seed blocks outermost.

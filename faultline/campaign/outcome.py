@@ -3,8 +3,9 @@
 Within a cell a violation outranks a harness error, that outranks not knowing, and that a pass; one run that tested
 nothing does not spoil hundreds that did, so a cell is vacuous only when fewer than half of its runs tested something.
 
-What was *expected* of a cell then decides what it means: an expected violation that was seen is as good as a pass. One
-that was not seen is reported and changes nothing, unless the plan is strict: then the campaign is inconclusive.
+What was *expected* of a cell then decides what it means: a run in which only allowed anomalies were found is as good as
+one that passed, and one with any other finding is a violation. When none of the allowed ones was seen, that is reported
+and changes nothing, unless the plan is strict: then the campaign is inconclusive.
 """
 
 from __future__ import annotations
@@ -13,19 +14,31 @@ from collections.abc import Iterable
 
 import msgspec
 
-from faultline.campaign.matrix import Expectation
+from faultline.campaign.expectation import Expectation
 from faultline.harness.verdict import Verdict, exit_code, merge
 
-__all__ = ["INTERRUPTED_EXIT_CODE", "RunCounts", "campaign_exit_code", "campaign_verdict", "remaining", "standing"]
+__all__ = [
+    "INTERRUPTED_EXIT_CODE",
+    "NOT_SEEN",
+    "RunCounts",
+    "campaign_exit_code",
+    "campaign_verdict",
+    "remaining",
+    "standing",
+]
 
 INTERRUPTED_EXIT_CODE = 130
 
+NOT_SEEN = "expected violation not seen"
+"""The standing of a cell that shows none of the anomalies that its plan allows."""
+
 
 class RunCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """How the runs of a cell ended."""
+    """How the runs of a cell ended; of the `violations`, `expected` are such that the plan allows."""
 
     passed: int = 0
     violations: int = 0
+    expected: int = 0
     unknown: int = 0
     vacuous: int = 0
     harness_errors: int = 0
@@ -34,6 +47,16 @@ class RunCounts(msgspec.Struct, frozen=True, kw_only=True):
     def judged(self) -> int:
         """The runs that say something about the system."""
         return self.passed + self.violations
+
+    @property
+    def unexpected(self) -> int:
+        """The runs with a violation that the plan does not allow."""
+        return self.violations - self.expected
+
+    @property
+    def without_expected(self) -> RunCounts:
+        """The same, with each expected violation counted as a pass."""
+        return msgspec.structs.replace(self, passed=self.passed + self.expected, violations=self.unexpected, expected=0)
 
     @property
     def verdict(self) -> Verdict:
@@ -47,28 +70,29 @@ class RunCounts(msgspec.Struct, frozen=True, kw_only=True):
         return Verdict.VACUOUS if self.vacuous >= self.passed else Verdict.PASS
 
 
+_STANDINGS = {
+    Verdict.VIOLATION: "unexpected violation",
+    Verdict.HARNESS_ERROR: "harness error",
+    Verdict.UNKNOWN: "inconclusive",
+    Verdict.VACUOUS: "inconclusive",
+    Verdict.PASS: "as expected",
+}
+
+
 def standing(expected: Expectation, counts: RunCounts) -> str:
     """How the cell compares with what was expected of it, in words."""
-    verdict = counts.verdict
-    if verdict is Verdict.HARNESS_ERROR:
-        return "harness error"
-    if expected == "violation":
-        return "as expected" if verdict is Verdict.VIOLATION else "expected violation not seen"
-    if verdict is Verdict.VIOLATION:
-        return "unexpected violation"
-    return "as expected" if verdict is Verdict.PASS else "inconclusive"
+    left = counts.without_expected.verdict
+    return NOT_SEEN if left is Verdict.PASS and _is_unseen(expected, counts) else _STANDINGS[left]
 
 
 def remaining(expected: Expectation, counts: RunCounts, *, strict: bool) -> Verdict:
     """The verdict on the cell that is left once the expectation is taken off."""
-    verdict = counts.verdict
-    if expected == "pass" or verdict is Verdict.HARNESS_ERROR:
-        return verdict
-    if verdict is Verdict.VIOLATION:
-        return Verdict.HARNESS_ERROR if counts.harness_errors else Verdict.PASS
-    if strict:
-        return Verdict.VACUOUS
-    return verdict if verdict is Verdict.UNKNOWN else Verdict.PASS
+    left = counts.without_expected.verdict
+    return Verdict.VACUOUS if strict and left is Verdict.PASS and _is_unseen(expected, counts) else left
+
+
+def _is_unseen(expected: Expectation, counts: RunCounts) -> bool:
+    return bool(expected) and not counts.expected
 
 
 def campaign_verdict(cells: Iterable[Verdict], *, all_runs_finished: bool) -> Verdict:

@@ -8,7 +8,7 @@
     [options]
     read_mode = "read-index"
     [expected]
-    "consistent-core+*" = "violation"
+    "consistent-core+*" = ["stale-read"]
 
 A plan that cannot be used is refused with its file, the key and the cause, before anything is written.
 """
@@ -103,6 +103,7 @@ def plan_from_flags(
 def _checked(plan: CampaignPlan, source: str) -> CampaignPlan:
     plan = _on_its_hosts(plan, source)
     plan.seed_range()
+    plan.expectations(source)
     for key in _AT_LEAST_ONE:
         value = getattr(plan, key)
         if (value if isinstance(value, int) else len(value)) < 1:

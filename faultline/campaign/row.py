@@ -12,10 +12,11 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from faultline.campaign.expectation import Expectation, telling_finding
 from faultline.harness.history import OPEN, History
 from faultline.harness.judgement import Judgement
 from faultline.harness.run_record import FaultInterval, RunRecord
-from faultline.harness.verdict import Finding
+from faultline.harness.verdict import Finding, Verdict
 
 __all__ = ["RUN_SCHEMA", "binned", "latencies", "run_row", "table_of_rows"]
 
@@ -93,9 +94,14 @@ def table_of_rows(rows: Sequence[dict[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist(list(rows), schema=RUN_SCHEMA)
 
 
-def run_row(judgement: Judgement, record: RunRecord | None, *, folder_kept: bool, run_again: str) -> dict[str, Any]:
-    """The row of one judged run; `record` is None for a run that never got as far as a history."""
-    first = judgement.findings[0] if judgement.findings else None
+def run_row(
+    judgement: Judgement, record: RunRecord | None, *, expected: Expectation, folder_kept: bool, run_again: str
+) -> dict[str, Any]:
+    """The row of one judged run; `record` is None for a run that never got as far as a history.
+
+    The first finding that is not `expected` stands for the run, else the first.
+    """
+    first = telling_finding(judgement.findings, expected)
     return {
         "run_id": judgement.run_id,
         "cell": judgement.cell,
@@ -106,8 +112,8 @@ def run_row(judgement: Judgement, record: RunRecord | None, *, folder_kept: bool
         "seed": judgement.seed,
         "world": judgement.world,
         "verdict": judgement.verdict.value,
-        "sentence": judgement.sentence,
-        "signature": judgement.signature,
+        "sentence": first.sentence if judgement.verdict is Verdict.VIOLATION and first else judgement.sentence,
+        "signature": first.signature if first else "",
         "checker": first.checker if first else "",
         "anomaly": first.anomaly if first else "",
         "counterexample_operations": len(first.operations) if first else 0,

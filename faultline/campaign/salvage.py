@@ -42,9 +42,8 @@ def _rows(plan: CampaignPlan, folder: CampaignFolder, unit: WorkUnit) -> list[di
         judgement = _judgement(path / "verdict.json")
         if judgement is not None:
             kept = (path / "history.jsonl").is_file()
-            rows.append(
-                run_row(judgement, None, folder_kept=kept, run_again=run_command(plan.request(cell, seed), plan.hosts))
-            )
+            again = run_command(plan.request(cell, seed), plan.hosts)
+            rows.append(run_row(judgement, None, expected=cell.expected, folder_kept=kept, run_again=again))
     return rows
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from faultline.campaign.matrix import Expectation
-from faultline.campaign.outcome import RunCounts, standing
+from faultline.campaign.expectation import Expectation
+from faultline.campaign.outcome import RunCounts
 from faultline.campaign.statistics import rule_of_three, wilson_interval
 from faultline.campaign.summary import CellSummary
 from faultline.harness.verdict import Verdict
@@ -50,8 +50,12 @@ def cell_sentence(
     broken: Sequence[str],
     smallest: tuple[int, int, Sequence[str]] | None,
     first_error: str = "",
+    unexpected: Sequence[str] = (),
 ) -> str:
-    """The verdict on a cell. `broken` names what was violated, `smallest` is (seed, operations, fault kinds)."""
+    """The verdict on a cell. `broken` names what was violated, `smallest` is (seed, operations, fault kinds).
+
+    `unexpected` names the kinds of violation that the plan does not allow.
+    """
     parts = [_counted(counts, broken)]
     if smallest is not None:
         seed, operations, kinds = smallest
@@ -65,11 +69,17 @@ def cell_sentence(
         parts.append(f"{plural(counts.unknown, 'run')} could not be decided")
     if counts.vacuous:
         parts.append(f"{plural(counts.vacuous, 'run')} tested too little")
-    if standing(expected, counts) == "expected violation not seen":
-        parts.append("a violation was expected")
-    elif expected == "violation" and counts.violations:
-        parts.append("as expected")
+    if expected:
+        parts.append(_compared(expected, counts, unexpected))
     return f"{cell}: {'; '.join(parts)}."
+
+
+def _compared(expected: Expectation, counts: RunCounts, unexpected: Sequence[str]) -> str:
+    if counts.unexpected:
+        shown = "shows" if counts.unexpected == 1 else "show"
+        names = listed(unexpected, "a violation without a name")
+        return f"{plural(counts.unexpected, 'run')} {shown} what the plan does not allow: {names}"
+    return "as expected" if counts.expected else f"expected and not seen: {listed(expected, '')}"
 
 
 def _counted(counts: RunCounts, broken: Sequence[str]) -> str:

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from faultline.campaign.commands import replay_command, run_command
 from faultline.campaign.engine import Engine
+from faultline.campaign.expectation import telling_finding
 from faultline.campaign.histories import HISTORY_SCHEMA, history_table, write_parquet, write_part
 from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.matrix import CampaignPlan, Cell, WorkUnit
@@ -132,7 +133,7 @@ def _write_run(
 ) -> dict[str, Any]:
     """Write the run's files and return its row. Each unit keeps whole folders only for its first of each kind."""
     run_again = run_command(job.plan.request(cell, judgement.seed))
-    kind = (judgement.verdict, judgement.signature)
+    kind = (judgement.verdict, _kind(judgement, cell))
     keep = judgement.verdict in _WORTH_KEEPING and kept.get(kind, 0) < job.plan.keep_per_signature
     judgement.replay = run_again
     if keep and record is not None:
@@ -140,7 +141,14 @@ def _write_run(
         judgement.replay = replay_command(job.shown / "runs" / judgement.run_id)
         keep_run(job.folder, judgement.run_id, record)
     write_verdict(job.folder, judgement)
-    return run_row(judgement, record, folder_kept=keep and record is not None, run_again=run_again)
+    is_kept = keep and record is not None
+    return run_row(judgement, record, expected=cell.expected, folder_kept=is_kept, run_again=run_again)
+
+
+def _kind(judgement: Judgement, cell: Cell) -> str:
+    """What violations are counted by: the finding that stands for the run."""
+    finding = telling_finding(judgement.findings, cell.expected)
+    return finding.signature if finding else ""
 
 
 def progress_mark(verdict: str) -> bytes:

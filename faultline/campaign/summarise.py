@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 import faultline
+from faultline.campaign.expectation import is_allowed
 from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.matrix import CampaignPlan, Cell
 from faultline.campaign.outcome import RunCounts, campaign_exit_code, campaign_verdict, remaining, standing
@@ -61,7 +62,8 @@ def summarise(
         name: table.to_pylist() for name, table in tables.items() if name not in ("runs", "findings")
     }
     counted = {row["cell"]: row for row in rows["cells"]}
-    counts = {cell.name: _counts(counted.get(cell.name, {})) for cell in plan.cells()}
+    _mark_expected(plan, rows["signatures"])
+    counts = {cell.name: _counts(counted.get(cell.name, {}), cell.name, rows["signatures"]) for cell in plan.cells()}
     signatures = tuple(_signature(row, counts[row["cell"]].judged, folder) for row in rows["signatures"])
     cells = tuple(_cell(plan, cell, counts[cell.name], counted.get(cell.name, {}), signatures) for cell in plan.cells())
     scheduled, finished = len(cells) * len(plan.seed_range()), tables["runs"].num_rows
@@ -104,8 +106,16 @@ def summarise(
     )
 
 
-def _counts(row: Mapping[str, Any]) -> RunCounts:
-    return RunCounts(**{column: row.get(column, 0) for column in _VERDICT_COLUMNS.values()})
+def _mark_expected(plan: CampaignPlan, signatures: Rows) -> None:
+    """Note for each kind of violation whether the plan allows it where it was seen."""
+    allowed = {cell.name: cell.expected for cell in plan.cells()}
+    for row in signatures:
+        row["expected"] = is_allowed(row["checker"], row["anomaly"], allowed[row["cell"]])
+
+
+def _counts(row: Mapping[str, Any], cell: str, signatures: Rows) -> RunCounts:
+    expected = sum(each["count"] for each in signatures if each["cell"] == cell and each["expected"])
+    return RunCounts(**{column: row.get(column, 0) for column in _VERDICT_COLUMNS.values()}, expected=expected)
 
 
 def _cell(
@@ -113,6 +123,7 @@ def _cell(
 ) -> CellSummary:
     low, high = wilson_interval(counts.violations, counts.judged)
     first_error = row.get("first_error") or ""
+    own = [each for each in signatures if each.cell == cell.name]
     return CellSummary(
         cell=cell.name,
         system=cell.system,
@@ -124,10 +135,17 @@ def _cell(
         verdict=counts.verdict,
         standing=standing(cell.expected, counts),
         sentence=cell_sentence(
-            cell.name, cell.expected, counts, row.get("broken_promises", ()), _smallest(cell, signatures), first_error
+            cell.name,
+            cell.expected,
+            counts,
+            row.get("broken_promises", ()),
+            _smallest(own),
+            first_error,
+            [each.signature for each in own if not each.expected],
         ),
         runs=len(plan.seed_range()),
         counts={verdict: getattr(counts, column) for verdict, column in _VERDICT_COLUMNS.items()},
+        violations_expected=counts.expected,
         violation_rate=counts.violations / counts.judged if counts.judged else 0.0,
         wilson_low=low,
         wilson_high=high,
@@ -136,11 +154,11 @@ def _cell(
     )
 
 
-def _smallest(cell: Cell, signatures: Sequence[SignatureSummary]) -> tuple[int, int, Sequence[str]] | None:
-    own = [each for each in signatures if each.cell == cell.name]
-    if not own:
+def _smallest(signatures: Sequence[SignatureSummary]) -> tuple[int, int, Sequence[str]] | None:
+    """The smallest counterexample, one that the plan does not allow before any that it does."""
+    if not signatures:
         return None
-    best = min(own, key=lambda each: (each.operations == 0, each.operations, each.seed))
+    best = min(signatures, key=lambda each: (each.expected, each.operations == 0, each.operations, each.seed))
     return best.seed, best.operations, best.fault_kinds
 
 
@@ -174,7 +192,7 @@ def _told(cells: Sequence[CellSummary], signatures: Sequence[SignatureSummary]) 
     lines: list[str] = []
     for cell in cells:
         lines.append(cell.sentence)
-        own = [each for each in signatures if each.cell == cell.cell]
+        own = sorted((each for each in signatures if each.cell == cell.cell), key=lambda each: each.expected)
         for each in own[:_SIGNATURES_TOLD]:
             shrunk = f" Shrunk: {each.minimal}." if each.minimal else ""
             lines += [f"  {each.sentence}{shrunk}", f"  {each.replay}"]

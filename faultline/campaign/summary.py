@@ -10,7 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from faultline.campaign.matrix import CampaignPlan, Expectation
+from faultline.campaign.expectation import Expectation
+from faultline.campaign.matrix import CampaignPlan
 from faultline.harness.verdict import Verdict
 
 __all__ = ["CampaignResult", "CampaignSummary", "CellSummary", "LatencySummary", "Progress", "SignatureSummary"]
@@ -30,8 +31,10 @@ class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One cell: what was asked, what came of it, and how it compares with what was expected (`standing`).
 
     `runs` were planned, `counts` says how those that finished ended, by verdict. `standing` is `as expected`,
-    `unexpected violation`, `expected violation not seen`, `inconclusive` or `harness error`. `violation_rate` is the
-    share of judged runs that violated, `wilson_low` and `wilson_high` its 95 % interval; `operations` by outcome.
+    `unexpected violation`, `expected violation not seen`, `inconclusive` or `harness error`. `expected` are the
+    anomalies that the plan allows here, `violations_expected` the runs in which nothing else was found.
+    `violation_rate` is the share of judged runs that violated, `wilson_low` and `wilson_high` its 95 % interval;
+    `operations` by outcome.
     """
 
     cell: str
@@ -50,11 +53,14 @@ class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
     wilson_low: float
     wilson_high: float
     operations: dict[str, int]
+    violations_expected: int = 0
     first_error: str = ""
 
 
 class SignatureSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of violation in one cell, seen in `count` of `judged` runs.
+    """One kind of violation in one cell, seen in `count` of `judged` runs; `expected` when the plan allows it.
+
+    A run in which several anomalies were found counts under the first that is not allowed, if there is one.
 
     `run_id`, `seed`, `operations` (how many) and `fault_kinds` belong to the smallest counterexample, which is the one
     to look at; `replay` shows it, `report` is its page relative to the campaign's folder, empty when it has none.
@@ -82,6 +88,7 @@ class SignatureSummary(msgspec.Struct, frozen=True, kw_only=True):
     report: str
     minimal: str = ""
     minimal_report: str = ""
+    expected: bool = False
 
 
 class LatencySummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,7 +112,7 @@ class CampaignSummary(msgspec.Struct, frozen=True, kw_only=True):
     operations in flight during each kind of fault. `scheduled` runs were planned and `finished` came to a verdict.
     """
 
-    schema: int = 1
+    schema: int = 2
     id: str
     name: str
     plan: CampaignPlan
@@ -131,7 +138,7 @@ class CampaignSummary(msgspec.Struct, frozen=True, kw_only=True):
 class CampaignResult(msgspec.Struct, frozen=True, kw_only=True):
     """What `run_campaign` returns: where everything is, and what it came to.
 
-    `verdict` is what is left after expectations: a violation that was expected and seen counts as a pass. `report` is
+    `verdict` is what is left after expectations: a run with none but allowed anomalies counts as a pass. `report` is
     the HTML page, None when it could not be written.
     """
 

@@ -43,14 +43,21 @@ class Minimal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def keep_minimal_run(
-    folder: Path, plan: Plan, judgement: Judgement, parts: Parts, replay_of: Callable[[Path], str]
+    folder: Path,
+    plan: Plan,
+    judgement: Judgement,
+    parts: Parts,
+    replay_of: Callable[[Path], str],
+    signature: str = "",
 ) -> tuple[Minimal, RunRecord, Judgement]:
     """Shrink the violation of `plan`, keep its minimal run in `folder/minimal`, and say how small it is.
 
-    `judgement` is what the full run came to, `replay_of` makes the replay command of a folder. Returns the summary and
-    the minimal run's record (with messages) and judgement, for reports.
+    `judgement` is what the full run came to, `replay_of` makes the replay command of a folder. The most important
+    finding is kept, or the one of this `signature`. Returns the summary and the minimal run's record (with messages)
+    and judgement, for reports.
     """
-    shrunk = shrink(plan, same_violation(parts, judgement.signature))
+    told_by = signature or judgement.signature
+    shrunk = shrink(plan, same_violation(parts, told_by, any_finding=told_by != judgement.signature))
     target = folder / "minimal"
     run_id = f"{judgement.run_id}.minimal"
     prepare_run(target, run_id, shrunk.plan, "simulated")

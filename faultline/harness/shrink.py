@@ -66,12 +66,16 @@ def shrink(plan: Plan, still_fails: Test, *, runs_max: int = 2_000) -> Shrunk:
             return Shrunk(plan=plan, runs=budget.runs, complete=not budget.is_spent)
 
 
-def same_violation(parts: Parts, signature: str) -> Test:
-    """A test for `shrink`: the plan still violates, and the most important finding is of the same kind."""
+def same_violation(parts: Parts, signature: str, *, any_finding: bool = False) -> Test:
+    """A test for `shrink`: the plan still violates, and the most important finding is of the same kind.
+
+    With `any_finding`, another one may be: the run was not told by its most important one.
+    """
 
     def test(plan: Plan) -> bool:
         judgement = judge(run_simulated(plan, parts), parts, run_id="shrinking")
-        return judgement.verdict is Verdict.VIOLATION and judgement.signature == signature
+        told_by = judgement.findings if any_finding else judgement.findings[:1]
+        return judgement.verdict is Verdict.VIOLATION and signature in [finding.signature for finding in told_by]
 
     return test
 

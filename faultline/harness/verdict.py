@@ -63,6 +63,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     node: str | None = None
     detail: dict[str, Any] = {}
 
+    @property
+    def signature(self) -> str:
+        """What equal findings have in common: `linearizability/stale-read`."""
+        return f"{self.checker}/{self.anomaly}"
+
 
 class Cause(enum.StrEnum):
     """Why a check came to no verdict."""

@@ -41,7 +41,10 @@ _SUM_WORDS = (
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell of the matrix. `counts` say what became of its runs; a violation that was expected counts as such."""
+    """One cell of the matrix. `counts` say what became of its runs; a violation that was expected counts as such.
+
+    `expected` are the anomalies that the plan allows here.
+    """
 
     name: str
     system: str
@@ -49,7 +52,7 @@ class Cell:
     options: tuple[tuple[str, str], ...]
     workload: str
     fault_set: tuple[str, ...]
-    expected: str
+    expected: tuple[str, ...]
     sentence: str
     runs: int
     counts: dict[str, int]
@@ -70,7 +73,7 @@ class Cell:
     @property
     def unmet(self) -> bool:
         """Was a violation expected here, and not one seen?"""
-        return self.expected == "violation" and not self.counts.get("expected") and self.runs > 0
+        return bool(self.expected) and not self.counts.get("expected") and self.runs > 0
 
     @property
     def system_name(self) -> str:
@@ -145,7 +148,6 @@ class Campaign:
     name: str
     sentence: str
     verdict: str
-    expected: str
     scheduled: int
     counts: dict[str, int]
     cells: tuple[Cell, ...]
@@ -204,16 +206,14 @@ def reconciliation(campaign: Campaign) -> str:
 def read_summary(summary: Mapping[str, Any]) -> Campaign:
     """The campaign in the data of a `campaign.json`; a field that is missing is read as empty."""
     cells = tuple(map(_cell, _list(summary, "cells")))
-    expecting = frozenset(cell.name for cell in cells if cell.expected == "violation")
-    counts = _sums(cells) if cells else _counts(summary.get("counts"), _text(summary, "expected") == "violation")
-    signatures = [_signature(entry, expecting) for entry in _list(summary, "signatures")]
+    counts = _sums(cells) if cells else _counts(summary.get("counts"), 0)
+    signatures = list(map(_signature, _list(summary, "signatures")))
     scheduled = int(summary.get("scheduled", summary.get("runs")) or sum(counts.values()))
     return Campaign(
         id=_text(summary, "id"),
         name=_text(summary, "name"),
         sentence=_text(summary, "sentence"),
         verdict=_text(summary, "verdict") or "unknown",
-        expected=_text(summary, "expected"),
         scheduled=scheduled,
         counts=_with_not_run(counts, scheduled),
         cells=cells,
@@ -229,8 +229,7 @@ def read_summary(summary: Mapping[str, Any]) -> Campaign:
 
 
 def _cell(entry: Mapping[str, Any]) -> Cell:
-    expected = _text(entry, "expected") or "pass"
-    counts = _counts(entry.get("counts"), expected == "violation")
+    counts = _counts(entry.get("counts"), int(entry.get("violations_expected") or 0))
     runs = int(entry.get("runs") or sum(counts.values()))
     hits = counts.get("violation", 0) + counts.get("expected", 0)
     low, high = wilson_interval(hits, runs)
@@ -241,7 +240,7 @@ def _cell(entry: Mapping[str, Any]) -> Cell:
         options=_pairs(entry.get("options")),
         workload=_text(entry, "workload"),
         fault_set=tuple(map(str, entry.get("fault_set") or ())),
-        expected=expected,
+        expected=_names(entry.get("expected")),
         sentence=_text(entry, "sentence"),
         runs=runs,
         counts=_with_not_run(counts, runs),
@@ -251,7 +250,7 @@ def _cell(entry: Mapping[str, Any]) -> Cell:
     )
 
 
-def _signature(entry: Mapping[str, Any], expecting: frozenset[str]) -> Signature:
+def _signature(entry: Mapping[str, Any]) -> Signature:
     return Signature(
         signature=_text(entry, "signature"),
         checker=_text(entry, "checker"),
@@ -269,7 +268,7 @@ def _signature(entry: Mapping[str, Any], expecting: frozenset[str]) -> Signature
         sentence=_text(entry, "example") or _text(entry, "sentence"),
         replay=_text(entry, "replay"),
         report=_text(entry, "report"),
-        expected=_text(entry, "cell") in expecting,
+        expected=bool(entry.get("expected")),
         minimal=_text(entry, "minimal"),
         minimal_report=_text(entry, "minimal_report"),
     )
@@ -292,12 +291,15 @@ def _operations(value: Any) -> int:
     return len(value) if isinstance(value, list | tuple) else int(value or 0)
 
 
-def _counts(counts: Mapping[str, Any] | None, violation_expected: bool) -> dict[str, int]:
+def _counts(counts: Mapping[str, Any] | None, expected: int) -> dict[str, int]:
+    """The runs by status, so many of the violations being `expected`."""
     read: dict[str, int] = {}
     for name, number in (counts or {}).items():
         known = str(name).replace("_", "-")
-        known = "expected" if known == "violation" and violation_expected else known
         read[known] = read.get(known, 0) + int(number)
+    if expected:
+        read["expected"] = read.get("expected", 0) + expected
+        read["violation"] = read.get("violation", 0) - expected
     return read
 
 
@@ -322,6 +324,10 @@ def _list(summary: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
 def _text(entry: Mapping[str, Any], name: str) -> str:
     value = entry.get(name)
     return "" if value is None else str(value)
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, list | tuple) else ()
 
 
 def _pairs(mapping: Mapping[str, Any] | None) -> tuple[tuple[str, str], ...]:

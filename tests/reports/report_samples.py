@@ -181,7 +181,7 @@ def long_run(operations: int = 20_000) -> tuple[RunRecord, Judgement]:
 
 
 def cell(
-    mutant: str, faults_: tuple[str, ...], expected: str, counts: dict[str, int], workload: str = "register"
+    mutant: str, faults_: tuple[str, ...], expected: list[str], counts: dict[str, int], workload: str = "register"
 ) -> dict[str, Any]:
     """One cell of a campaign summary, without the derived rates."""
     mutants = [mutant] if mutant else []
@@ -190,21 +190,22 @@ def cell(
         "cell": name, "system": "consistent-core", "workload": workload, "fault_set": list(faults_), "mutants": mutants,
         "options": {}, "expected": expected, "verdict": "violation" if counts.get("violation") else "pass",
         "sentence": "", "runs": 50, "counts": counts,
+        "violations_expected": counts.get("violation", 0) if expected else 0,
     }  # fmt: skip
 
 
 def campaign_summary() -> dict[str, Any]:
     """A campaign with every status in it: one violation was expected, one was not."""
     cells = [
-        cell("", (), "pass", {"pass": 50}),
-        cell("", ("partition",), "pass", {"pass": 48, "unknown": 2}),
-        cell("", ("kill", "pause"), "pass", {"violation": 3, "pass": 45, "harness-error": 2}),
-        cell("stale-read", (), "pass", {"vacuous": 1, "pass": 40}),
-        cell("stale-read", ("partition",), "violation", {"violation": 14, "pass": 36}),
-        cell("stale-read", ("kill", "pause"), "violation", {"pass": 50}),
+        cell("", (), [], {"pass": 50}),
+        cell("", ("partition",), [], {"pass": 48, "unknown": 2}),
+        cell("", ("kill", "pause"), [], {"violation": 3, "pass": 45, "harness-error": 2}),
+        cell("stale-read", (), [], {"vacuous": 1, "pass": 40}),
+        cell("stale-read", ("partition",), ["stale-read"], {"violation": 14, "pass": 36}),
+        cell("stale-read", ("kill", "pause"), ["stale-read"], {"pass": 50}),
     ]
     return {
-        "schema": 1, "id": "demo-3f21", "name": "demo", "verdict": "violation", "expected": "pass", "runs": 300,
+        "schema": 2, "id": "demo-3f21", "name": "demo", "verdict": "violation", "runs": 300,
         "sentence": "Campaign demo: 6 cells × 50 seeds = 300 runs; 1 distinct violation where none was expected, "
         "1 expected violation confirmed, 2 unknown, 2 harness errors.",
         "counts": {"pass": 269, "violation": 17, "unknown": 2, "vacuous": 1, "harness-error": 2},
@@ -232,7 +233,7 @@ def signatures() -> list[dict[str, Any]]:
         common | {
             "signature": "linearizability:stale-read:w-w-r", "anomaly": "stale-read", "count": 14, "rate": 0.28,
             "cell": "consistent-core+stale-read/register/partition", "first_seed": 17, "run_id": "r-17",
-            "fault_kinds": ["partition"], "report": "", "sentence": SENTENCE,
+            "fault_kinds": ["partition"], "report": "", "sentence": SENTENCE, "expected": True,
         },
     ]  # fmt: skip
 

@@ -130,16 +130,19 @@ def _latest(operations: Iterable[RegisterOperation]) -> RegisterOperation | None
 
 
 def _is_lost(history: History, operations: Sequence[RegisterOperation], write: RegisterOperation) -> bool:
-    """Whether nobody who looked after `write` was acknowledged ever saw it, and enough looked before the next write.
+    """Whether nobody who looked after `write` was acknowledged ever saw it, and enough saw what was there before it.
 
-    Enough are two processes at two nodes: one node alone may just be behind.
+    Enough are two processes at two nodes, before the next write: one node alone may just be behind. Who saw the value
+    of a write that overlaps tells nothing, as that one may have come second.
     """
     after = [operation for operation in operations if operation.call > write.return_]
     observers = [operation for operation in after if operation.kind in (OBSERVE, SWAP)]
     if any(observer.demand == write.produce for observer in observers):
         return False
     next_write = min((operation.call for operation in after if operation.kind >= WRITE), default=INFINITY)
-    early = [observer.row for observer in observers if observer.call <= next_write]
+    invoked = history.invoke_index[write.row]
+    may_follow = {each.produce for each in operations if each.kind >= WRITE and each.return_ >= invoked}
+    early = [each.row for each in observers if each.call <= next_write and each.demand not in may_follow]
     nodes = {history.node[row] for row in early}
     processes = {history.process[row] for row in early}
     return len(nodes) > 1 and len(processes) > 1

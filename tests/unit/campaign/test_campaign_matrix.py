@@ -36,10 +36,10 @@ def test_an_include_that_leaves_nothing_is_refused_with_the_cells_there_are() ->
         CampaignPlan(include=("nothing*",)).cells()
 
 
-def test_the_first_expectation_that_matches_counts_and_pass_is_the_default() -> None:
-    expected = {"*/kill": "pass", "*+stale-read/*": "violation"}
+def test_the_first_expectation_that_matches_counts_and_nothing_is_allowed_elsewhere() -> None:
+    expected: dict[str, str | tuple[str, ...]] = {"*/kill": "pass", "*+stale-read/*": ("stale-read", "LDR-I2")}
     plan = CampaignPlan(fault_sets=(("kill",), ("pause",)), mutants=((), ("stale-read",)), expected=expected)
-    assert [cell.expected for cell in plan.cells()] == ["pass", "pass", "pass", "violation"]
+    assert [cell.expected for cell in plan.cells()] == [(), (), (), ("stale-read", "LDR-I2")]
 
 
 @pytest.mark.parametrize(("seeds", "block"), [("0..0", 25), ("3..10", 4), ("0..99", 7), ("5", 1)])

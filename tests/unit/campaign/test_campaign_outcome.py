@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from faultline.campaign.matrix import Expectation
+from faultline.campaign.expectation import Expectation
 from faultline.campaign.outcome import RunCounts, campaign_exit_code, campaign_verdict, remaining, standing
 from faultline.harness.verdict import Verdict
+
+STALE = ("stale-read",)
 
 
 @pytest.mark.parametrize(
@@ -28,20 +30,23 @@ def test_within_a_cell_the_worst_verdict_speaks_but_few_empty_runs_do_not(counts
 @pytest.mark.parametrize(
     ("expected", "counts", "words", "left", "left_when_strict"),
     [
-        ("pass", RunCounts(passed=1), "as expected", Verdict.PASS, Verdict.PASS),
-        ("pass", RunCounts(violations=1), "unexpected violation", Verdict.VIOLATION, Verdict.VIOLATION),
-        ("pass", RunCounts(unknown=1), "inconclusive", Verdict.UNKNOWN, Verdict.UNKNOWN),
-        ("violation", RunCounts(passed=9, violations=1), "as expected", Verdict.PASS, Verdict.PASS),
-        ("violation", RunCounts(passed=9), "expected violation not seen", Verdict.PASS, Verdict.VACUOUS),
-        ("violation", RunCounts(harness_errors=1), "harness error", Verdict.HARNESS_ERROR, Verdict.HARNESS_ERROR),
+        ((), RunCounts(passed=1), "as expected", Verdict.PASS, Verdict.PASS),
+        ((), RunCounts(violations=1), "unexpected violation", Verdict.VIOLATION, Verdict.VIOLATION),
+        ((), RunCounts(unknown=1), "inconclusive", Verdict.UNKNOWN, Verdict.UNKNOWN),
+        (STALE, RunCounts(passed=9, violations=1, expected=1), "as expected", Verdict.PASS, Verdict.PASS),
+        (STALE, RunCounts(violations=9, expected=8), "unexpected violation", Verdict.VIOLATION, Verdict.VIOLATION),
+        (STALE, RunCounts(passed=9), "expected violation not seen", Verdict.PASS, Verdict.VACUOUS),
+        (STALE, RunCounts(harness_errors=1), "harness error", Verdict.HARNESS_ERROR, Verdict.HARNESS_ERROR),
         (
-            "violation",
-            RunCounts(violations=1, harness_errors=1),
-            "as expected",
+            STALE,
+            RunCounts(violations=1, expected=1, harness_errors=1),
+            "harness error",
             Verdict.HARNESS_ERROR,
             Verdict.HARNESS_ERROR,
         ),
-        ("violation", RunCounts(unknown=1), "expected violation not seen", Verdict.UNKNOWN, Verdict.VACUOUS),
+        (STALE, RunCounts(violations=5, expected=5, unknown=1), "inconclusive", Verdict.UNKNOWN, Verdict.UNKNOWN),
+        (STALE, RunCounts(unknown=1), "inconclusive", Verdict.UNKNOWN, Verdict.UNKNOWN),
+        (STALE, RunCounts(vacuous=3), "inconclusive", Verdict.VACUOUS, Verdict.VACUOUS),
     ],
 )
 def test_what_was_expected_decides_what_a_verdict_means(

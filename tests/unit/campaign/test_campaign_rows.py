@@ -14,6 +14,7 @@ from faultline.harness.history import History
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import fail, info, ok
 from faultline.harness.run_record import FaultInterval
+from faultline.harness.verdict import Finding
 
 
 def small_history() -> History:
@@ -55,7 +56,7 @@ def test_a_row_has_exactly_the_columns_of_the_schema_and_survives_parquet() -> N
     request = plan.request(plan.cells()[1], 5)
     parts = resolve(request)
     record = simulate(make_plan(request, parts), parts, False)
-    row = run_row(judged(record, parts, "r5"), record, folder_kept=True, run_again="faultline run")
+    row = run_row(judged(record, parts, "r5"), record, expected=(), folder_kept=True, run_again="faultline run")
     table = table_of_rows([row])
     assert table.schema.equals(RUN_SCHEMA)
     assert set(row) == set(RUN_SCHEMA.names)
@@ -70,8 +71,24 @@ def test_the_fault_before_a_counterexample_is_named_when_none_was_on_during_it()
     record = simulate(make_plan(request, parts), parts, False)
     record.faults = [fault(0, 1), fault(-9, -8)]
     record.history.invoke_us[0] = 5
-    row = run_row(judged(record, parts, "r"), record, folder_kept=True, run_again="")
+    row = run_row(judged(record, parts, "r"), record, expected=(), folder_kept=True, run_again="")
     assert row["counterexample_faults"] == ["cut"]
+
+
+def test_the_finding_that_is_not_expected_stands_for_the_run() -> None:
+    plan = fake_plan()
+    request = plan.request(plan.cells()[1], 5)
+    judgement = judged(simulate(make_plan(request, resolve(request)), resolve(request), False), resolve(request), "r")
+    beyond = Finding(checker="invariants", anomaly="LDR-I3", sentence="The leader lacks what was committed.")
+    judgement.findings.append(beyond)
+    stale, lost = (
+        run_row(judgement, None, expected=expected, folder_kept=False, run_again="")
+        for expected in (("stale-read", "LDR-I3"), ("linearizability/stale-read",))
+    )
+    assert (stale["signature"], stale["counterexample_operations"]) == ("linearizability/stale-read", 2)
+    assert (lost["signature"], lost["sentence"]) == ("invariants/LDR-I3", beyond.sentence)
+    assert (lost["checker"], lost["anomaly"]) == ("invariants", "LDR-I3")
+    assert [finding["anomaly"] for finding in lost["findings"]] == ["stale-read", "LDR-I3"]
 
 
 def test_a_history_read_back_from_parquet_is_the_same_history(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from faultline.campaign.sentences import (
 
 def test_a_violated_cell_says_how_often_with_its_interval_and_the_smallest_case() -> None:
     counts = RunCounts(passed=463, violations=37)
-    sentence = cell_sentence("core/register/leadership", "pass", counts, ["linearizability"], (17, 4, ["partition"]))
+    sentence = cell_sentence("core/register/leadership", (), counts, ["linearizability"], (17, 4, ["partition"]))
     assert sentence == (
         "core/register/leadership: 37 of 500 runs violate linearizability (7.4 %, 95 % interval 5.4–10.0 %); "
         "smallest: seed 17, 4 operations, partition."
@@ -23,24 +23,28 @@ def test_a_violated_cell_says_how_often_with_its_interval_and_the_smallest_case(
 
 
 def test_a_passing_cell_says_what_its_runs_exclude() -> None:
-    sentence = cell_sentence("core/register/calm", "pass", RunCounts(passed=500), [], None)
+    sentence = cell_sentence("core/register/calm", (), RunCounts(passed=500), [], None)
     assert sentence == "core/register/calm: 0 of 500 runs violate anything: below 0.6 % of runs do."
 
 
 def test_runs_that_say_nothing_are_counted_apart() -> None:
     counts = RunCounts(passed=2, unknown=1, vacuous=2, harness_errors=3)
-    sentence = cell_sentence("c", "pass", counts, [], None, "No port was free.")
+    sentence = cell_sentence("c", (), counts, [], None, "No port was free.")
     assert "0 of 2 runs" in sentence
     assert "3 runs failed in the harness, the first with: No port was free; " in sentence
     assert "1 run could not be decided; 2 runs tested too little." in sentence
 
 
 def test_an_expectation_is_said_whether_it_was_met_or_not() -> None:
-    met = cell_sentence("c", "violation", RunCounts(violations=1), ["LDR-I1"], (3, 0, []))
-    unmet = cell_sentence("c", "violation", RunCounts(passed=5), [], None)
+    allowed = ("LDR-I1", "stale-read")
+    met = cell_sentence("c", allowed, RunCounts(violations=1, expected=1), ["LDR-I1"], (3, 0, []))
+    unmet = cell_sentence("c", allowed, RunCounts(passed=5), [], None)
+    mixed = RunCounts(violations=5, expected=3)
+    beyond = cell_sentence("c", allowed, mixed, ["linearizability"], None, unexpected=["linearizability/lost-update"])
     assert met.endswith("smallest: seed 3, seen inside the system, no fault; as expected.")
     assert "1 of 1 run violates LDR-I1" in met
-    assert unmet.endswith("a violation was expected.")
+    assert unmet.endswith("; expected and not seen: LDR-I1 and stale-read.")
+    assert beyond.endswith("; 2 runs show what the plan does not allow: linearizability/lost-update.")
 
 
 def test_small_rates_keep_two_significant_digits() -> None:

@@ -23,7 +23,7 @@ def cell(name: str, verdict: Verdict, **changes: Any) -> CellSummary:
         fault_set=(),
         mutants=(),
         options={},
-        expected="pass",
+        expected=(),
         verdict=verdict,
         standing="as expected",
         sentence=f"{name} ended.",
@@ -35,6 +35,10 @@ def cell(name: str, verdict: Verdict, **changes: Any) -> CellSummary:
         operations={},
     )
     return msgspec.structs.replace(summary, **changes)
+
+
+def violated(name: str, **changes: Any) -> CellSummary:
+    return cell(name, Verdict.VIOLATION, standing="unexpected violation", **changes)
 
 
 def signature(name: str, **changes: Any) -> SignatureSummary:
@@ -62,11 +66,11 @@ def signature(name: str, **changes: Any) -> SignatureSummary:
     return msgspec.structs.replace(summary, **changes)
 
 
-def document(cells: list[CellSummary], signatures: list[SignatureSummary]) -> xml.Element:
+def document(cells: list[CellSummary], signatures: list[SignatureSummary], strict: bool = False) -> xml.Element:
     summary = CampaignSummary(
         id="c-1",
         name="c",
-        plan=CampaignPlan(name="c", seeds="0..2"),
+        plan=CampaignPlan(name="c", seeds="0..2", strict=strict),
         plan_sha256="",
         verdict=Verdict.PASS,
         exit_code=0,
@@ -89,7 +93,7 @@ def document(cells: list[CellSummary], signatures: list[SignatureSummary]) -> xm
 
 
 def test_a_cell_is_one_test_case_whose_name_holds_no_seed() -> None:
-    cases = document([cell("s/w/calm", Verdict.PASS), cell("s/w/kill", Verdict.VIOLATION)], [signature("s/w/kill")])
+    cases = document([cell("s/w/calm", Verdict.PASS), violated("s/w/kill")], [signature("s/w/kill")])
     names = [case.get("name") for case in cases.iter("testcase")]
     assert names == ["s/w/calm", "s/w/kill"]
 
@@ -97,12 +101,13 @@ def test_a_cell_is_one_test_case_whose_name_holds_no_seed() -> None:
 def test_verdicts_become_failures_errors_and_skips() -> None:
     cells = [
         cell("pass", Verdict.PASS),
-        cell("violation", Verdict.VIOLATION),
-        cell("expected", Verdict.VIOLATION, expected="violation"),
-        cell("not seen", Verdict.PASS, expected="violation"),
-        cell("unknown", Verdict.UNKNOWN),
-        cell("broken", Verdict.HARNESS_ERROR),
-        cell("empty", Verdict.VACUOUS),
+        cell("violation", Verdict.VIOLATION, standing="unexpected violation"),
+        cell("beyond", Verdict.VIOLATION, standing="unexpected violation", expected=("stale-read",)),
+        cell("expected", Verdict.VIOLATION, expected=("stale-read",)),
+        cell("not seen", Verdict.PASS, standing="expected violation not seen", expected=("stale-read",)),
+        cell("unknown", Verdict.UNKNOWN, standing="inconclusive"),
+        cell("broken", Verdict.HARNESS_ERROR, standing="harness error"),
+        cell("empty", Verdict.VACUOUS, standing="inconclusive"),
     ]
     root = document(cells, [])
     kinds = ("failure", "error", "skipped")
@@ -110,17 +115,18 @@ def test_verdicts_become_failures_errors_and_skips() -> None:
     assert tags == {
         "pass": [],
         "violation": ["failure"],
+        "beyond": ["failure"],
         "expected": ["skipped"],
         "not seen": ["skipped"],
         "unknown": ["error"],
         "broken": ["error"],
         "empty": ["error"],
     }
-    assert [root.get(name) for name in ("tests", "failures", "errors", "skipped")] == ["7", "1", "3", "2"]
+    assert [root.get(name) for name in ("tests", "failures", "errors", "skipped")] == ["8", "2", "3", "2"]
 
 
 def test_a_failure_carries_its_anomaly_the_seeds_and_the_replay_line() -> None:
-    root = document([cell("c", Verdict.VIOLATION)], [signature("c")])
+    root = document([violated("c")], [signature("c")])
     failure = root.find(".//failure")
     properties = {item.get("name"): item.get("value") for item in root.iter("property")}
     assert failure is not None
@@ -131,10 +137,23 @@ def test_a_failure_carries_its_anomaly_the_seeds_and_the_replay_line() -> None:
     assert properties["replay"] == "faultline replay r"
 
 
+def test_what_the_plan_does_not_allow_is_told_before_what_it_does() -> None:
+    beyond = signature("c", anomaly="lost-update", sentence="It was lost at seed 3.", seed=3)
+    root = document([violated("c", expected=("stale-read",))], [signature("c", expected=True, count=40), beyond])
+    failure = root.find(".//failure")
+    assert failure is not None
+    assert failure.get("type") == "lost-update"
+    assert (failure.text or "").startswith("It was lost at seed 3.\n")
+
+
+def test_in_a_strict_plan_an_expected_violation_that_was_not_seen_is_an_error() -> None:
+    unseen = cell("c", Verdict.PASS, standing="expected violation not seen", expected=("stale-read",))
+    root = document([unseen], [], strict=True)
+    assert [root.get(name) for name in ("errors", "skipped")] == ["1", "0"]
+
+
 def test_hostile_values_stay_text() -> None:
-    root = document(
-        [cell(HOSTILE, Verdict.VIOLATION, sentence=HOSTILE)], [signature(HOSTILE, sentence=HOSTILE, replay=HOSTILE)]
-    )
+    root = document([violated(HOSTILE, sentence=HOSTILE)], [signature(HOSTILE, sentence=HOSTILE, replay=HOSTILE)])
     assert root.find(".//script") is None
     assert len(list(root.iter("testcase"))) == 1
     failure = root.find(".//failure")

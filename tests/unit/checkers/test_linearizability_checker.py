@@ -59,6 +59,15 @@ def test_each_anomaly_has_its_name(name):
     assert result.sentence == result.findings[0].sentence
 
 
+def test_a_write_that_another_may_have_replaced_at_once_is_not_called_lost():
+    history = history_of((0, "write", 1, ok()), (3, "write", 9, None), (1, "write", 2, ok()), (2, "read", None, ok(1)))
+    # Client 3's write of 9 overlaps that of 2: a read of 9 shows that it came second, and no loss.
+    history.complete(1, ok(), 50_000)
+    history.complete(history.invoke(Operation(0, "read", "k0", None), 60_000, 0, "n0"), ok(9), 65_000)
+    (finding,) = LinearizabilityChecker().check(history, None).findings
+    assert finding.anomaly == "stale-read"
+
+
 def test_the_sentence_says_who_saw_what_when_and_what_it_contradicts():
     assert check(*ANOMALIES["stale-read"]).sentence == (
         "At 0.025 s client 2 read 1 from k0 although client 1's write of 2 had completed at 0.015 s; "
