@@ -63,9 +63,14 @@ class CampaignFolder:
         """One byte per finished run, one file per work unit."""
         return self.work / "progress"
 
+    @property
+    def runs(self) -> Path:
+        """The folder of all runs, each with its verdict."""
+        return self.root / "runs"
+
     def run(self, run_id: str) -> Path:
         """The folder of one run."""
-        return self.root / "runs" / run_id
+        return self.runs / run_id
 
     def table(self, name: str) -> Path:
         """The file of one result table."""

@@ -49,6 +49,7 @@ class StoredHistory(History):
         self.table = table
         self.source = source
         self.faults = []
+        self.problems = ()
         self._sink = None
 
     def __len__(self) -> int:

@@ -41,7 +41,7 @@ _FORMATS_OF_RUNS = ("auto", "faultline")
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per history.")
 @click.option(
-    "--explain/--no-explain", default=None, help="Show the operations behind a violation [default: of one file]."
+    "--explain/--no-explain", default=None, help="Show the operations behind a violation [default: of one path]."
 )
 def command(
     paths: tuple[Path, ...],
@@ -55,7 +55,7 @@ def command(
     """Check the histories in PATHS, which are files and folders.
 
     A run of Faultline's own is judged as it was when it was run, by the checkers of its workload, unless a model is
-    named.
+    named; so is each run of a campaign. What its stored verdict says counts too.
 
     Ends with 1 when any of them is a violation, else with 2 when one could not be read, 4 when one is a run whose
     harness failed, 3 when one could not be decided or holds nothing, 0 when all are as the model has it.
@@ -70,13 +70,18 @@ def command(
                 verdicts.append(checked.result.verdict)
                 announce(_sealed(verdicts, files, path))
                 next_step = next_step_for(path, checked.result, asked)
-                _show(checked, next_step, as_json, len(files) == 1 if explain is None else explain)
+                _show(checked, next_step, as_json, _is_explained(checked, files) if explain is None else explain)
         except UsageError as error:
             unusable = True
             _show_error(path, error, as_json)
     if unusable and merge(verdicts) is not Verdict.VIOLATION:
         return Sealed(code=_UNUSABLE)
     return _sealed(verdicts or [Verdict.VACUOUS], files, files[-1] if files else None)
+
+
+def _is_explained(checked: CheckedHistory, files: list[Path]) -> bool:
+    """Whether to say more than a line: of one history that was asked for, and of what is wrong in a campaign."""
+    return len(files) == 1 and ("#" not in checked.label or checked.result.verdict is not Verdict.PASS)
 
 
 def _sealed(verdicts: list[Verdict], files: list[Path], last: Path | None) -> Sealed:
@@ -95,11 +100,17 @@ def _checked(path: Path, asked: Asked) -> Iterator[CheckedHistory]:
 
     options = _checker_options(asked.options)
     if asked.model is None and asked.format_name in _FORMATS_OF_RUNS:
-        from faultline.cli.own_runs import check_own_run, folder_of_run
+        from faultline.cli.own_campaigns import campaign_of, check_own_campaign
+        from faultline.cli.own_runs import Settings, check_own_run, folder_of_run
 
+        settings = Settings(options, asked.timeout_s)
         folder = folder_of_run(path)
         if folder is not None:
-            yield check_own_run(path, folder, options, asked.timeout_s)
+            yield check_own_run(path, folder, settings)
+            return
+        campaign = campaign_of(path)
+        if campaign is not None:
+            yield from check_own_campaign(path, campaign, settings)
             return
     yield from check_histories(path, asked.format_name, asked.model, timeout_s=asked.timeout_s, options=options)
 
@@ -169,8 +180,9 @@ def _show(checked: CheckedHistory, next_step: str, as_json: bool, explain: bool)
 def _show_circumstances(checked: CheckedHistory) -> None:
     """Who judged a run, and what else is to be known about the verdict."""
     if checked.checks:
-        judges = ", ".join(check.checker for check in checked.checks)
-        say(f"  Judged by the checkers of its workload {checked.workload}: {judges}.")
+        judges = ", ".join(dict.fromkeys(check.checker for check in checked.checks))
+        whose = f"the checkers of its workload {checked.workload}" if checked.workload else "what is known of it"
+        say(f"  Judged by {whose}: {judges}.")
     for note in checked.notes:
         say(f"  {note}")
 

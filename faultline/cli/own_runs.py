@@ -1,28 +1,43 @@
 """Runs of Faultline's own, judged again for `faultline check`: by the checkers of their workload, as they were then.
 
 The plan beside the history says which checkers these are. What they cost may be more than in a run, as a person waits
-for one history; apart from that, nothing about them can be chosen.
+for one history; apart from that, nothing about them can be chosen. What the run's `verdict.json` says counts beside
+them (`stored_verdicts`), and a check that cannot be done, or done again, is *unknown* by its name.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from faultline.checkers.files import LARGE_BYTES, STEPS_MAX, CheckedHistory, check_by_key, check_histories, models
 from faultline.checkers.importers.imported import ImportedHistory
+from faultline.cli.stored_verdicts import as_one, beyond, disagreement
+from faultline.harness.checks import left_out, name_of
 from faultline.harness.errors import UsageError
+from faultline.harness.history import History
 from faultline.harness.judge import judge_by
 from faultline.harness.judgement import Judgement
-from faultline.harness.store import RunFile, read_run_file
-from faultline.harness.stored_record import Recovered, recovered
-from faultline.harness.verdict import CheckResult
+from faultline.harness.run_record import RunRecord
+from faultline.harness.store import RunFile, read_judgement, read_run_file
+from faultline.harness.stored_record import judgement_in, recovered
+from faultline.harness.verdict import CheckResult, Verdict
 from faultline.harness.workload import Checker
 from faultline.registry import checkers_of, load_workload, workloads
 
-__all__ = ["check_own_run", "folder_of_run"]
+__all__ = [
+    "Settings",
+    "check_own_run",
+    "check_verdict",
+    "checkers_for",
+    "folder_of_run",
+    "judged_again",
+    "not_judged",
+    "shown",
+]
 
 _BUDGETS = ("steps_max", "steps", "transactions_max")
 """What checkers call the budget of their search."""
@@ -32,51 +47,142 @@ _NEED_THE_VERDICT = ("availability", "invariants")
 is slow by nature, and what was seen inside."""
 
 
+class Settings(NamedTuple):
+    """What the user may choose about the checks: options of the searches, and seconds for each history."""
+
+    options: Mapping[str, Any]
+    timeout_s: float | None = None
+
+
 def folder_of_run(path: Path) -> Path | None:
     """The folder of the run whose folder or history `path` is; None for anything else."""
     folder = path if path.is_dir() else path.parent if path.name == "history.jsonl" else None
-    if folder is None or not (folder / "history.jsonl").is_file() or not (folder / "run.json").is_file():
+    if folder is None or not any((folder / name).is_file() for name in ("run.json", "verdict.json")):
         return None
     return folder
 
 
-def check_own_run(path: Path, folder: Path, options: Mapping[str, Any], timeout_s: float | None) -> CheckedHistory:
+def check_own_run(path: Path, folder: Path, settings: Settings) -> CheckedHistory:
     """Judge the run in `folder`, which the user named by `path`, by the checkers of its workload.
 
-    A plan that cannot be read, or a history that is large and can be split by key, is judged like any history, and that
-    is noted. Raises UsageError for a workload that is not installed, and for options that do not apply.
+    A history whose plan cannot be read, or which is large and can be split by key, is judged like any history, and what
+    else its workload demands is taken from the stored verdict or is *unknown*. Raises UsageError for a workload that is
+    not installed, and for options that do not apply.
     """
+    has_history = (folder / "history.jsonl").is_file()
+    if not (folder / "run.json").is_file() and not has_history:
+        return check_verdict(str(path), folder)
     try:
         file = read_run_file(folder)
     except UsageError as error:
-        checked = next(check_histories(path, "faultline", timeout_s=timeout_s, options=options))
-        return _noted(checked, f"Its plan is not known: {error.message}")
+        return _without_plan(path, folder, settings, error)
+    checkers = checkers_for(str(path), file.plan.workload, settings, file.providers)
+    if not has_history:
+        return _without_history(path, file, checkers)
     if (folder / "history.jsonl").stat().st_size > LARGE_BYTES:
-        large = check_by_key(folder / "history.jsonl", timeout_s=timeout_s, options=options)
+        large = check_by_key(folder / "history.jsonl", timeout_s=settings.timeout_s, options=settings.options)
         if large is not None:
-            return _noted(replace(large, label=str(path)), f"Its history has more than {LARGE_BYTES >> 20} MiB.")
-    checkers = _checkers(path, file)
-    _set_budgets(checkers, options, file.plan.workload)
-    _set_time_limit(checkers, timeout_s)
-    return _judged(path, recovered(folder), checkers, timeout_s)
+            return _in_parts(replace(large, label=str(path)), folder, file, checkers)
+    found = recovered(folder)
+    missing = {} if found.judgement else dict.fromkeys(_NEED_THE_VERDICT, found.why_not)
+    return judged_again(str(path), found.record, checkers, settings, found.judgement, missing)
 
 
-def _noted(checked: CheckedHistory, why: str) -> CheckedHistory:
-    return replace(checked, notes=(f"{why} So it is judged like any history, under {checked.model}.",))
+def check_verdict(label: str, folder: Path) -> CheckedHistory:
+    """The verdict of a run of which nothing else is left in `folder`: it counts as it was given."""
+    try:
+        stored = read_judgement(folder)
+    except UsageError as error:
+        return shown(label, History(), "", [left_out("verdict.json", error.message.removesuffix("."))])
+    if stored is None:
+        return shown(label, History(), "", [left_out("verdict.json", "it is not there")])
+    result = as_one(beyond([], stored), stored.verdict, stored.sentence)
+    note = "Its history was not kept, so it is not judged again: this is what was said when it was run."
+    alone = shown(label, History(), stored.workload, stored.checks, (note,), result)
+    return replace(alone, operations=stored.counts.get("invoked", 0))
+
+
+def not_judged(label: str, history: History, folder: Path, checkers: Sequence[Checker], why: str) -> CheckedHistory:
+    """A run whose checkers cannot be asked, for the reason `why`, half a sentence; what it was given then counts."""
+    missing = [left_out(name, why) for name in map(name_of, checkers)] or [left_out("workload", why)]
+    alone = check_verdict(label, folder)
+    names = {check.checker for check in missing}
+    then = [check for check in alone.checks if check.verdict is Verdict.VIOLATION or check.checker not in names]
+    checks = [*missing, *then]
+    grave = alone.result if alone.result.verdict is Verdict.VIOLATION else missing[0]
+    return shown(label, history, alone.workload, checks, (), as_one(checks, grave.verdict, grave.sentence))
+
+
+# -- runs of which something is missing ------------------------------------------------------------------------------
+
+
+def _without_plan(path: Path, folder: Path, settings: Settings, error: UsageError) -> CheckedHistory:
+    """Judged like any history: what else its workload demands is known from the stored verdict, or not at all."""
+    checked = next(check_histories(path, "faultline", timeout_s=settings.timeout_s, options=settings.options))
+    others = _stored_beyond(checked.result, folder)
+    if (folder / "run.json").is_file():
+        others += [left_out("workload", error.message.removesuffix("."))]
+    return _with(checked, [checked.result, *others], f"Its plan is not known: {error.message}") if others else checked
+
+
+def _stored_beyond(result: CheckResult, folder: Path) -> list[CheckResult]:
+    """What `verdict.json`, if there is one, says beyond `result` of the history that lies beside it."""
+    try:
+        stored = read_judgement(folder)
+    except UsageError as error:
+        return [left_out("verdict.json", error.message.removesuffix("."))]
+    if stored is not None and stored.history_sha256 not in ("", _digest(folder / "history.jsonl")):
+        return [left_out("verdict.json", "it judged another history")]
+    return beyond([result], stored) if stored else []
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _in_parts(large: CheckedHistory, folder: Path, file: RunFile, checkers: Sequence[Checker]) -> CheckedHistory:
+    """A large history judged like any, key by key, and what the stored verdict says of the other checks."""
+    stored, why_not = judgement_in(folder, file.plan, _digest(folder / "history.jsonl"))
+    if stored is not None:
+        others = beyond([large.result], stored)
+    else:
+        others = [left_out(name_of(one), why_not) for one in checkers if name_of(one) != large.result.checker]
+    return _with(large, [large.result, *others], f"Its history has more than {LARGE_BYTES >> 20} MiB.")
+
+
+def _with(checked: CheckedHistory, checks: Sequence[CheckResult], why: str) -> CheckedHistory:
+    note = f"{why} So it is judged like any history, under {checked.model}."
+    result = as_one(checks, checked.result.verdict, checked.result.sentence)
+    return replace(checked, result=result, checks=tuple(checks), notes=(note,))
+
+
+def _without_history(path: Path, file: RunFile, checkers: Sequence[Checker]) -> CheckedHistory:
+    """A run that was ended before anything was recorded: no check can be done."""
+    checks = [left_out(name_of(checker), "there is no history.jsonl") for checker in checkers]
+    return shown(str(path), History(), file.plan.workload, checks)
 
 
 # -- the checkers ----------------------------------------------------------------------------------------------------
 
 
-def _checkers(path: Path, file: RunFile) -> Sequence[Checker]:
-    name = file.plan.workload
+def checkers_for(
+    label: str, name: str, settings: Settings, providers: Mapping[str, str] | None = None
+) -> Sequence[Checker]:
+    """The checkers of the workload called `name`, set as the user chose.
+
+    `label` is the run as the user named it, and `providers` the packages that it came with, if that is known.
+    """
     if name in workloads():
-        return checkers_of(load_workload(name))
-    package = file.providers.get("workload", "")
+        checkers = checkers_of(load_workload(name))
+        _set_budgets(checkers, settings.options, name)
+        _set_time_limit(checkers, settings.timeout_s)
+        return checkers
+    package = (providers or {}).get("workload", "")
     came_with = f" which came with {package} and" if package else " which"
     install = f"pip install {package.split(' ')[0]}" if package else "install the package that brings it"
     raise UsageError(
-        f"{path} is a run of the workload {name},{came_with} is not installed.",
+        f"{label} is a run of the workload {name},{came_with} is not installed.",
         f"To judge it as it was judged, {install}; or name a model with --model: one of {', '.join(models())}.",
     )
 
@@ -114,47 +220,58 @@ def _set_time_limit(checkers: Sequence[Checker], timeout_s: float | None) -> Non
 # -- the verdict -----------------------------------------------------------------------------------------------------
 
 
-def _judged(path: Path, found: Recovered, checkers: Sequence[Checker], timeout_s: float | None) -> CheckedHistory:
-    left_out = [] if found.judgement else [checker.name for checker in checkers if checker.name in _NEED_THE_VERDICT]
-    asked = [checker for checker in checkers if checker.name not in left_out]
-    judgement = judge_by(asked, found.record, run_id=found.stored.file.run_id)
-    notes = [*_notes(found, judgement, left_out)]
-    if timeout_s is not None and not any(hasattr(checker, "timeout_s") for checker in asked):
+def judged_again(
+    label: str,
+    record: RunRecord,
+    checkers: Sequence[Checker],
+    settings: Settings,
+    stored: Judgement | None,
+    missing: Mapping[str, str],
+) -> CheckedHistory:
+    """What `checkers` say of `record` now, and what the `stored` judgement, which is of this run, says beyond them.
+
+    `missing` names checkers that cannot be asked, each with the reason.
+    """
+    now = judge_by(checkers, record, run_id=label, without=missing)
+    checks = [*now.checks, *(beyond(now.checks, stored) if stored else ())]
+    result = as_one(checks, now.verdict, now.sentence)
+    notes = [*_notes(record, stored, result.verdict, missing)]
+    if settings.timeout_s is not None and not any(hasattr(checker, "timeout_s") for checker in checkers):
         notes.append("--timeout has no effect: these checkers count, and do not search.")
-    history = found.record.history
+    return shown(label, record.history, record.plan.workload, checks, notes, result)
+
+
+def shown(
+    label: str,
+    history: History,
+    workload: str,
+    checks: Sequence[CheckResult],
+    notes: Sequence[str] = (),
+    result: CheckResult | None = None,
+) -> CheckedHistory:
+    """A run of Faultline's own, to be shown with its `checks`; `result` is what they come to together."""
     return CheckedHistory(
-        label=str(path),
+        label=label,
         format_name="faultline",
         model="",
         imported=ImportedHistory(history, None, "seconds", nemesis_events=len(history.faults)),
-        result=_result(judgement),
+        result=result or as_one(checks),
         operations=len(history),
-        workload=found.record.plan.workload,
-        checks=tuple(judgement.checks),
+        workload=workload,
+        checks=tuple(checks),
         notes=tuple(notes),
     )
 
 
-def _result(judgement: Judgement) -> CheckResult:
-    """The judgement as one result: all findings, and the details of the check that decided."""
-    telling = next((check for check in judgement.checks if check.verdict is judgement.verdict), None)
-    return CheckResult(
-        checker=telling.checker if telling else "harness",
-        verdict=judgement.verdict,
-        sentence=judgement.sentence,
-        findings=tuple(judgement.findings),
-        detail=telling.detail if telling else {},
-        reason=telling.reason if telling else None,
-    )
-
-
-def _notes(found: Recovered, judgement: Judgement, left_out: Sequence[str]) -> Iterator[str]:
-    """What was taken from the stored verdict, what could not be judged without it, and where the two differ."""
-    stored = found.judgement
+def _notes(record: RunRecord, stored: Judgement | None, verdict: Verdict, missing: Mapping[str, str]) -> Iterator[str]:
+    """What was taken from the stored verdict, what could not be judged, and where the two differ."""
+    for why in dict.fromkeys(missing.values()):
+        names = ", ".join(name for name, reason in missing.items() if reason == why)
+        yield f"Left out: {names}, as {why}."
     if stored is None:
-        yield f"Left out: {', '.join(left_out)}, as {found.why_not}."
         return
-    breaches, errors = len(found.record.breaches), len(found.record.errors)
+    breaches, errors = len(record.breaches), len(record.errors)
     yield f"Taken from verdict.json: breaches of invariants ({breaches}), errors of the harness ({errors})."
-    if stored.verdict is not judgement.verdict:
-        yield f"verdict.json says {stored.verdict.value}: {stored.sentence}"
+    told = disagreement(stored, verdict)
+    if told:
+        yield told

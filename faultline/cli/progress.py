@@ -13,7 +13,7 @@ from faultline.cli.output import say
 if TYPE_CHECKING:
     from faultline.campaign.pipeline import Progress as CampaignProgress
 
-__all__ = ["campaign_progress"]
+__all__ = ["campaign_progress", "line_now_and_then"]
 
 _PLAIN_EVERY_S = 5.0
 
@@ -56,6 +56,20 @@ def _plain_lines() -> Show:
             say(f"{progress.finished} of {progress.total} runs: {_phrase(progress)}", err=True)
 
     return show
+
+
+def line_now_and_then(what: str) -> Callable[[int], None]:
+    """A function to call with each number reached; every few seconds it says `NUMBER what` on standard error."""
+    last_s = time.monotonic()
+
+    def tell(number: int) -> None:
+        nonlocal last_s
+        now_s = time.monotonic()
+        if now_s - last_s >= _PLAIN_EVERY_S:
+            last_s = now_s
+            say(f"{number} {what}", err=True)
+
+    return tell
 
 
 def _phrase(progress: CampaignProgress) -> str:

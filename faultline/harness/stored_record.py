@@ -17,13 +17,18 @@ from faultline.harness.errors import UsageError
 from faultline.harness.history import FaultEvent, History
 from faultline.harness.invariant import Breach
 from faultline.harness.judgement import Judgement
+from faultline.harness.plan import Plan
 from faultline.harness.run_record import FaultInterval, RunRecord
 from faultline.harness.store import StoredRun, read_judgement, read_run_file
 
-__all__ = ["Recovered", "recovered"]
+__all__ = ["OTHER_PLAN", "Recovered", "judgement_in", "recovered", "take_observations"]
 
 _INVARIANTS = "invariants"
 """The checker whose findings are the breaches that a run reported."""
+
+
+OTHER_PLAN = "verdict.json is not of this run: it judged another plan"
+"""Why a judgement is not of a run, half a sentence."""
 
 
 class Recovered(NamedTuple):
@@ -36,10 +41,10 @@ class Recovered(NamedTuple):
 
 
 def recovered(folder: Path) -> Recovered:
-    """The run in `folder`. Raises UsageError for a plan or a history that is missing or malformed."""
+    """The run in `folder`, which has a history. Raises UsageError for a plan or a history that is malformed."""
     history_path = folder / "history.jsonl"
     file, data = read_run_file(folder), history_path.read_bytes()
-    judgement, why_not = _judgement_of(folder, data)
+    judgement, why_not = judgement_in(folder, file.plan, hashlib.sha256(data).hexdigest())
     stored = StoredRun(folder=str(folder), file=file, history_bytes=data, judgement=judgement)
     history = stored.history()
     record = RunRecord(
@@ -50,21 +55,32 @@ def recovered(folder: Path) -> Recovered:
         detail={"node_logs": [str(log) for log in sorted(folder.glob("nodes/*/node.log"))]},
     )
     if judgement is not None:
-        record.marks, record.statistics = dict(judgement.marks), dict(judgement.statistics)
-        record.errors, record.breaches = list(judgement.errors), _breaches(judgement)
-        record.interrupted = judgement.interrupted
+        take_observations(record, judgement)
     return Recovered(stored, record, judgement, why_not)
 
 
-def _judgement_of(folder: Path, history: bytes) -> tuple[Judgement | None, str]:
+def take_observations(record: RunRecord, judgement: Judgement) -> None:
+    """Give `record` what only the run itself could observe, from the judgement that it was given then."""
+    record.marks, record.statistics = dict(judgement.marks), dict(judgement.statistics)
+    record.errors, record.breaches = list(judgement.errors), _breaches(judgement)
+    record.interrupted = judgement.interrupted
+
+
+def judgement_in(folder: Path, plan: Plan, history_sha256: str = "") -> tuple[Judgement | None, str]:
+    """The judgement of this run in `folder`; else None, and why there is none, half a sentence.
+
+    It is of this run when it judged this plan and, where `history_sha256` is given, this history.
+    """
     try:
         judgement = read_judgement(folder)
     except UsageError as error:
         return None, f"{error.message.removesuffix('.')}"
     if judgement is None:
         return None, "there is no verdict.json: the run did not end, or the file was taken away"
-    if judgement.history_sha256 not in ("", hashlib.sha256(history).hexdigest()):
+    if history_sha256 and judgement.history_sha256 not in ("", history_sha256):
         return None, "verdict.json is not of this run: it judged another history"
+    if judgement.plan_sha256 not in ("", plan.digest()):
+        return None, OTHER_PLAN
     return judgement, ""
 
 

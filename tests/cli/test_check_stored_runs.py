@@ -20,7 +20,7 @@ from faultline.harness.operation import Operation
 from faultline.harness.outcome import ok
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run_record import RunRecord
-from faultline.harness.store import open_history, prepare_run, read_run, write_judgement
+from faultline.harness.store import open_history, prepare_run, read_run, read_run_file, write_judgement
 from faultline.harness.stored_record import recovered
 from faultline.harness.verdict import exit_code
 from faultline.registry import load_system, load_workload, resolve, systems, workloads
@@ -171,6 +171,60 @@ def test_a_breach_that_the_run_reported_stays_one(own, command):
     assert "breaches of invariants (1)" in " ".join(told["notes"])
 
 
+def test_a_violation_that_the_checkers_deny_now_is_a_harness_error_that_names_both(own, command):
+    folder = own("watches")
+    judged = json.loads((folder / "verdict.json").read_text())
+    judged["checks"][0] |= {"verdict": "violation", "sentence": "An event was lost."}
+    changed(folder / "verdict.json", verdict="violation", checks=judged["checks"])
+    answer = command("check", str(folder))
+    assert answer.code == 4
+    assert "verdict.json says violation and watches now: pass" in answer.out
+    assert "An event was lost." in answer.out
+
+
+def test_a_violation_that_is_not_decided_now_stays_one(own, command):
+    folder = own("register")
+    judged = json.loads((folder / "verdict.json").read_text())
+    judged["checks"][0] |= {"verdict": "violation", "sentence": "A read was stale."}
+    write_many_at_once(folder)
+    history = read_run(folder).history().digest()
+    (folder / "verdict.json").write_text(json.dumps(judged | {"verdict": "violation", "history_sha256": history}))
+    answer = command("check", str(folder), "--option", "steps-max=3", "--json")
+    told = json.loads(answer.out)
+    assert (answer.code, told["verdict"], told["sentence"]) == (1, "violation", "A read was stale.")
+
+
+def test_a_check_that_was_due_and_did_not_run_is_unknown_by_its_name(own, command):
+    folder = own("watches")
+    changed(folder / "verdict.json", checks_due=["watches", "ledger"])
+    answer = command("check", str(folder), "--json")
+    unknown = [check for check in json.loads(answer.out)["checks"] if check["verdict"] == "unknown"]
+    assert (answer.code, [check["checker"] for check in unknown]) == (3, ["ledger"])
+
+
+def test_a_run_that_was_ended_before_anything_was_recorded_is_unknown(own, command):
+    folder = own("watches")
+    (folder / "history.jsonl").unlink()
+    answer = command("check", str(folder), "--json")
+    told = json.loads(answer.out)
+    assert (answer.code, {check["verdict"] for check in told["checks"]}) == (3, {"unknown"})
+
+
+def test_a_large_history_is_no_pass_without_the_checks_that_cannot_be_split(own, command, monkeypatch):
+    monkeypatch.setattr("faultline.cli.own_runs.LARGE_BYTES", 1_000)
+    monkeypatch.setattr("faultline.checkers.files.LARGE_BYTES", 1_000)
+    folder = own("register")
+    told = json.loads(command("check", str(folder), "--json").out)
+    assert {check["checker"]: check["verdict"] for check in told["checks"]}["invariants"] == "pass"
+    breach = {"checker": "invariants", "anomaly": "LDR-I1", "sentence": "Two leaders."}
+    judged = json.loads((folder / "verdict.json").read_text())
+    judged["checks"][-1] |= {"verdict": "violation", "findings": [breach]}
+    changed(folder / "verdict.json", verdict="violation", checks=judged["checks"])
+    assert command("check", str(folder)).code == 1
+    (folder / "verdict.json").unlink()
+    assert command("check", str(folder)).code == 3
+
+
 def test_an_error_of_the_harness_stays_one(own, command):
     folder = own("locks")
     judged = json.loads((folder / "verdict.json").read_text())
@@ -187,15 +241,30 @@ def test_another_verdict_than_the_stored_one_is_told(own, command):
     assert "verdict.json says unknown" in command("check", str(folder)).out
 
 
-@pytest.mark.parametrize("damage", [None, "{"])
-def test_without_a_verdict_it_is_said_what_is_not_judged(damage, own, command):
+NO_VERDICT = {
+    "absent": lambda path: path.unlink(),
+    "torn": lambda path: path.write_bytes(path.read_bytes()[:100]),
+    "of another history": lambda path: changed(path, history_sha256="0" * 64),
+    "of another plan": lambda path: changed(path, plan_sha256="0" * 64),
+}
+
+
+def changed(path: Path, **changes) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+@pytest.mark.parametrize("verdict", NO_VERDICT)
+def test_without_its_verdict_a_run_is_unknown_check_by_check_and_never_a_pass(verdict, own, command):
     folder = own("watches")
-    (folder / "verdict.json").unlink()
-    if damage is not None:
-        (folder / "verdict.json").write_text(damage)
+    NO_VERDICT[verdict](folder / "verdict.json")
     answer = command("check", str(folder), "--json")
     told = json.loads(answer.out)
-    assert [check["checker"] for check in told["checks"]] == ["watches", "stats", "vacuity"]
+    verdicts = {check["checker"]: check["verdict"] for check in told["checks"]}
+    assert (answer.code, told["verdict"]) == (3, "unknown")
+    assert verdicts == {
+        **dict.fromkeys(("watches", "stats", "vacuity"), "pass"),
+        **dict.fromkeys(("availability", "invariants"), "unknown"),
+    }
     assert any(note.startswith("Left out: availability, invariants") for note in told["notes"])
 
 
@@ -207,8 +276,9 @@ def test_without_a_plan_a_run_is_judged_like_any_history(damage, own, command):
         (register / "run.json").write_text(damage)
     answer = command("check", str(register), "--json")
     told = json.loads(answer.out)
-    assert (answer.code, told["model"], told["workload"]) == (0, "cas-register", "")
-    assert bool(told["notes"]) is (damage is not None)
+    # Without a plan its verdict says what else was judged; a plan that cannot be read may have demanded more.
+    assert (answer.code, told["model"], told["workload"]) == (0 if damage is None else 3, "cas-register", "")
+    assert {check["checker"] for check in told["checks"]} >= {"linearizability", "invariants"}
     shutil.rmtree(register)
     watches = own("watches")
     (watches / "run.json").unlink()
@@ -299,4 +369,5 @@ def test_a_system_that_is_gone_is_not_needed(own, command):
     file = json.loads((folder / "run.json").read_text())
     file["plan"]["system"] = "no-longer-there"
     (folder / "run.json").write_text(json.dumps(file))
+    changed(folder / "verdict.json", plan_sha256=read_run_file(folder).plan.digest())
     assert command("check", str(folder)).code == 0

@@ -28,8 +28,7 @@ def detect_format(path: Path) -> str | None:
     An empty file is in every format, and is said to be `jepsen-edn`. Raises UsageError when it cannot be read.
     """
     if path.is_dir():
-        holds_history = (path / "history.jsonl").is_file() or any(path.glob("part-*.parquet"))
-        return "faultline" if holds_history or any(path.glob("histories/part-*.parquet")) else None
+        return "faultline" if _is_own_folder(path) else None
     beginning = _beginning(path)
     if beginning.startswith(b"PAR1"):
         return "faultline"
@@ -41,6 +40,15 @@ def detect_format(path: Path) -> str | None:
         return "jepsen-edn"
     name = next((name for name, pattern in _PATTERNS if pattern.match(start)), None)
     return "elle" if name in ("jepsen-json", "jepsen-edn") and _TRANSACTION.search(start) else name
+
+
+def _is_own_folder(path: Path) -> bool:
+    """Whether the folder is a run's or a campaign's, be it one that did not come to its end."""
+    if any((path / name).is_file() for name in ("history.jsonl", "run.json", "verdict.json")):
+        return True
+    if (path / "plan.json").is_file() and (path / "runs").is_dir():
+        return True
+    return any(path.glob("part-*.parquet")) or any(path.glob("histories/part-*.parquet"))
 
 
 def looks_like_json(path: Path) -> bool:
