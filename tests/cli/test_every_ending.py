@@ -66,6 +66,19 @@ def a_run_without_its_verdict(stage: Stage) -> int:
     return stage.code("check", str(folder))
 
 
+def a_campaign_without_runs(stage: Stage) -> int:
+    (stage.folder / "campaign" / "runs").mkdir(parents=True)
+    (stage.folder / "campaign" / "plan.json").write_text('{"seeds": "0..1"}')
+    return stage.code("check", "campaign")
+
+
+def a_violation_that_is_denied(stage: Stage) -> int:
+    folder = stage.run_folder(*RUN)
+    verdict = folder / "verdict.json"
+    verdict.write_text(verdict.read_text().replace('"verdict": "pass"', '"verdict": "violation"', 2))
+    return stage.code("check", str(folder))
+
+
 def a_replay_that_differs(stage: Stage) -> int:
     folder = stage.run_folder(*RUN)
     history = folder / "history.jsonl"
@@ -137,6 +150,7 @@ PROVOKED: dict[str, Callable[[Stage], int]] = {
     ),
     "a checker that never ends": lambda stage: stage.hostile("checker:loop"),
     "a stored run without its verdict": a_run_without_its_verdict,
+    "a stored campaign of which runs are missing": a_campaign_without_runs,
     "a client that raises, or gives what is no outcome": lambda stage: min(
         map(stage.hostile, ("client:raise", "outcome:object"))
     ),
@@ -149,6 +163,7 @@ PROVOKED: dict[str, Callable[[Stage], int]] = {
     "a limit on the size of files": lambda stage: stage.code(*RUN, preexec_fn=files_of_at_most(1_000)),
     "standard output is full": lambda stage: into_a_full_disk(stage, *RUN),
     "a replay that comes out differently": a_replay_that_differs,
+    "a stored violation that the checkers deny now": a_violation_that_is_denied,
     "an error that was not expected": lambda stage: stage.hostile("generator:raise"),
     "SIGHUP": lambda stage: stage.signalled(signal.SIGHUP),
     "SIGINT": lambda stage: stage.signalled(signal.SIGINT),
