@@ -193,7 +193,7 @@ def _conclude(
     judgement = run.broken or _judged(job, run, answers)
     run_again = run_command(job.plan.request(run.cell, run.seed), job.plan.hosts)
     whole = run.record is not None
-    judgement.replay = replay_command(job.shown / "runs" / run.run_id) if whole else run_again
+    judgement.replay = replay_command(job.shown / "runs" / run.run_id, job.plan.hosts) if whole else run_again
     write_verdict(job.folder, judgement)
     if run.record is not None:
         _write_page(job, run.record, judgement)

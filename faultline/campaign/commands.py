@@ -10,9 +10,9 @@ from faultline.harness.planning import RunRequest
 __all__ = ["replay_command", "run_command"]
 
 
-def replay_command(folder: Path) -> str:
-    """The command that replays the run kept in `folder`."""
-    return shlex.join(["faultline", "replay", str(folder)])
+def replay_command(folder: Path, hosts: str = "") -> str:
+    """The command that replays the run kept in `folder`, on the same `hosts` if any."""
+    return shlex.join(["faultline", "replay", str(folder), *(["--hosts", hosts] if hosts else [])])
 
 
 def run_command(request: RunRequest, hosts: str = "") -> str:

@@ -38,17 +38,20 @@ class Repeated(msgspec.Struct, frozen=True, kw_only=True):
     checks_ran: tuple[str, ...] = ()
 
 
-def repeat(stored: StoredRun, times: int, *, as_happened: bool = False, keep: bool = False) -> Repeated:
+def repeat(
+    stored: StoredRun, times: int, *, as_happened: bool = False, keep: bool = False, hosts: str = ""
+) -> Repeated:
     """Do the run again: once in the simulated world, `times` times with real processes.
 
     With `as_happened`, a real run's decisions are repeated instead of its plan; with `keep`, each repetition stays as a
-    run of its own below the stored one.
+    run of its own below the stored one. A run on hosts is done again on `hosts`: those that it names itself are what
+    its sender says, and are not looked at.
     """
     parts = resolve(stored.file.plan)
     if stored.file.world == "simulated":
         return _repeat_simulated(stored, parts)
     plan = as_it_happened(stored.file.plan, stored.history()) if as_happened else stored.file.plan
-    do = _kept(stored, plan, parts) if keep else _discarded(stored, plan, parts)
+    do = _kept(stored, plan, parts, hosts) if keep else _discarded(stored, plan, parts, hosts)
     return _compared(stored, [do() for _ in range(times)])
 
 
@@ -90,26 +93,26 @@ def _comparison(stored: StoredRun, same_history: bool, same_verdict: bool) -> li
     return [f"Reproduced: the same history byte for byte (sha256 {digest}…), {verdict}."]
 
 
-def _discarded(stored: StoredRun, plan: Plan, parts: Parts) -> Callable[[], Judgement]:
+def _discarded(stored: StoredRun, plan: Plan, parts: Parts, hosts: str) -> Callable[[], Judgement]:
     def do() -> Judgement:
         with tempfile.TemporaryDirectory(prefix="faultline-replay-") as scratch:
-            record = execute(plan, parts, stored.file.world, Path(scratch), None, stored.file.hosts)
+            record = execute(plan, parts, stored.file.world, Path(scratch), None, hosts)
             return judge(record, parts, run_id=stored.file.run_id)
 
     return do
 
 
-def _kept(stored: StoredRun, plan: Plan, parts: Parts) -> Callable[[], Judgement]:
+def _kept(stored: StoredRun, plan: Plan, parts: Parts, hosts: str) -> Callable[[], Judgement]:
     replays = Path(stored.folder) / "replays"
     file = stored.file
 
     def do() -> Judgement:
         folder = claim_folder(replays, map(str, itertools.count(1)))
         run_id = f"{file.run_id}.replay-{folder.name}"
-        prepare_run(folder, run_id, plan, file.world, file.hosts)
+        prepare_run(folder, run_id, plan, file.world, hosts)
         with open_history(folder) as sink:
-            record = execute(plan, parts, file.world, folder, sink, file.hosts)
-        return judge_and_report(record, parts, run_id, folder, shrinks=False).judgement
+            record = execute(plan, parts, file.world, folder, sink, hosts)
+        return judge_and_report(record, parts, run_id, folder, shrinks=False, hosts=hosts).judgement
 
     return do
 

@@ -4,17 +4,27 @@ A simulated run must come out the same to the byte; if it does not, the code has
 of real processes cannot be repeated exactly: it is done `--times` times, and how many of them came to the stored
 verdict is reported. Its plan aims faults at roles; with `--as-happened` they hit the nodes and links they hit then, and
 operations are invoked when they were (`faultline.harness.decisions`).
+
+Run folders are sent around. So the folder never says where the harness logs in: a run on hosts is repeated on the hosts
+that the command line names, and on no others.
 """
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from faultline.cli.options import on_hosts
 from faultline.cli.output import say
-from faultline.cli.sealed_outcome import Sealed, handed_over
+from faultline.cli.sealed_outcome import Sealed
+from faultline.harness.errors import UsageError
 from faultline.harness.verdict import Verdict, merge
+
+if TYPE_CHECKING:
+    from faultline.harness.store import StoredRun
 
 __all__ = ["command"]
 
@@ -26,8 +36,14 @@ __all__ = ["command"]
     "--as-happened", is_flag=True, help="Repeat what was decided: faults on the same nodes, at the same times."
 )
 @click.option("--keep", is_flag=True, help="Keep every repetition of a real run, with a report, below RUN/replays.")
+@click.option(
+    "--hosts",
+    metavar="HOSTS",
+    callback=on_hosts,
+    help="Where to repeat a run on hosts: namespaces:N or ssh:FILE. RUN itself never says.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print what came out as JSON.")
-def command(run: Path, times: int, as_happened: bool, keep: bool, as_json: bool) -> Sealed:
+def command(run: Path, times: int, as_happened: bool, keep: bool, hosts: str | None, as_json: bool) -> Sealed:
     """Do the stored RUN again and compare it with what was recorded.
 
     RUN is the folder of a run, as printed in every replay line. Ends with the exit code of the verdict; 4 when a
@@ -35,12 +51,10 @@ def command(run: Path, times: int, as_happened: bool, keep: bool, as_json: bool)
     """
     from faultline.cli.repeat import Repeated, repeat
     from faultline.harness.store import read_run
-    from faultline.hosts.namespaces.rootless import enter_user_namespace
 
     stored = read_run(run)
-    if stored.file.hosts.startswith("namespaces:"):
-        enter_user_namespace(environment=handed_over)
-    repeated: Repeated = repeat(stored, times, as_happened=as_happened, keep=keep)
+    where = _hosts_for(stored, hosts)
+    repeated: Repeated = repeat(stored, times, as_happened=as_happened, keep=keep, hosts=where)
     if as_json:
         import msgspec
 
@@ -51,3 +65,22 @@ def command(run: Path, times: int, as_happened: bool, keep: bool, as_json: bool)
     return Sealed(
         verdict=verdict.value, checks_due=repeated.checks_due, checks_ran=repeated.checks_ran, folder=str(run)
     )
+
+
+def _hosts_for(stored: StoredRun, hosts: str | None) -> str:
+    """Where to repeat the stored run: on the `hosts` of the command line, never on those that the run names."""
+    if stored.file.world != "hosts":
+        if hosts is not None:
+            raise UsageError(f"{stored.folder} is no run on hosts, so --hosts means nothing.", "Leave it out.")
+        return ""
+    if hosts is None:
+        again = shlex.join(["faultline", "replay", stored.folder, "--hosts"])
+        kind = stored.file.hosts.partition(":")[0]
+        raise UsageError(
+            f"{stored.folder} is a run on {_KINDS.get(kind, 'hosts')}; a run folder does not decide where to log in.",
+            f"Name the hosts yourself: {again} namespaces:{len(stored.file.plan.nodes)}, or ssh:FILE.toml of yours.",
+        )
+    return hosts
+
+
+_KINDS = {"namespaces": "hosts made for it (namespaces)", "ssh": "machines over SSH (ssh)"}

@@ -58,7 +58,7 @@ def carry_out(
     prepare_run(folder, run_id, plan, request.world, hosts)
     with open_history(folder) as sink:
         record = execute(plan, parts, request.world, folder, sink, hosts)
-    return judge_and_report(record, parts, run_id, folder, shrinks, announces)
+    return judge_and_report(record, parts, run_id, folder, shrinks, announces, hosts)
 
 
 def execute(
@@ -92,7 +92,13 @@ def _tell(sentence: str) -> None:
 
 
 def judge_and_report(
-    record: RunRecord, parts: Parts, run_id: str, folder: Path, shrinks: bool, announces: bool = False
+    record: RunRecord,
+    parts: Parts,
+    run_id: str,
+    folder: Path,
+    shrinks: bool,
+    announces: bool = False,
+    hosts: str = "",
 ) -> FinishedRun:
     """Judge `record`, write `verdict.json` and the HTML report, and say what was found.
 
@@ -101,7 +107,7 @@ def judge_and_report(
     """
     from faultline.reports.terminal import run_lines
 
-    judgement = judge(record, parts, run_id=run_id, replay=replay_line(folder))
+    judgement = judge(record, parts, run_id=run_id, replay=replay_line(folder, hosts))
     if announces:
         announce(sealed(judgement, folder))
     problems: list[str] = []
@@ -155,6 +161,6 @@ def shrink_and_report(folder: Path, plan: Plan, judgement: Judgement, parts: Par
     judgement.detail["minimal"] = msgspec.to_builtins(minimal)
 
 
-def replay_line(folder: Path) -> str:
-    """The command that does the run in `folder` again."""
-    return f"faultline replay {shlex.quote(str(folder))}"
+def replay_line(folder: Path, hosts: str = "") -> str:
+    """The command that does the run in `folder` again, on the same `hosts` if any."""
+    return shlex.join(["faultline", "replay", str(folder), *(["--hosts", hosts] if hosts else [])])

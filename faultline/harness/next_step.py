@@ -5,6 +5,7 @@ What was established is said elsewhere and stands; the next step only says how t
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -43,8 +44,12 @@ def next_step_of(judgement: Judgement) -> str:
 
 def check_line(replay: str) -> str:
     """The command that judges the recorded history again, when the line `replay` names the folder of a run."""
-    begin = "faultline replay "
-    return f"faultline check {replay.removeprefix(begin)}" if replay.startswith(begin) else ""
+    try:
+        words = shlex.split(replay)
+    except ValueError:
+        # The line of a stored run, which may be anybody's text.
+        return ""
+    return shlex.join(["faultline", "check", words[2]]) if words[:2] == ["faultline", "replay"] and words[2:] else ""
 
 
 def next_step(reason: Reason | None, again: Again) -> str:

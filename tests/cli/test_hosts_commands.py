@@ -101,9 +101,11 @@ def test_a_run_on_hosts_is_recorded_judged_and_replayed_there(
     (folder,) = (tmp_path / "runs").iterdir()
     assert re.fullmatch(r"consistent-core\.register\.calm\.0\.[0-9a-f]{8}\.hosts", folder.name)
     assert json.loads((folder / "run.json").read_bytes())["hosts"] == "namespaces:3"
-    assert perform(["replay", str(folder)]) == 0
+    replay = f"faultline replay {folder} --hosts namespaces:3"
+    assert json.loads((folder / "verdict.json").read_bytes())["replay"] == replay
+    assert perform(["replay", str(folder), "--hosts", "namespaces:3"]) == 0
     assert "Reproduced 1 of 1" in capsys.readouterr().out
-    assert perform(["replay", str(folder), "--as-happened", "--keep", "--times", "2"]) == 0
+    assert perform(["replay", str(folder), "--as-happened", "--keep", "--times", "2", "--hosts", "namespaces:3"]) == 0
     assert "Reproduced 2 of 2" in capsys.readouterr().out
     for number in ("1", "2"):
         assert (folder / "replays" / number / "report.html").exists()

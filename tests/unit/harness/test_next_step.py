@@ -51,4 +51,6 @@ def test_a_checker_that_gives_no_reason_leads_to_another() -> None:
 
 def test_only_the_folder_of_a_run_can_be_checked_again() -> None:
     assert check_line("faultline replay 'a run'") == "faultline check 'a run'"
+    assert check_line("faultline replay 'a run' --hosts ssh:hosts.toml") == "faultline check 'a run'"
     assert check_line("faultline run --seed 3") == ""
+    assert check_line("faultline replay 'a run") == ""
