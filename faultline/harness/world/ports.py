@@ -30,6 +30,7 @@ __all__ = [
     "Timer",
     "Timers",
     "Trace",
+    "UnexpectedMessage",
 ]
 
 NodeId = NewType("NodeId", str)
@@ -173,6 +174,17 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
     detail: dict[str, Any] = {}
 
 
+class UnexpectedMessage(Exception):
+    """A message of a kind, or about something, that its receiver is never sent; to be raised before it changes.
+
+    In the real worlds the connection that brought it ends, and the node goes on: what comes through a port must not end
+    a server. Among the simulated nodes there are no strangers, so there it counts as any other exception of a node.
+    """
+
+    def __init__(self, message: Any) -> None:
+        super().__init__(f"{type(message).__name__} is no message for this node")
+
+
 class Node(Protocol):
     """One node of a system: a plain object, built anew from its storage at every start."""
 
@@ -180,7 +192,7 @@ class Node(Protocol):
         """Recover from storage and set the first timers."""
 
     def receive(self, source: NodeId, message: Any) -> None:
-        """Handle one message from `source` (a node or a client)."""
+        """Handle one message from `source` (a node or a client). Raises UnexpectedMessage for what it is never sent."""
 
     def status(self) -> NodeStatus:
         """A read-only view of the node's role."""

@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
-from faultline.harness.world.ports import NodeId
+from faultline.harness.world.ports import NodeId, UnexpectedMessage
 from faultline.harness.world.real.channel import Address, InboundConnection, OutgoingChannel
 from faultline.harness.world.real.outbox import Outbox
-from faultline.harness.world.real.wire import MessageCodec
+from faultline.harness.world.real.wire import MessageCodec, WireError
 
 __all__ = ["ClientNetwork", "NodeNetwork"]
 
@@ -72,7 +72,10 @@ class NodeNetwork:
         self._callers[name] = connection
 
     def _payload_came(self, name: str, payload: bytes) -> None:
-        self._receive(NodeId(name), self._codec.decode(payload))
+        try:
+            self._receive(NodeId(name), self._codec.decode(payload))
+        except UnexpectedMessage as error:
+            raise WireError(str(error)) from error
 
     def _caller_left(self, name: str, connection: InboundConnection) -> None:
         if self._callers.get(name) is connection:

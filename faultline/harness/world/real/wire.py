@@ -42,7 +42,7 @@ class MessageCodec:
         """The message in `payload`. Raises WireError when it is none of the system's."""
         try:
             return self._decoder.decode(payload)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise WireError(f"{payload[:80]!r} is not a message of this system: {error}") from error
 
 

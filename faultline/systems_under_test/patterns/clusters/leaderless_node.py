@@ -23,6 +23,7 @@ import msgspec
 
 from faultline.harness.invariant import Invariant, Report, ReportingInvariant
 from faultline.harness.world.ports import READY, NodeId, NodeStatus, Ports
+from faultline.systems_under_test.patterns.clusters.handler_table import HandlerTable
 from faultline.systems_under_test.patterns.clusters.replica_requests import ReplicaRequests
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.request_waiting_list import (
@@ -107,7 +108,7 @@ class LeaderlessNode(ABC):
         self._expiration_us = expiration_us
         self._incarnation = GenerationClock(ports.storage, "incarnation")
         self._last_number: dict[NodeId, int] = {}
-        self._handlers = {**handlers, _Sweep: self._handle_sweep}
+        self._handlers = HandlerTable({**handlers, _Sweep: self._handle_sweep})
         self._queue: SingularUpdateQueue[tuple[NodeId, Any], None] = SingularUpdateQueue(
             self._handle, _QUEUE_CAPACITY, on_error=crash
         )
@@ -135,7 +136,7 @@ class LeaderlessNode(ABC):
 
     def _handle(self, item: tuple[NodeId, Any]) -> None:
         source, message = item
-        self._handlers[type(message)](source, message)
+        self._handlers.take(source, message)
 
     # -- what differs -------------------------------------------------------------------------------------------------
 

@@ -119,7 +119,7 @@ class ForwardingNode(ConsistentCoreNode):
     def _handle_forwarded_request(self, source: NodeId, message: ForwardedRequest) -> None:
         client = _RelayedClient(message.client)
         client.via = source
-        self._handlers[type(message.request)](NodeId(client), message.request)
+        self._handlers.take(NodeId(client), message.request)
 
     def _handle_forwarded_answer(self, _: NodeId, message: ForwardedAnswer) -> None:
         self.ports.network.send_ahead(NodeId(message.client), message.answer)

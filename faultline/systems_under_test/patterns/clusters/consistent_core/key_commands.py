@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from faultline.harness.outcome import CAS_MISMATCH
+from faultline.systems_under_test.patterns.clusters.open_operation import UNSUPPORTED
 
 __all__ = [
     "INSUFFICIENT_QUANTITY",
@@ -44,6 +45,9 @@ INSUFFICIENT_QUANTITY = "insufficient-quantity"
 
 NO_SUCH_ACCOUNT = "no-such-account"
 """The error code of a transfer from or to an account that the key does not hold; nothing was moved."""
+
+WRONG_KIND_OF_VALUE = "wrong-kind-of-value"
+"""The error code of a command that the value at its key cannot bear, such as an increment of a text."""
 
 
 class GetValue(msgspec.Struct, frozen=True, tag="get-value"):
@@ -173,8 +177,18 @@ class Executed(NamedTuple):
 
 
 def executed(value: Any, command: Command) -> Executed:
-    """What `command` makes of `value`, what its key holds now (None for nothing)."""
-    return _EFFECTS[type(command)](value, command)
+    """What `command` makes of `value`, what its key holds now (None for nothing).
+
+    One that this store does not serve, or that is for values of another kind, has no effect: every replica applies it,
+    so it must not end them all.
+    """
+    effect = _EFFECTS.get(type(command))
+    if effect is None:
+        return Executed(value, UNSUPPORTED)
+    try:
+        return effect(value, command)
+    except (TypeError, AttributeError):
+        return Executed(value, WRONG_KIND_OF_VALUE)
 
 
 def _compare_and_set(value: Any, command: CompareAndSet) -> Executed:

@@ -49,6 +49,7 @@ from faultline.systems_under_test.patterns.clusters.consistent_core.trace_events
     EntryApplied,
     NodeStarted,
 )
+from faultline.systems_under_test.patterns.clusters.handler_table import HandlerTable
 from faultline.systems_under_test.patterns.data_replication.heartbeat import HeartBeatScheduler
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
 from faultline.systems_under_test.patterns.data_replication.leader_reads import LeaderReads, LocalReads, Read
@@ -128,19 +129,21 @@ class ConsistentCoreNode:
         self._heartbeats = HeartBeatScheduler(ports.timers, settings.heartbeat_interval_us, self._heartbeat_timer_rang)
         self._leading_since_us = 0
         self._batches = AppendBatches(ports, settings, self._append_batch, self._batch_timer_rang, parts.batch_queue)
-        self._handlers: dict[type, Callable[[NodeId, Any], None]] = {
-            ReplicationRequest: self._handle_replication_request,
-            ReplicationResponse: self._handle_replication_response,
-            **compaction_handlers(self.compaction, self.election, self._clock),
-            ClientRequest: self._handle_client_request,
-            RegisterClientRequest: self._handle_register_client,
-            SessionHeartbeat: self._handle_session_heartbeat,
-            **self.election.handlers(),
-            _ElectionTimeout: self._handle_election_timeout,
-            _HeartbeatTick: self._handle_heartbeat_tick,
-            _BatchDue: self._handle_batch_due,
-            _Task: lambda _, task: task.run(),
-        }
+        self._handlers = HandlerTable(
+            {
+                ReplicationRequest: self._handle_replication_request,
+                ReplicationResponse: self._handle_replication_response,
+                **compaction_handlers(self.compaction, self.election, self._clock),
+                ClientRequest: self._handle_client_request,
+                RegisterClientRequest: self._handle_register_client,
+                SessionHeartbeat: self._handle_session_heartbeat,
+                **self.election.handlers(),
+                _ElectionTimeout: self._handle_election_timeout,
+                _HeartbeatTick: self._handle_heartbeat_tick,
+                _BatchDue: self._handle_batch_due,
+                _Task: lambda _, task: task.run(),
+            }
+        )
         if isinstance(self.log, LoneLog):
             self._handlers[OwnCopyDurable] = self.log.handle_own_copy
         if isinstance(self.log, PulledLog):
@@ -184,7 +187,7 @@ class ConsistentCoreNode:
 
     def _handle(self, item: tuple[NodeId, Any]) -> None:
         source, message = item
-        self._handlers[type(message)](source, message)
+        self._handlers.take(source, message)
 
     def _election_timer_rang(self) -> None:
         self._post((self.ports.node_id, _ELECTION_TIMEOUT))

@@ -46,6 +46,7 @@ from faultline.systems_under_test.patterns.clusters.coordinated_kv.messages impo
 from faultline.systems_under_test.patterns.clusters.coordinated_kv.options import CoordinatedSettings
 from faultline.systems_under_test.patterns.clusters.coordinated_kv.replicas import ReplicaStore
 from faultline.systems_under_test.patterns.clusters.coordinated_kv.table import ClusterTable, Entry, table_of
+from faultline.systems_under_test.patterns.clusters.handler_table import HandlerTable
 from faultline.systems_under_test.patterns.data_partitioning.partition_host import Answer
 from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue, crash
 
@@ -83,20 +84,22 @@ class DataNode:
         self.store = parts.store(ports)
         self.table = ClusterTable()
         self.leading: dict[int, PartitionLeader] = {}
-        self._handlers: dict[type, Callable[[NodeId, Any], None]] = {
-            DataRequest: self._handle_request,
-            ReadClusterTable: self._handle_read_table,
-            InstallReplica: self._handle_install,
-            ReplicateWrite: self._handle_replicate,
-            ReplicaStored: self._handle_stored,
-            ReplicaRefused: self._handle_refused,
-            ConfirmReads: self._handle_confirm,
-            ReadsConfirmed: self._handle_confirmed,
-            AlterInSync: lambda source, wish: self.controller.wish(source, wish),
-            LeadershipResigned: lambda source, wish: self.controller.wish(source, wish),
-            _Task: lambda _, task: task.run(),
-            **dict.fromkeys(OF_THE_CORE, self.session.receive),
-        }
+        self._handlers = HandlerTable(
+            {
+                DataRequest: self._handle_request,
+                ReadClusterTable: self._handle_read_table,
+                InstallReplica: self._handle_install,
+                ReplicateWrite: self._handle_replicate,
+                ReplicaStored: self._handle_stored,
+                ReplicaRefused: self._handle_refused,
+                ConfirmReads: self._handle_confirm,
+                ReadsConfirmed: self._handle_confirmed,
+                AlterInSync: lambda source, wish: self.controller.wish(source, wish),
+                LeadershipResigned: lambda source, wish: self.controller.wish(source, wish),
+                _Task: lambda _, task: task.run(),
+                **dict.fromkeys(OF_THE_CORE, self.session.receive),
+            }
+        )
         self._queue: SingularUpdateQueue[tuple[NodeId, Any], None] = SingularUpdateQueue(
             self._handle, _QUEUE_CAPACITY, on_error=crash
         )
@@ -140,7 +143,7 @@ class DataNode:
 
     def _handle(self, item: tuple[NodeId, Any]) -> None:
         source, message = item
-        self._handlers[type(message)](source, message)
+        self._handlers.take(source, message)
 
     def _enter(self, run: Callable[[], None]) -> None:
         self._queue.post((self.ports.node_id, _Task(run)))

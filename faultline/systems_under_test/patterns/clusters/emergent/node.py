@@ -5,7 +5,7 @@ What concerns belonging to no cluster is in `joining`; what concerns two cluster
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,7 @@ from faultline.systems_under_test.patterns.clusters.emergent.messages import (
 from faultline.systems_under_test.patterns.clusters.emergent.options import EmergentSettings
 from faultline.systems_under_test.patterns.clusters.emergent.silence import Silence
 from faultline.systems_under_test.patterns.clusters.emergent.welcomes import Welcomes
+from faultline.systems_under_test.patterns.clusters.handler_table import HandlerTable
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 
 __all__ = ["NOT_ENOUGH_MEMBERS", "NOT_JOINED", "EmergentNode", "Parts"]
@@ -65,20 +66,22 @@ class EmergentNode:
         self.membership: Membership | None = None
         self._seeds = members[: settings.seeds]
         self._reported: dict[str, int] = {}
-        self._handlers: Mapping[type, Callable[[NodeId, Any], None]] = {
-            JoinRequest: self._handle_join,
-            JoinResponse: self._handle_welcome,
-            UpdateMembership: self._handle_update,
-            MembershipAcknowledged: self._handle_acknowledgement,
-            Heartbeat: self._handle_heartbeat,
-            HeartbeatRequest: self._handle_heartbeat_request,
-            Removed: self._handle_removed,
-            SilenceReport: self._handle_report,
-            SplitBrainJoin: self._handle_split_brain,
-            SplitBrainMerge: self._handle_merge,
-            MergeInto: self._handle_merge_into,
-            ViewRequest: self._handle_view,
-        }
+        self._handlers = HandlerTable(
+            {
+                JoinRequest: self._handle_join,
+                JoinResponse: self._handle_welcome,
+                UpdateMembership: self._handle_update,
+                MembershipAcknowledged: self._handle_acknowledgement,
+                Heartbeat: self._handle_heartbeat,
+                HeartbeatRequest: self._handle_heartbeat_request,
+                Removed: self._handle_removed,
+                SilenceReport: self._handle_report,
+                SplitBrainJoin: self._handle_split_brain,
+                SplitBrainMerge: self._handle_merge,
+                MergeInto: self._handle_merge_into,
+                ViewRequest: self._handle_view,
+            }
+        )
 
     # -- Node ---------------------------------------------------------------------------------------------------------
 
@@ -103,7 +106,7 @@ class EmergentNode:
 
     def receive(self, source: NodeId, message: Any) -> None:
         """Handle one message from a member, a stranger or a client."""
-        self._handlers[type(message)](source, message)
+        self._handlers.take(source, message)
 
     def status(self) -> NodeStatus:
         """Faults aimed at the leader hit whoever believes to be the coordinator."""

@@ -38,6 +38,7 @@ from faultline.systems_under_test.patterns.clusters.gossip.messages import (
 )
 from faultline.systems_under_test.patterns.clusters.gossip.options import GossipSettings
 from faultline.systems_under_test.patterns.clusters.gossip.probing import Probing
+from faultline.systems_under_test.patterns.clusters.handler_table import HandlerTable
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 
 __all__ = ["ADDRESS", "GossipNode", "Parts"]
@@ -66,20 +67,22 @@ class GossipNode:
         self._rounds = 0
         self._contacts: dict[str, int] = {}
         self._heard_of: set[str] = set()
-        self._handlers: Mapping[type, Callable[[NodeId, Any], None]] = {
-            GossipDigest: self._handle_digest,
-            GossipReply: self._handle_reply,
-            GossipWhole: self._handle_whole,
-            GossipStates: self._handle_states,
-            GossipChecksum: self._handle_checksum,
-            Ping: lambda source, message: self._probing.handle_ping(source, message),
-            PingRequest: lambda source, message: self._probing.handle_request(source, message),
-            Acknowledgement: lambda _, message: self._probing.handle_acknowledgement(message),
-            NewsMessage: lambda _, message: self._probing.hear(message.news),
-            WriteMetadata: self._handle_write,
-            ReadMetadata: self._handle_read,
-            ReadView: self._handle_view,
-        }
+        self._handlers = HandlerTable(
+            {
+                GossipDigest: self._handle_digest,
+                GossipReply: self._handle_reply,
+                GossipWhole: self._handle_whole,
+                GossipStates: self._handle_states,
+                GossipChecksum: self._handle_checksum,
+                Ping: lambda source, message: self._probing.handle_ping(source, message),
+                PingRequest: lambda source, message: self._probing.handle_request(source, message),
+                Acknowledgement: lambda _, message: self._probing.handle_acknowledgement(message),
+                NewsMessage: lambda _, message: self._probing.hear(message.news),
+                WriteMetadata: self._handle_write,
+                ReadMetadata: self._handle_read,
+                ReadView: self._handle_view,
+            }
+        )
 
     # -- Node ---------------------------------------------------------------------------------------------------------
 
@@ -98,7 +101,7 @@ class GossipNode:
 
     def receive(self, source: NodeId, message: Any) -> None:
         """Handle one message from a peer or a client."""
-        self._handlers[type(message)](source, message)
+        self._handlers.take(source, message)
 
     def status(self) -> NodeStatus:
         """Nobody leads; everybody can be asked from the start."""

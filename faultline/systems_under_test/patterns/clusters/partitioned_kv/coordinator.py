@@ -26,7 +26,12 @@ import msgspec
 
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.consistent_core.key_value_store import KeyValueStore
-from faultline.systems_under_test.patterns.clusters.consistent_core.messages import ClientResponse
+from faultline.systems_under_test.patterns.clusters.consistent_core.messages import (
+    ClientRequest,
+    ClientResponse,
+    RegisterClientRequest,
+    SessionHeartbeat,
+)
 from faultline.systems_under_test.patterns.clusters.consistent_core.node import ConsistentCoreNode
 from faultline.systems_under_test.patterns.clusters.consistent_core.parts import Parts as CoreParts
 from faultline.systems_under_test.patterns.clusters.partitioned_kv.directory_store import DirectoryStore
@@ -132,6 +137,9 @@ class Coordinator(ConsistentCoreNode):
         self._reassigned_us = 0
         self._published = 0
         self.retried = RetriedMessages(ports, send)
+        for kind in (ClientRequest, RegisterClientRequest, SessionHeartbeat):
+            # The directory has commands of its own: no replica could apply those of a key-value store.
+            del self._handlers[kind]
         self._handlers |= {
             RegisterClusterNodeRequest: self._handle_register,
             NodeHeartbeat: self._handle_heartbeat,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from faultline.harness.world.ports import NodeId, Ports
+from faultline.harness.world.ports import NodeId, Ports, UnexpectedMessage
 from faultline.systems_under_test.patterns.clusters.partitioned_kv.messages import (
     CoordinatorRedirect,
     NodeHeartbeat,
@@ -77,16 +77,23 @@ class MemberOfCluster:
         elif source == self._asked:
             self._unanswered = _SILENT_HEARTBEATS
 
-    def handle_registered(self, source: NodeId, _: RegisterClusterNodeResponse) -> None:
+    def handle_registered(self, source: NodeId, message: RegisterClusterNodeResponse) -> None:
         """This node is a member."""
+        self._refuse_others(source, message)
         self._registered = True
         self._heard(source)
 
     def handle_table(self, source: NodeId, message: TablePublished) -> None:
         """The coordinator has heard this node; keep the table it sends, if that is newer."""
+        self._refuse_others(source, message)
         self._heard(source)
         if message.table is not None and message.table.version > self.table.version:
             self.table = message.table
+
+    def _refuse_others(self, source: NodeId, message: Any) -> None:
+        """Only members of the core know who belongs to the cluster."""
+        if source not in self._core:
+            raise UnexpectedMessage(message)
 
     def _heard(self, source: NodeId) -> None:
         self._asked = source

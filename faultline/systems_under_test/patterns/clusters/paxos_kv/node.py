@@ -18,6 +18,7 @@ from typing import Any
 from faultline.harness.errors import UsageError
 from faultline.harness.world.ports import READY, NodeId, NodeStatus, Ports
 from faultline.systems_under_test.patterns.clusters.consistent_core.messages import ClientResponse, GetValue
+from faultline.systems_under_test.patterns.clusters.handler_table import HandlerTable
 from faultline.systems_under_test.patterns.clusters.paxos_kv.messages import OutcomeUnknown, PaxosClientRequest
 from faultline.systems_under_test.patterns.clusters.paxos_kv.options import PaxosKvSettings
 from faultline.systems_under_test.patterns.clusters.paxos_kv.register import register_in
@@ -128,15 +129,17 @@ class PaxosKvNode:
         self.proposer = parts.proposer(
             ports, members, self.store, self.ids, parts.quorums(settings, len(members)), settings.timing, self._enter
         )
-        self._handlers: dict[type, Callable[[NodeId, Any], None]] = {
-            PrepareRequest: self._handle_prepare,
-            AcceptRequest: self._handle_accept,
-            PrepareResponse: self.proposer.handle_prepare_response,
-            AcceptResponse: self.proposer.handle_accept_response,
-            CommitNotice: self.proposer.handle_commit_notice,
-            PaxosClientRequest: self._handle_client_request,
-            _TimerRang: self._handle_timer,
-        }
+        self._handlers = HandlerTable(
+            {
+                PrepareRequest: self._handle_prepare,
+                AcceptRequest: self._handle_accept,
+                PrepareResponse: self.proposer.handle_prepare_response,
+                AcceptResponse: self.proposer.handle_accept_response,
+                CommitNotice: self.proposer.handle_commit_notice,
+                PaxosClientRequest: self._handle_client_request,
+                _TimerRang: self._handle_timer,
+            }
+        )
         self._queue: SingularUpdateQueue[tuple[NodeId, Any], None] = SingularUpdateQueue(
             self._handle, _QUEUE_CAPACITY, on_error=crash
         )
@@ -163,7 +166,7 @@ class PaxosKvNode:
 
     def _handle(self, item: tuple[NodeId, Any]) -> None:
         source, message = item
-        self._handlers[type(message)](source, message)
+        self._handlers.take(source, message)
 
     # -- acceptor -----------------------------------------------------------------------------------------------------
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from faultline.harness.world.ports import NodeId, NodeStatus, Ports
+from faultline.systems_under_test.patterns.clusters.handler_table import HandlerTable
 from faultline.systems_under_test.patterns.clusters.range_kv.coordinator import RangeCoordinator
 from faultline.systems_under_test.patterns.clusters.range_kv.host import RangeHost
 from faultline.systems_under_test.patterns.clusters.range_kv.messages import PartitionReady
@@ -38,7 +38,7 @@ class RangeNode:
         self.host = parts.host(ports, first, settings, partition)
         self.coordinator = parts.coordinator(ports, members, settings) if ports.node_id == first else None
         self._first = first
-        self._handlers: dict[type, Callable[[NodeId, Any], None]] = {**self.host.handlers}
+        self._handlers = HandlerTable(self.host.handlers)
         if self.coordinator is not None:
             self._handlers |= {**self.coordinator.handlers, PartitionReady: self._handle_ready}
 
@@ -50,7 +50,7 @@ class RangeNode:
 
     def receive(self, source: NodeId, message: Any) -> None:
         """Handle one message from a node or a client."""
-        self._handlers[type(message)](source, message)
+        self._handlers.take(source, message)
 
     def status(self) -> NodeStatus:
         """The coordinator leads: faults that are aimed at a leader hit it."""

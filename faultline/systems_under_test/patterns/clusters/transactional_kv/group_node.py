@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from faultline.harness.world.ports import NodeId, NodeStatus, Ports
+from faultline.harness.world.ports import NodeId, NodeStatus, Ports, UnexpectedMessage
 from faultline.systems_under_test.patterns.clusters.transactional_kv.group_messages import (
     LeadershipEvent,
     ToGroup,
@@ -82,12 +82,14 @@ class GroupedNode:
 
     def _handle(self, item: tuple[NodeId, Any]) -> None:
         source, message = item
-        if type(message) is ToReplica:
+        if type(message) is ToReplica and message.group in self.replicas:
             self.replicas[NodeId(message.group)].receive(source, message.message)
         elif type(message) is ToGroup:
             self._handle_for_group(source, message)
-        else:
+        elif type(message) is _Task:
             message.run()
+        else:
+            raise UnexpectedMessage(message)
 
     # -- between groups -----------------------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ from zlib import crc32
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.consistent_core.compaction import Compaction, compaction_handlers
 from faultline.systems_under_test.patterns.clusters.consistent_core.trace_events import EntryApplied, NodeStarted
+from faultline.systems_under_test.patterns.clusters.handler_table import HandlerTable
 from faultline.systems_under_test.patterns.clusters.transactional_kv.group_messages import TookOver
 from faultline.systems_under_test.patterns.clusters.transactional_kv.group_ports import LeadershipPorts, ReplicaPorts
 from faultline.systems_under_test.patterns.clusters.transactional_kv.node import TransactionalKvNode
@@ -171,12 +172,14 @@ class GroupReplica:
             ports.timers, settings.group.heartbeat_interval_us, lambda: enter(self._heartbeat)
         )
         self._leading_since_us = 0
-        self._handlers: dict[type, Callable[[NodeId, Any], None]] = {
-            ReplicationRequest: self._handle_replication_request,
-            ReplicationResponse: self._handle_replication_response,
-            **compaction_handlers(self.compaction, self.election, self._clock),
-            **self.election.handlers(),
-        }
+        self._handlers = HandlerTable(
+            {
+                ReplicationRequest: self._handle_replication_request,
+                ReplicationResponse: self._handle_replication_response,
+                **compaction_handlers(self.compaction, self.election, self._clock),
+                **self.election.handlers(),
+            }
+        )
         self._stand_by()
 
     def _new_election(self, members: tuple[NodeId, ...]) -> RaftElection:
@@ -223,7 +226,7 @@ class GroupReplica:
 
     def receive(self, source: NodeId, message: Any) -> None:
         """A message of another member's."""
-        self._handlers[type(message)](source, message)
+        self._handlers.take(source, message)
 
     @property
     def leads(self) -> bool:

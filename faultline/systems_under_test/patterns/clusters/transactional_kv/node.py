@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from faultline.harness.world.ports import READY, NodeId, NodeStatus, Ports, Timer
+from faultline.systems_under_test.patterns.clusters.handler_table import HandlerTable
 from faultline.systems_under_test.patterns.clusters.transactional_kv.clocks import (
     HybridTimes,
     LamportTimes,
@@ -110,7 +111,7 @@ class TransactionalKvNode:
             settings.timing,
             locks_reads=settings.locks_reads,
         )
-        self._handlers = self._make_handlers()
+        self._handlers = HandlerTable(self._make_handlers())
         self._queue: SingularUpdateQueue[tuple[NodeId, Any], None] = SingularUpdateQueue(
             self._handle, _QUEUE_CAPACITY, on_error=crash
         )
@@ -214,7 +215,7 @@ class TransactionalKvNode:
 
     def _handle(self, item: tuple[NodeId, Any]) -> None:
         source, message = item
-        self._handlers[type(message)](source, message)
+        self._handlers.take(source, message)
 
     def _reply(self, to: NodeId, reply: Reply) -> None:
         self.ports.network.send(to, reply)
