@@ -44,6 +44,7 @@ from faultline.harness.world.faults import FaultPort
 from faultline.harness.world.ports import NodeId
 from faultline.harness.world.real.cluster import NodeCluster
 from faultline.harness.world.real.fault_port import ProcessFaultPort
+from faultline.harness.world.real.handshake import RunSecret
 from faultline.harness.world.real.node_process import NodeConfig
 from faultline.harness.world.real.run import RealRun
 from faultline.registry import resolve
@@ -89,7 +90,7 @@ class MemoryCluster(NodeCluster):
     """A cluster without processes."""
 
     def __init__(self, plan: Plan) -> None:
-        super().__init__(plan, {})
+        super().__init__(plan, RunSecret.drawn(), {})
         self.nodes = tuple(map(NodeId, plan.nodes))
 
     def config(self, node: NodeId) -> NodeConfig:

@@ -11,6 +11,7 @@ from faultline.harness.plan import Plan
 from faultline.harness.world.ports import NodeId, NodeStatus
 from faultline.harness.world.real.channel import Address
 from faultline.harness.world.real.cluster import STATUS_TIMEOUT_S, NodeCluster
+from faultline.harness.world.real.handshake import RunSecret
 from faultline.harness.world.real.node_process import NodeConfig
 from faultline.hosts.abilities import CLOCK_FAULTS, LIMITS
 from faultline.hosts.cluster_disks import DISK_FAULTS, ClusterDisks
@@ -55,6 +56,7 @@ class HostCluster(NodeCluster):
     def __init__(
         self, plan: Plan, system_path: str, host_set: HostSet, folder: Path, asked: frozenset[str] = frozenset()
     ) -> None:
+        self.secret = RunSecret.drawn()
         self.host_set = host_set
         self.asked = asked
         self.shares_clock = host_set.shares_clock
@@ -67,7 +69,7 @@ class HostCluster(NodeCluster):
         self.remote = {node: self._make_process(node, folder / "nodes" / node) for node in self._hosts}
         self.agents = {node: self._make_agent(node) for node in self._hosts}
         self.disks = ClusterDisks(plan, host_set, self.remote, self.host_of, asked)
-        super().__init__(plan, self.remote)
+        super().__init__(plan, self.secret, self.remote)
 
     def statistics(self) -> dict[str, int]:
         """What became of the packets of bad links, once the cluster is closed; who ended of a bad disk or squeeze."""
@@ -192,7 +194,7 @@ class HostCluster(NodeCluster):
 
     def _make_process(self, node: NodeId, folder: Path) -> RemoteProcess:
         host = self._hosts[node]
-        return RemoteProcess(node, self.host_set.fleet[host.name], f"{host.folder}/{node}", folder)
+        return RemoteProcess(node, self.host_set.fleet[host.name], f"{host.folder}/{node}", folder, self.secret)
 
     def _make_agent(self, node: NodeId) -> HostAgent:
         host, set_name = self._hosts[node], self.host_set.abilities.set_name

@@ -21,6 +21,7 @@ import msgspec
 
 from faultline.harness.errors import HarnessError
 from faultline.harness.world.real.control import ControlChannel
+from faultline.harness.world.real.handshake import RunSecret
 from faultline.harness.world.real.node_process import ANSWERS_DESCRIPTOR, NodeConfig
 from faultline.harness.world.real.process import START_TIMEOUT_S
 from faultline.hosts.connection import Connection
@@ -44,8 +45,9 @@ class RemoteProcess:
     Implements `faultline.harness.world.real.process.HeldProcess`.
     """
 
-    def __init__(self, node_id: str, connection: Connection, remote: str, folder: Path) -> None:
+    def __init__(self, node_id: str, connection: Connection, remote: str, folder: Path, secret: RunSecret) -> None:
         self.node_id = node_id
+        self._secret = secret
         self.remote = remote
         self.log = folder / "node.log"
         self.trace = folder / "trace.jsonl"
@@ -83,6 +85,7 @@ class RemoteProcess:
         )
         self._begin(self._connection.open(command))
         self._control = ControlChannel(self._channel)
+        self._control.hand_over(self._secret)
 
     def _begin(self, channel: Any) -> None:
         """A start whose command runs in `channel`."""

@@ -115,7 +115,7 @@ class StoreCluster(HostCluster):
         host = self._hosts[node]
         addresses = {str(name): other.address for name, other in self._hosts.items()}
         place = StorePlace(node=node, addresses=addresses, folder=f"{host.folder}/{node}", options=self._options)
-        member = StoreProcess(self._store, place, self.host_set.fleet[host.name], folder)
+        member = StoreProcess(self._store, place, self.host_set.fleet[host.name], folder, self.secret)
         self._members[node] = member
         return member
 

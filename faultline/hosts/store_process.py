@@ -14,6 +14,7 @@ from pathlib import Path
 
 from faultline.harness.errors import HarnessError
 from faultline.harness.system import HostedStore, StorePlace
+from faultline.harness.world.real.handshake import RunSecret
 from faultline.harness.world.real.node_process import NodeConfig
 from faultline.hosts import minder
 from faultline.hosts.connection import Connection
@@ -34,8 +35,10 @@ _TREE = 'tree() { for p; do echo "$p"; tree $(cat /proc/"$p"/task/*/children 2>/
 class StoreProcess(RemoteProcess):
     """A `HeldProcess` without a control channel: `store`'s member at `place`."""
 
-    def __init__(self, store: HostedStore, place: StorePlace, connection: Connection, folder: Path) -> None:
-        super().__init__(place.node, connection, place.folder, folder)
+    def __init__(
+        self, store: HostedStore, place: StorePlace, connection: Connection, folder: Path, secret: RunSecret
+    ) -> None:
+        super().__init__(place.node, connection, place.folder, folder, secret)
         self.store = store
         self.place = place
 

@@ -8,7 +8,9 @@ import pytest
 
 from faultline.harness.world.framing import encode_frame
 from faultline.harness.world.real.channel import HOST, InboundConnection, OutgoingChannel
-from faultline.harness.world.real.wire import encode_hello
+from faultline.harness.world.real.handshake import Listener, RunSecret
+
+SECRET = RunSecret(b"s" * 32)
 
 
 def test_a_stranger_that_does_not_speak_frames_is_hung_up_on(capsys: pytest.CaptureFixture[str]) -> None:
@@ -18,7 +20,7 @@ def test_a_stranger_that_does_not_speak_frames_is_hung_up_on(capsys: pytest.Capt
         take_nothing = arrived.append
 
         def accept() -> InboundConnection:
-            return InboundConnection(take_nothing, take_nothing, take_nothing)
+            return InboundConnection(Listener(SECRET, "athens"), take_nothing, take_nothing, take_nothing)
 
         server = await loop.create_server(accept, HOST)
         reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
@@ -39,7 +41,7 @@ def test_a_stranger_that_does_not_speak_frames_is_hung_up_on(capsys: pytest.Capt
 
 def test_messages_to_an_address_nobody_knows_are_lost_and_counted() -> None:
     async def send() -> int:
-        channel = OutgoingChannel("athens", lambda: None)
+        channel = OutgoingChannel("athens", "byzantium", SECRET, lambda: None)
         async with asyncio.timeout(30):
             while channel.lost == 0:
                 channel.send(encode_frame(b"x"))
@@ -65,9 +67,9 @@ def test_an_answer_comes_back_over_the_callers_own_connection() -> None:
             connections[0].send(encode_frame(data.upper()))
 
         server = await loop.create_server(
-            lambda: InboundConnection(hello, payload, lambda _name, _connection: None), HOST
+            lambda: InboundConnection(Listener(SECRET, "athens"), hello, payload, lambda _name, _connection: None), HOST
         )
-        channel = OutgoingChannel("client-1", server.sockets[0].getsockname, answered.set_result)
+        channel = OutgoingChannel("client-1", "athens", SECRET, server.sockets[0].getsockname, answered.set_result)
         channel.send(encode_frame(b"question"))
         answer = await asyncio.wait_for(answered, 30)
         channel.close()
@@ -94,8 +96,10 @@ def test_a_server_that_answers_nonsense_is_hung_up_on_and_dialled_again(capsys: 
             else:
                 connection.send(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
-        server = await loop.create_server(lambda: InboundConnection(hello, lambda *_: None, lambda *_: None), HOST)
-        channel = OutgoingChannel("client-1", server.sockets[0].getsockname, lambda payload: None)
+        server = await loop.create_server(
+            lambda: InboundConnection(Listener(SECRET, "athens"), hello, lambda *_: None, lambda *_: None), HOST
+        )
+        channel = OutgoingChannel("client-1", "athens", SECRET, server.sockets[0].getsockname, lambda payload: None)
         channel.send(encode_frame(b"question"))
         await asyncio.wait_for(again.wait(), 30)
         channel.close()
@@ -107,7 +111,3 @@ def test_a_server_that_answers_nonsense_is_hung_up_on_and_dialled_again(capsys: 
 
     assert asyncio.run(ask()) == 2
     assert "dropped: a frame announces" in capsys.readouterr().err
-
-
-def test_a_hello_is_an_ordinary_frame() -> None:
-    assert encode_hello("athens") == encode_frame(b"athens")

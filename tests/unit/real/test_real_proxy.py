@@ -9,8 +9,10 @@ from faultline.harness.world.faults import LinkQuality
 from faultline.harness.world.framing import encode_frame
 from faultline.harness.world.ports import NodeId
 from faultline.harness.world.real.channel import HOST, Address, InboundConnection, OutgoingChannel
+from faultline.harness.world.real.handshake import Listener, RunSecret
 from faultline.harness.world.real.proxy import LinkProxy, ProxyMesh
 
+SECRET = RunSecret(b"s" * 32)
 LINK = (NodeId("athens"), NodeId("byzantium"))
 
 
@@ -27,9 +29,9 @@ class Bench:
 
     async def open(self) -> None:
         await self.serve()
-        self.proxy = LinkProxy(LINK, lambda: self.target, seed=3)
+        self.proxy = LinkProxy(LINK, SECRET, lambda: self.target, seed=3)
         await self.proxy.listen()
-        self.channel = OutgoingChannel("athens", lambda: self.proxy.address)
+        self.channel = OutgoingChannel("athens", "byzantium", SECRET, lambda: self.proxy.address)
 
     async def serve(self) -> None:
         loop = asyncio.get_running_loop()
@@ -46,7 +48,9 @@ class Bench:
             self.server = None
 
     def accept(self) -> InboundConnection:
-        connection = InboundConnection(self.hello, lambda _name, payload: self.arrived.append(payload), self.gone)
+        connection = InboundConnection(
+            Listener(SECRET, "byzantium"), self.hello, lambda _name, payload: self.arrived.append(payload), self.gone
+        )
         self.inbound.append(connection)
         return connection
 
@@ -249,7 +253,7 @@ def test_messages_to_a_dead_target_are_lost_and_do_not_come_back_from_the_past()
 
 def test_a_mesh_has_one_proxy_per_directed_link_with_an_address_of_its_own() -> None:
     async def addresses() -> list[Address]:
-        mesh = ProxyMesh(map(NodeId, "abc"), lambda _node: None, seed=0)
+        mesh = ProxyMesh(map(NodeId, "abc"), SECRET, lambda _node: None, seed=0)
         await mesh.listen()
         found = [address for node in "abc" for address in mesh.addresses(NodeId(node)).values()]
         await mesh.close()

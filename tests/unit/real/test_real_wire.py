@@ -7,7 +7,7 @@ import pytest
 
 from faultline.harness.errors import HarnessError
 from faultline.harness.world.framing import FrameDecoder
-from faultline.harness.world.real.wire import MessageCodec, WireError, decode_hello, encode_hello
+from faultline.harness.world.real.wire import MessageCodec, WireError
 
 
 class Ping(msgspec.Struct, frozen=True, tag=True):
@@ -17,6 +17,10 @@ class Ping(msgspec.Struct, frozen=True, tag=True):
 class Pong(msgspec.Struct, frozen=True, tag=True):
     number: int
     names: tuple[str, ...] = ()
+
+
+class Free(msgspec.Struct, frozen=True, tag=True):
+    value: object
 
 
 class Untagged(msgspec.Struct, frozen=True):
@@ -43,11 +47,19 @@ def test_a_system_whose_messages_cannot_be_told_apart_is_refused_with_advice() -
         MessageCodec((Untagged, AlsoUntagged))
 
 
-def test_a_hello_names_the_caller() -> None:
-    (payload,) = FrameDecoder().feed(encode_hello("client-7"))
-    assert decode_hello(payload) == "client-7"
-
-
-def test_a_hello_that_is_no_text_is_refused() -> None:
-    with pytest.raises(WireError, match="not the name"):
-        decode_hello(b"\xff\xfe")
+@pytest.mark.parametrize(
+    ("what", "payload"),
+    [
+        ("nothing", b""),
+        ("another format", b"GET / HTTP/1.1"),
+        ("a record cut short", b"\x82\xa4type\xa4Ping\xa6num"),
+        ("an unknown kind", b"\x82\xa4type\xa5Other\xa6number\x01"),
+        ("a kind without its field", b"\x81\xa4type\xa4Ping"),
+        ("a field of another type", b"\x82\xa4type\xa4Ping\xa6number\xa1x"),
+        ("text that is no UTF-8", b"\x83\xa4type\xa4Pong\xa6number\x01\xa5names\x91\xa1\xff"),
+        ("nesting without end", b"\x82\xa4type\xa4Free\xa5value" + b"\x91" * 5_000 + b"\xc0"),
+    ],
+)
+def test_whatever_bytes_come_they_are_a_message_or_refused(what: str, payload: bytes) -> None:
+    with pytest.raises(WireError, match="not a message"):
+        MessageCodec((Ping, Pong, Free)).decode(payload)

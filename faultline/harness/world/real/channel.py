@@ -12,7 +12,14 @@ import sys
 from collections.abc import Callable
 
 from faultline.harness.world.framing import FrameDecoder, FrameError
-from faultline.harness.world.real.wire import WireError, decode_hello, encode_hello
+from faultline.harness.world.real.handshake import (
+    HANDSHAKE_BYTES_MAX,
+    HANDSHAKE_TIMEOUT_S,
+    Caller,
+    Listener,
+    RunSecret,
+)
+from faultline.harness.world.real.wire import WireError
 
 __all__ = ["HOST", "WRITE_BUFFER_BYTES_MAX", "Address", "InboundConnection", "OutgoingChannel", "takes_more"]
 
@@ -35,45 +42,80 @@ def takes_more(transport: asyncio.Transport) -> bool:
 
 
 class _ChannelProtocol(asyncio.Protocol):
-    """The connection of an OutgoingChannel; lives as long as the TCP connection does."""
+    """The connection of an OutgoingChannel; lives as long as the TCP connection does.
 
-    def __init__(self, on_payload: Callable[[bytes], None] | None) -> None:
+    `on_proven` is called with its transport once the other end has proved itself, and `closed` is set at its end.
+    """
+
+    def __init__(
+        self,
+        handshake: Caller,
+        on_proven: Callable[[asyncio.Transport], None],
+        on_payload: Callable[[bytes], None] | None,
+    ) -> None:
         self._decoder = FrameDecoder()
+        self._handshake: Caller | None = handshake
+        self._on_proven = on_proven
         self._on_payload = on_payload
         self._transport: asyncio.Transport | None = None
-        self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        self._deadline = loop.call_later(HANDSHAKE_TIMEOUT_S, self._hang_up)
+        self.closed: asyncio.Future[None] = loop.create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
+        assert self._handshake is not None
         self._transport = transport
+        transport.write(self._handshake.hello)
 
     def data_received(self, data: bytes) -> None:
-        if self._on_payload is None:
+        if self._handshake is None and self._on_payload is None:
             return
         try:
             for payload in self._decoder.feed(data):
-                self._on_payload(payload)
+                self._take(payload)
         except (FrameError, WireError) as error:
             sys.stderr.write(f"connection to a node dropped: {error}\n")
-            if self._transport is not None:
-                self._transport.abort()
+            self._hang_up()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._deadline.cancel()
         if not self.closed.done():
             self.closed.set_result(None)
 
+    def _take(self, payload: bytes) -> None:
+        assert self._transport is not None
+        if self._handshake is not None:
+            self._transport.write(self._handshake.answer(payload))
+            self._handshake = None
+            self._deadline.cancel()
+            self._on_proven(self._transport)
+        elif self._on_payload is not None:
+            self._on_payload(payload)
+
+    def _hang_up(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
 
 class OutgoingChannel:
-    """A connection to one peer that introduces itself as `name` and heals itself.
+    """A connection from `name` to the one peer `peer`, at which both prove themselves, and which heals itself.
 
     `address` is asked before each attempt and may answer None while nobody knows where the peer is. `on_payload`
     receives what the peer sends back over the same connection.
     """
 
     def __init__(
-        self, name: str, address: Callable[[], Address | None], on_payload: Callable[[bytes], None] | None = None
+        self,
+        name: str,
+        peer: str,
+        secret: RunSecret,
+        address: Callable[[], Address | None],
+        on_payload: Callable[[bytes], None] | None = None,
     ) -> None:
         self._name = name
+        self._peer = peer
+        self._secret = secret
         self._address = address
         self._on_payload = on_payload
         self._transport: asyncio.Transport | None = None
@@ -107,11 +149,12 @@ class OutgoingChannel:
         while True:
             self._connecting = True
             protocol = await self._connect()
-            self._connecting = False
             if protocol is not None:
-                backoff_s = _BACKOFF_S_MIN
                 await protocol.closed
-                self._transport = None
+                if self._transport is not None:
+                    backoff_s = _BACKOFF_S_MIN
+            self._transport = None
+            self._connecting = False
             self.lost += len(self._queue)
             self._queue.clear()
             await asyncio.sleep(backoff_s)
@@ -121,27 +164,31 @@ class OutgoingChannel:
         address = self._address()
         if address is None:
             return None
+        handshake = Caller(self._secret, self._name, self._peer)
         try:
-            transport, protocol = await asyncio.get_running_loop().create_connection(
-                lambda: _ChannelProtocol(self._on_payload), *address
+            _, protocol = await asyncio.get_running_loop().create_connection(
+                lambda: _ChannelProtocol(handshake, self._proven, self._on_payload), *address
             )
         except OSError:
             return None
-        self._transport = transport
-        transport.write(encode_hello(self._name) + b"".join(self._queue))
-        self._queue.clear()
         return protocol
+
+    def _proven(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        transport.write(b"".join(self._queue))
+        self._queue.clear()
 
 
 class InboundConnection(asyncio.Protocol):
-    """A connection that a peer or client made to us: a hello, then payloads.
+    """A connection that a peer or client made to us: a handshake, then payloads.
 
-    `on_hello(name, connection)` and `on_payload(name, payload)` are called in order; `on_lost(name, connection)` once,
-    when a connection that said hello is gone. A caller that does not speak frames is hung up on.
+    `on_hello(name, connection)` is called when the caller has proved who it is, then `on_payload(name, payload)`;
+    `on_lost(name, connection)` once, when such a connection is gone. Any other caller is hung up on.
     """
 
     def __init__(
         self,
+        handshake: Listener,
         on_hello: Callable[[str, InboundConnection], None],
         on_payload: Callable[[str, bytes], None],
         on_lost: Callable[[str, InboundConnection], None],
@@ -150,7 +197,9 @@ class InboundConnection(asyncio.Protocol):
         self._on_payload = on_payload
         self._on_lost = on_lost
         self._decoder = FrameDecoder()
+        self._handshake = handshake
         self._name: str | None = None
+        self._deadline = asyncio.get_running_loop().call_later(HANDSHAKE_TIMEOUT_S, self.close)
         self.transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -161,11 +210,14 @@ class InboundConnection(asyncio.Protocol):
         try:
             for payload in self._decoder.feed(data):
                 self._take(payload)
+            if self._name is None and self._decoder.pending_bytes > HANDSHAKE_BYTES_MAX:
+                raise WireError(f"more than {HANDSHAKE_BYTES_MAX} bytes and no hello")
         except (FrameError, WireError) as error:
             sys.stderr.write(f"connection from {self._name or 'a stranger'} dropped: {error}\n")
             self.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._deadline.cancel()
         if self._name is not None:
             self._on_lost(self._name, self)
 
@@ -180,8 +232,11 @@ class InboundConnection(asyncio.Protocol):
             self.transport.abort()
 
     def _take(self, payload: bytes) -> None:
-        if self._name is None:
-            self._name = decode_hello(payload)
-            self._on_hello(self._name, self)
-        else:
+        if self._name is not None:
             self._on_payload(self._name, payload)
+            return
+        self.send(self._handshake.take(payload))
+        self._name = self._handshake.caller
+        if self._name is not None:
+            self._deadline.cancel()
+            self._on_hello(self._name, self)

@@ -17,6 +17,7 @@ from faultline.harness.system import NodeSystem, PortClient
 from faultline.harness.world.ports import NodeId
 from faultline.harness.world.real.channel import Address
 from faultline.harness.world.real.clock import ClockSetting, SkewedClock
+from faultline.harness.world.real.handshake import RunSecret
 from faultline.harness.world.real.network import ClientNetwork
 from faultline.harness.world.real.ports import RealPorts
 from faultline.harness.world.real.random_source import WeatherRandom
@@ -49,17 +50,22 @@ class _HostedClient:
 
 
 class ClientHost:
-    """The clients of all workers. `address_of` says where a node listens, `errors` collects clients that raise."""
+    """The clients of all workers, who know the `secret` of the run.
+
+    `address_of` says where a node listens, `errors` collects clients that raise.
+    """
 
     def __init__(
         self,
         plan: Plan,
         system: NodeSystem,
+        secret: RunSecret,
         address_of: Callable[[NodeId], Address | None],
         errors: list[str],
     ) -> None:
         self._plan = plan
         self._system = system
+        self._secret = secret
         self._address_of = address_of
         self._errors = errors
         self._codec = MessageCodec(system.messages)
@@ -107,7 +113,11 @@ class ClientHost:
         clock = SkewedClock(ClockSetting())
         timers = ClockTimers(self._loop, clock)
         network = ClientNetwork(
-            client_id, self._address_of, self._codec, lambda source, message: client.receive(source, message)
+            client_id,
+            self._secret,
+            self._address_of,
+            self._codec,
+            lambda source, message: client.receive(source, message),
         )
         ports = RealPorts(
             node_id=client_id,

@@ -22,6 +22,7 @@ from faultline.harness.world.leadership import Steadiness, leader_of
 from faultline.harness.world.ports import READY, NodeId, NodeStatus
 from faultline.harness.world.real.channel import HOST, Address
 from faultline.harness.world.real.clock import ClockSetting
+from faultline.harness.world.real.handshake import RunSecret
 from faultline.harness.world.real.node_process import NodeConfig
 from faultline.harness.world.real.process import HeldProcess, NodeProcess
 from faultline.harness.world.real.proxy import ProxyMesh
@@ -58,8 +59,9 @@ class NodeCluster(ABC):
     serving_timeout_s = 10.0
     steady_s = 0.0
 
-    def __init__(self, plan: Plan, processes: Mapping[NodeId, HeldProcess]) -> None:
+    def __init__(self, plan: Plan, secret: RunSecret, processes: Mapping[NodeId, HeldProcess]) -> None:
         self.plan = plan
+        self.secret = secret
         self.nodes = tuple(processes)
         self.processes = processes
         self.clocks = {node: ClockSetting() for node in self.nodes}
@@ -183,11 +185,12 @@ class LocalCluster(NodeCluster):
     """Nodes on loopback addresses of this machine; their files are under `folder`/nodes."""
 
     def __init__(self, plan: Plan, system_path: str, folder: Path) -> None:
-        held = {NodeId(name): NodeProcess(name, folder / "nodes" / name) for name in plan.nodes}
-        super().__init__(plan, held)
+        secret = RunSecret.drawn()
+        held = {NodeId(name): NodeProcess(name, folder / "nodes" / name, secret) for name in plan.nodes}
+        super().__init__(plan, secret, held)
         self._held = held
         self._system_path = system_path
-        self.mesh = ProxyMesh(self.nodes, self.address, plan.seed)
+        self.mesh = ProxyMesh(self.nodes, secret, self.address, plan.seed)
 
     async def open_links(self) -> None:  # a hook: only some worlds have links to open
         """Open all proxies."""

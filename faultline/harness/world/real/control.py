@@ -1,8 +1,8 @@
 """The control channel between the harness and one node process: a socket pair the process is born with.
 
-It carries the node's listening port, status and clock questions, and it is the lifeline: when the harness ends, however
-it ends, the node reads the end of the stream and ends too. Questions are numbered, so that the late answer of a node
-that was paused is never taken for the answer to a newer question.
+It carries the secret of the run, the node's listening port, status and clock questions, and it is the lifeline: when
+the harness ends, however it ends, the node reads the end of the stream and ends too. Questions are numbered, so that
+the late answer of a node that was paused is never taken for the answer to a newer question.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from contextlib import suppress
 from typing import TypeVar
 
 import msgspec
@@ -17,6 +18,7 @@ import msgspec
 from faultline.harness.world.framing import FrameDecoder, encode_frame
 from faultline.harness.world.ports import NodeStatus
 from faultline.harness.world.real.clock import ClockSetting
+from faultline.harness.world.real.handshake import RunSecret
 
 __all__ = [
     "Answer",
@@ -104,6 +106,12 @@ class ControlChannel:
         self._arrived: list[Answer] = []
         self._number = 0
         self._lock = threading.Lock()
+
+    def hand_over(self, secret: RunSecret) -> None:
+        """Tell the node the secret of the run, before all else."""
+        # A process that has ended already is told of by whoever waits for it to come up.
+        with suppress(OSError):
+            self._connection.sendall(secret.reveal())
 
     def started(self, timeout_s: float) -> Started:
         """Wait until the node listens. Raises TimeoutError or ConnectionError."""

@@ -11,6 +11,7 @@ import msgspec
 
 from faultline.harness.world.ports import NodeId, UnexpectedMessage
 from faultline.harness.world.real.channel import Address, InboundConnection, OutgoingChannel
+from faultline.harness.world.real.handshake import Listener, RunSecret
 from faultline.harness.world.real.outbox import Outbox
 from faultline.harness.world.real.wire import MessageCodec, WireError
 
@@ -22,12 +23,20 @@ Receive = Callable[[NodeId, Any], None]
 class NodeNetwork:
     """A node's network: one outgoing channel per peer, and everyone else is answered over their own connection.
 
-    Messages leave through the outbox, so none overtakes a write that it may promise. `receive` gets what arrives.
+    Messages leave through the outbox, so none overtakes a write that it may promise. `receive` gets what arrives, from
+    those who know the `secret` of the run.
     """
 
     def __init__(
-        self, node_id: NodeId, peers: Mapping[NodeId, Address], codec: MessageCodec, outbox: Outbox, receive: Receive
+        self,
+        node_id: NodeId,
+        secret: RunSecret,
+        peers: Mapping[NodeId, Address],
+        codec: MessageCodec,
+        outbox: Outbox,
+        receive: Receive,
     ) -> None:
+        self._secret = secret
         self._node_id = node_id
         self._peers = peers
         self._codec = codec
@@ -39,14 +48,11 @@ class NodeNetwork:
     def connect(self) -> None:
         """Open the channels to all peers."""
         for peer in self._peers:
-            self._channels[peer] = OutgoingChannel(self._node_id, partial(self._peers.get, peer))
+            self._channels[peer] = OutgoingChannel(self._node_id, peer, self._secret, partial(self._peers.get, peer))
 
     async def listen(self, host: str, port: int = 0) -> tuple[asyncio.Server, int]:
-        """Accept connections on `port`, or on any free one; returns the server and its port."""
-        loop = asyncio.get_running_loop()
-        server = await loop.create_server(
-            lambda: InboundConnection(self._caller_came, self._payload_came, self._caller_left), host, port
-        )
+        """Accept connections on `port` of `host`, or on any free one; returns the server and its port."""
+        server = await asyncio.get_running_loop().create_server(self._accept, host, port)
         return server, server.sockets[0].getsockname()[1]
 
     def send(self, to: NodeId, message: msgspec.Struct) -> None:
@@ -68,6 +74,10 @@ class NodeNetwork:
         elif (caller := self._callers.get(to)) is not None:
             caller.send(frame)
 
+    def _accept(self) -> InboundConnection:
+        handshake = Listener(self._secret, self._node_id)
+        return InboundConnection(handshake, self._caller_came, self._payload_came, self._caller_left)
+
     def _caller_came(self, name: str, connection: InboundConnection) -> None:
         self._callers[name] = connection
 
@@ -86,8 +96,14 @@ class ClientNetwork:
     """A client's network: a channel to each node it has something to say to, opened when it first does."""
 
     def __init__(
-        self, client_id: NodeId, address_of: Callable[[NodeId], Address | None], codec: MessageCodec, receive: Receive
+        self,
+        client_id: NodeId,
+        secret: RunSecret,
+        address_of: Callable[[NodeId], Address | None],
+        codec: MessageCodec,
+        receive: Receive,
     ) -> None:
+        self._secret = secret
         self._client_id = client_id
         self._address_of = address_of
         self._codec = codec
@@ -102,7 +118,11 @@ class ClientNetwork:
         channel = self._channels.get(to)
         if channel is None:
             channel = self._channels[to] = OutgoingChannel(
-                self._client_id, lambda: self._address_of(to), lambda payload: self._take(to, payload)
+                self._client_id,
+                to,
+                self._secret,
+                lambda: self._address_of(to),
+                lambda payload: self._take(to, payload),
             )
         channel.send(self._codec.encode_frame(message))
 

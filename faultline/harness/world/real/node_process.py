@@ -1,9 +1,9 @@
 """One node as an operating-system process: `python -m faultline.harness.world.real.node_process CONFIG.json`.
 
-Its standard input is the control channel to the harness (see `control`); when that carries one direction only, answers
-go to descriptor 3. The process has no life of its own: it ends
-when the harness does, even when it is stopped at that moment. A handler that raises and a disk that refuses an fsync
-end it too, as they would end a server that takes its own errors seriously; the reason is in its log.
+Its standard input is the control channel to the harness (see `control`), which begins with the secret of the run; when
+it carries one direction only, answers go to descriptor 3. The process has no life of its own: it ends when the harness
+does, even when it is stopped at that moment. A handler that raises and a disk that refuses an fsync end it too, as they
+would end a server that takes its own errors seriously; the reason is in its log.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from faultline.harness.world.real.control import (
     decode_question,
     encode_control,
 )
+from faultline.harness.world.real.handshake import SECRET_BYTES, RunSecret
 from faultline.harness.world.real.network import NodeNetwork
 from faultline.harness.world.real.outbox import Outbox
 from faultline.harness.world.real.ports import RealPorts
@@ -126,7 +127,7 @@ class _ControlProtocol(asyncio.Protocol):
         self.tell(ClockReading(question.number, self._clock.wall_us(), true_us, self._clock.setting.rate_ppm))
 
 
-async def _run(config: NodeConfig) -> None:
+async def _run(config: NodeConfig, secret: RunSecret) -> None:
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(_crash)
     system = load_system(config.system_path)
@@ -138,6 +139,7 @@ async def _run(config: NodeConfig) -> None:
     outbox = Outbox(loop, ThreadPoolExecutor(1, "disk"), disk.carry_out, _disk_failed)
     network = NodeNetwork(
         node_id,
+        secret,
         {NodeId(peer): address for peer, address in config.peers.items()},
         MessageCodec(system.messages),
         outbox,
@@ -198,6 +200,17 @@ def _end(code: int) -> None:
     os._exit(code)
 
 
+def _read_secret() -> RunSecret:
+    """The secret of the run: the first bytes of standard input, which only the harness can write to."""
+    key = b""
+    while len(key) < SECRET_BYTES:
+        part = os.read(0, SECRET_BYTES - len(key))
+        if not part:
+            _end(EXIT_HARNESS_GONE)
+        key += part
+    return RunSecret(key)
+
+
 def _die_with(harness_pid: int) -> None:
     """Ask the kernel (Linux) to kill this process when the harness ends: the lifeline cannot wake a stopped process."""
     if harness_pid and sys.platform == "linux":
@@ -215,7 +228,7 @@ def main(arguments: list[str]) -> None:
     _die_with(config.harness_pid)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        asyncio.run(_run(config))
+        asyncio.run(_run(config, _read_secret()))
     except BaseException:
         traceback.print_exc()
         _end(EXIT_CRASHED)

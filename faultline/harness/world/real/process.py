@@ -16,6 +16,7 @@ import msgspec
 
 from faultline.harness.errors import HarnessError
 from faultline.harness.world.real.control import ControlChannel
+from faultline.harness.world.real.handshake import RunSecret
 from faultline.harness.world.real.node_process import NodeConfig
 
 __all__ = ["START_TIMEOUT_S", "HeldProcess", "NodeProcess"]
@@ -74,8 +75,9 @@ class NodeProcess:
     for the node to be up are two calls.
     """
 
-    def __init__(self, node_id: str, folder: Path) -> None:
+    def __init__(self, node_id: str, folder: Path, secret: RunSecret) -> None:
         self.node_id = node_id
+        self._secret = secret
         self.folder = folder
         self.log = folder / "node.log"
         self.trace = folder / "trace.jsonl"
@@ -111,6 +113,7 @@ class NodeProcess:
                 ours.close()
                 raise HarnessError(f"The node {self.node_id} cannot be started: {error}.", "") from error
         self._control = ControlChannel(ours)
+        self._control.hand_over(self._secret)
         self._expected_to_live = True
         self.starts += 1
 

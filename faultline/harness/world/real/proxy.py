@@ -4,8 +4,8 @@ A node reaches each peer through that link's own proxy. The proxy understands fr
 cut link swallows every message while the connections stay up, as a router that drops packets does; nobody gets an error
 to notice it by. Degraded links delay, lose and repeat messages by a draw that is a function of (seed, link, message
 number). Order is kept, since the link stands for one single-socket channel; a link with a rate carries one message
-after the other, each as long as its bytes take. The hello that opens a connection always passes: it belongs to the
-transport, node code never sees it.
+after the other, each as long as its bytes take. The handshake that opens a connection always passes: it belongs to the
+transport, node code never sees it. Who does not prove itself there is hung up on, and none of its frames is counted.
 
 Connections can be killed, with what is under way on them, and reset for a while: then every one is dropped as soon as
 it is made.
@@ -23,6 +23,8 @@ from faultline.harness.world.faults import LinkQuality
 from faultline.harness.world.framing import FrameDecoder, FrameError, encode_frame
 from faultline.harness.world.ports import Link, NodeId
 from faultline.harness.world.real.channel import HOST, Address, takes_more
+from faultline.harness.world.real.handshake import HANDSHAKE_BYTES_MAX, HANDSHAKE_TIMEOUT_S, RunSecret, Witness
+from faultline.harness.world.real.wire import WireError
 from faultline.harness.world.weather import DRAW_RANGE, draw, salt, uniform
 
 __all__ = ["LinkCounters", "LinkProxy", "ProxyMesh"]
@@ -43,8 +45,9 @@ class LinkCounters:
 class LinkProxy:
     """The proxy of one directed link. Its state may be changed only in the event loop it runs in."""
 
-    def __init__(self, link: Link, target: Callable[[], Address | None], seed: int) -> None:
+    def __init__(self, link: Link, secret: RunSecret, target: Callable[[], Address | None], seed: int) -> None:
         self.link = link
+        self.secret = secret
         self.counters = LinkCounters()
         self.cut = False
         self.quality = LinkQuality()
@@ -163,7 +166,8 @@ class _Passage(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._source: asyncio.Transport | None = None
         self._target: asyncio.Transport | None = None
-        self._hello: bytes | None = None
+        self._witness = Witness(proxy.secret, *proxy.link)
+        self._deadline = self._loop.call_later(HANDSHAKE_TIMEOUT_S, self.close)
         # Messages under way, with the time each is due; a message never overtakes an earlier one.
         self._under_way: deque[tuple[float, bytes]] = deque()
         self._timer: asyncio.TimerHandle | None = None
@@ -178,16 +182,15 @@ class _Passage(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         try:
-            payloads = self._decoder.feed(data)
-        except FrameError:
+            for payload in self._decoder.feed(data):
+                if self._witness.is_proven:
+                    self._take(encode_frame(payload))
+                else:
+                    self._introduce(payload)
+            if not self._witness.is_proven and self._decoder.pending_bytes > HANDSHAKE_BYTES_MAX:
+                self.close()
+        except (FrameError, WireError):
             self.close()
-            return
-        for payload in payloads:
-            if self._hello is None:
-                self._hello = encode_frame(payload)
-                self._connecting = self._loop.create_task(self._connect())
-            else:
-                self._take(encode_frame(payload))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._proxy.closed(self)
@@ -195,6 +198,7 @@ class _Passage(asyncio.Protocol):
 
     def close(self) -> None:
         """Drop both connections and what is under way between them."""
+        self._deadline.cancel()
         if self._connecting is not None:
             self._connecting.cancel()
         if self._timer is not None:
@@ -204,15 +208,30 @@ class _Passage(asyncio.Protocol):
             if transport is not None:
                 transport.abort()
 
-    async def _connect(self) -> None:
+    def take_from_target(self, payload: bytes) -> None:
+        """Pass the target's part of the handshake on to the source. Raises WireError when it is none."""
+        self._witness.take_from_listener(payload)
+        if self._source is not None:
+            self._source.write(encode_frame(payload))
+
+    def _introduce(self, payload: bytes) -> None:
+        """Pass the source's part of the handshake on to the target. Raises WireError when it is none."""
+        self._witness.take_from_caller(payload)
+        if self._connecting is None:
+            self._connecting = self._loop.create_task(self._connect(encode_frame(payload)))
+            return
+        # The target has spoken, so it is connected.
+        assert self._target is not None
+        self._deadline.cancel()
+        self._target.write(encode_frame(payload))
+
+    async def _connect(self, hello: bytes) -> None:
         target = await self._proxy.connect(_Upstream(self))
         if target is None:
             self.close()
             return
         self._target = target
-        assert self._hello is not None
-        target.write(self._hello)
-        self._deliver()
+        target.write(hello)
 
     def _take(self, frame: bytes) -> None:
         copies = self._proxy.copies()
@@ -254,10 +273,21 @@ class _Passage(asyncio.Protocol):
 
 
 class _Upstream(asyncio.Protocol):
-    """The connection to the target: it carries nothing back, but its end ends the passage."""
+    """The connection to the target: it carries nothing back but its part of the handshake; its end ends the passage."""
 
     def __init__(self, passage: _Passage) -> None:
         self._passage = passage
+        self._decoder: FrameDecoder | None = FrameDecoder()
+
+    def data_received(self, data: bytes) -> None:
+        if self._decoder is None:
+            return
+        try:
+            for payload in self._decoder.feed(data)[:1]:
+                self._decoder = None
+                self._passage.take_from_target(payload)
+        except (FrameError, WireError):
+            self._passage.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._passage.close()
@@ -266,10 +296,12 @@ class _Upstream(asyncio.Protocol):
 class ProxyMesh:
     """The proxies of all directed links of a cluster."""
 
-    def __init__(self, nodes: Iterable[NodeId], target: Callable[[NodeId], Address | None], seed: int) -> None:
+    def __init__(
+        self, nodes: Iterable[NodeId], secret: RunSecret, target: Callable[[NodeId], Address | None], seed: int
+    ) -> None:
         names = tuple(nodes)
         self.links: dict[Link, LinkProxy] = {
-            (source, sink): LinkProxy((source, sink), partial(target, sink), seed)
+            (source, sink): LinkProxy((source, sink), secret, partial(target, sink), seed)
             for source in names
             for sink in names
             if source != sink

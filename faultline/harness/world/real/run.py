@@ -113,7 +113,7 @@ class RealRun:
 
     async def _run(self) -> None:
         self.clients: Clients = self.cluster.open_clients(self.errors) or ClientHost(
-            self.plan, self.parts.system, self.cluster.address, self.errors
+            self.plan, self.parts.system, self.cluster.secret, self.cluster.address, self.errors
         )
         self.interpreter = Interpreter(
             scheduled(self.plan.operations, workers=self.plan.workers),

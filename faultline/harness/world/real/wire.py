@@ -1,4 +1,4 @@
-"""What crosses a connection: one hello that names the sender, then messages as MessagePack.
+"""What crosses a connection after the handshake: messages as MessagePack.
 
 The codec is built from the message types a system declares; their tags tell them apart on the wire.
 """
@@ -13,11 +13,11 @@ import msgspec
 from faultline.harness.errors import HarnessError
 from faultline.harness.world.framing import encode_frame
 
-__all__ = ["MessageCodec", "WireError", "decode_hello", "encode_hello"]
+__all__ = ["MessageCodec", "WireError"]
 
 
 class WireError(Exception):
-    """A payload that is not one of the system's messages."""
+    """What came over a connection is not what belongs there; the connection is of no more use."""
 
 
 class MessageCodec:
@@ -44,16 +44,3 @@ class MessageCodec:
             return self._decoder.decode(payload)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise WireError(f"{payload[:80]!r} is not a message of this system: {error}") from error
-
-
-def encode_hello(name: str) -> bytes:
-    """The first frame of every connection: who is calling."""
-    return encode_frame(name.encode())
-
-
-def decode_hello(payload: bytes) -> str:
-    """Who is calling. Raises WireError when the payload is no name."""
-    try:
-        return payload.decode()
-    except UnicodeDecodeError as error:
-        raise WireError(f"{payload[:80]!r} is not the name of a node or client") from error

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from faultline.harness.world.ports import READY, Clock, NodeId, NodeStatus, Ports
+from faultline.harness.world.ports import READY, Clock, NodeId, NodeStatus, Ports, UnexpectedMessage
 from faultline.systems_under_test.patterns.clusters.timestamped_kv.clocks import HybridStamps, LamportStamps, Stamps
 from faultline.systems_under_test.patterns.clusters.timestamped_kv.messages import (
     ReadAt,
@@ -62,6 +62,8 @@ class TimestampedKvNode:
 
     def receive(self, source: NodeId, message: Any) -> None:
         """Handle a client's request; one that the network repeats is taken once."""
+        if not isinstance(message, TimeRequest | ReadAt | WriteRequest):
+            raise UnexpectedMessage(message)
         if message.request_number <= self._last_number.get(source, 0):
             return
         self._last_number[source] = message.request_number
