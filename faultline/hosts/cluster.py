@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from contextlib import suppress
 from pathlib import Path
 
@@ -63,6 +64,7 @@ class HostCluster(NodeCluster):
         self.clock_asked = host_option(plan.host_options, "clock")
         self._system_path = system_path
         self._hosts = dict(zip(map(NodeId, plan.nodes), host_set.hosts))
+        self._listen = {node: host.listen_address or _resolved(host.address) for node, host in self._hosts.items()}
         self._options = dict(plan.options)
         self._packets_before: dict[str, int] | None = None
         self._packets: dict[str, int] = {}
@@ -178,7 +180,7 @@ class HostCluster(NodeCluster):
             harness_pid=0,
             clock=self.clocks[node],
             fsync_us=(plan.weather.fsync_us_min, plan.weather.fsync_us_max),
-            listen=("0.0.0.0", host.node_port),
+            listen=(self._listen[node], host.node_port),
         )
 
     def address(self, node: NodeId) -> Address | None:
@@ -220,3 +222,11 @@ class HostCluster(NodeCluster):
 
 def _increase(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
     return {name: count - before.get(name, 0) for name, count in after.items()}
+
+
+def _resolved(address: str) -> str:
+    """`address` as a number, as it is seen from here: a host may know its own name as that of its loopback address."""
+    try:
+        return str(socket.getaddrinfo(address, None, type=socket.SOCK_STREAM)[0][4][0])
+    except OSError:
+        return address

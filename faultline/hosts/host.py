@@ -20,7 +20,8 @@ class Host(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     stand in one of the `known_hosts` files or in the user's, unless `check_host_key` is switched off by hand. `jump` is
     a host through which it is reached. With `sudo`, commands that need root run under `sudo -n`. Clock faults strike
     what each `process` of a store sees or, on a host that serves nothing else, its `real` clock. `folder` is where
-    nodes keep their files, `node_port` where they listen, `python` the interpreter that can import Faultline when
+    nodes keep their files. They listen on `node_port` of `address` and of no other address; behind a translation of
+    addresses, of `listen_address`, which is the host's own. `python` is the interpreter that can import Faultline when
     `python_path` is on its path.
     """
 
@@ -37,6 +38,7 @@ class Host(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     clock: Literal["process", "real"] = "process"
     folder: str = "/var/tmp/faultline"
     node_port: int = 7077
+    listen_address: str = ""
     python: str = "python3"
     python_path: str = ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +19,8 @@ from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Verdict
 from faultline.harness.world.ports import NodeId
-from faultline.hosts.cluster import HostCluster
+from faultline.harness.world.real.handshake import RunSecret
+from faultline.hosts.cluster import HostCluster, _resolved
 from faultline.hosts.host_sets import parse_hosts
 from faultline.hosts.links import NoLinkQualities
 from faultline.hosts.namespaces.host_set import NamespaceHosts
@@ -65,8 +67,9 @@ def test_kill_pause_partition_and_clock_faults_bite_on_hosts_and_heal(hosts: Nam
     judgement = judge(record, parts, run_id="hosts")
     assert judgement.verdict is Verdict.PASS, judgement.sentence
     assert record.detail["hosts"] == {"athens": "n1", "byzantium": "n2", "cyrene": "n3"}
+    addresses = dict(zip(plan.nodes, [host.address for host in hosts.hosts], strict=False))
     for node in plan.nodes:
-        assert "listens on 0.0.0.0:7077" in (tmp_path / "nodes" / node / "node.log").read_text()
+        assert f"listens on {addresses[node]}:7077" in (tmp_path / "nodes" / node / "node.log").read_text()
         assert (tmp_path / "nodes" / node / "trace.jsonl").stat().st_size
     assert_nothing_runs(hosts)
 
@@ -74,7 +77,9 @@ def test_kill_pause_partition_and_clock_faults_bite_on_hosts_and_heal(hosts: Nam
 @on_namespaces
 def test_a_node_that_ends_of_its_own_is_a_finding(hosts: NamespaceHosts, tmp_path: Path) -> None:
     plan, parts = planned(duration_s=1.0)
-    process = RemoteProcess("athens", hosts.fleet["n1"], f"{hosts.hosts[0].folder}/athens", tmp_path / "own")
+    process = RemoteProcess(
+        "athens", hosts.fleet["n1"], f"{hosts.hosts[0].folder}/athens", tmp_path / "own", RunSecret.drawn()
+    )
     said: list[str] = []
 
     def crash_when_serving(sentence: str) -> None:
@@ -209,6 +214,55 @@ def test_a_node_whose_power_will_go_is_stopped_before_so_that_it_acknowledges_no
         wait_until_athens_is(hosts, "T")
         assert process.is_paused()
     assert process.take_crashes() == []
+
+
+@on_namespaces
+def test_a_node_listens_on_the_address_it_was_given_and_no_other(hosts: NamespaceHosts, tmp_path: Path) -> None:
+    with only_athens(hosts, tmp_path):
+        listening = hosts.fleet["n1"].run("ss -Hltn 'sport = :7077'").text
+    assert [line.split()[3] for line in listening.splitlines()] == [f"{hosts.hosts[0].address}:7077"]
+
+
+@on_namespaces
+def test_an_address_that_is_not_the_hosts_own_is_told_with_what_to_do(
+    hosts: NamespaceHosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, parts = planned()
+    elsewhere = msgspec.structs.replace(hosts.hosts[0], listen_address="192.0.2.1")
+    monkeypatch.setattr(hosts, "hosts", (elsewhere, *hosts.hosts[1:]))
+    cluster = HostCluster(plan, parts.system_path, hosts, tmp_path)
+    process = cluster.remote[NodeId("athens")]
+    process.prepare()
+    cluster.spawn(NodeId("athens"))
+    with pytest.raises(HarnessError, match=r"cannot listen on 192.0.2.1:7077.*listen_address in the host file"):
+        process.wait_until_up()
+    process.kill()
+
+
+@on_namespaces
+def test_the_secret_of_a_run_stands_in_no_file_command_line_or_environment(
+    hosts: NamespaceHosts, tmp_path: Path
+) -> None:
+    plan, parts = planned()
+    cluster = HostCluster(plan, parts.system_path, hosts, tmp_path)
+    process, folder = cluster.remote[NodeId("athens")], f"{hosts.hosts[0].folder}/athens"
+    process.prepare()
+    try:
+        cluster.spawn(NodeId("athens"))
+        process.wait_until_up()
+        content = hosts.fleet["n1"].run(f"cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ; cat {folder}/*.*", check=False)
+    finally:
+        process.kill()
+    secret = cluster.secret.reveal()
+    assert b"node_process" in content.stdout
+    for told in (secret, secret.hex().encode(), b64encode(secret), repr(secret)[2:-1].encode()):
+        assert told not in content.stdout
+
+
+def test_a_name_is_resolved_where_the_harness_is_and_a_number_stays() -> None:
+    assert _resolved("localhost") in ("127.0.0.1", "::1")
+    assert _resolved("10.1.2.3") == "10.1.2.3"
+    assert _resolved("no-such-host.invalid") == "no-such-host.invalid"
 
 
 def test_a_specification_counts_its_hosts() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from faultline.harness.errors import UsageError
+from faultline.harness.world.real.handshake import RunSecret
 from faultline.hosts import abilities
 from faultline.hosts.abilities import AGENT_FAULTS, CLOCK_FAULTS, Abilities
 from faultline.hosts.clock_means import PROCESS_CLOCKS, chosen_means
@@ -100,7 +101,7 @@ def test_an_end_by_the_kernel_is_no_crash_while_memory_is_short(
     tmp_path: Path, code: int, is_short_of_memory: bool, crashes: list[int]
 ) -> None:
     connection: Any = SimpleNamespace(host=SimpleNamespace(name="n1"))
-    process = RemoteProcess("athens", connection, "/nowhere", tmp_path)
+    process = RemoteProcess("athens", connection, "/nowhere", tmp_path, RunSecret.drawn())
     process._begin(SimpleNamespace(exit_status_ready=lambda: True, recv_exit_status=lambda: code))
     process.is_short_of_memory = is_short_of_memory
     assert process.take_crashes() == crashes

@@ -45,21 +45,21 @@ _NONCE_BYTES = 16
 _ENCODER = msgspec.msgpack.Encoder()
 
 
-class Hello(msgspec.Struct, frozen=True, array_like=True):
+class _Hello(msgspec.Struct, frozen=True, array_like=True):
     """Who calls, and random bytes."""
 
     caller: str
     nonce: bytes
 
 
-class Challenge(msgspec.Struct, frozen=True, array_like=True):
+class _Challenge(msgspec.Struct, frozen=True, array_like=True):
     """The listener's random bytes, and its proof."""
 
     nonce: bytes
     proof: bytes
 
 
-class Proof(msgspec.Struct, frozen=True, array_like=True):
+class _Proof(msgspec.Struct, frozen=True, array_like=True):
     """The caller's proof."""
 
     proof: bytes
@@ -90,7 +90,7 @@ class RunSecret:
         """Its bytes, for the pipe to a node."""
         return self._key
 
-    def proof(self, part: str, hello: Hello, listener: str, nonce: bytes) -> bytes:
+    def proof(self, part: str, hello: _Hello, listener: str, nonce: bytes) -> bytes:
         """What only one who knows the secret can say in this `part`, on the connection of these random bytes."""
         told = _ENCODER.encode((part, hello.caller, listener, hello.nonce, nonce))
         return hmac.digest(self._key, told, "sha256")
@@ -102,15 +102,15 @@ class Caller:
     def __init__(self, secret: RunSecret, name: str, listener: str) -> None:
         self._secret = secret
         self._listener = listener
-        self._hello = Hello(name, secrets.token_bytes(_NONCE_BYTES))
+        self._hello = _Hello(name, secrets.token_bytes(_NONCE_BYTES))
         self.hello = encode_frame(_ENCODER.encode(self._hello))
 
     def answer(self, payload: bytes) -> bytes:
         """The frame that answers the challenge in `payload`. Raises WireError unless that proves the listener."""
-        challenge = _decoded(payload, Challenge)
+        challenge = _decoded(payload, _Challenge)
         _refuse_unless(self._secret.proof("listener", self._hello, self._listener, challenge.nonce), challenge.proof)
         own = self._secret.proof("caller", self._hello, self._listener, challenge.nonce)
-        return encode_frame(_ENCODER.encode(Proof(own)))
+        return encode_frame(_ENCODER.encode(_Proof(own)))
 
 
 class Listener:
@@ -119,7 +119,7 @@ class Listener:
     def __init__(self, secret: RunSecret, name: str) -> None:
         self._secret = secret
         self._name = name
-        self._hello: Hello | None = None
+        self._hello: _Hello | None = None
         self._nonce = secrets.token_bytes(_NONCE_BYTES)
         self.caller: str | None = None
 
@@ -128,9 +128,9 @@ class Listener:
         if self._hello is None:
             self._hello = _hello_in(payload)
             proof = self._secret.proof("listener", self._hello, self._name, self._nonce)
-            return encode_frame(_ENCODER.encode(Challenge(self._nonce, proof)))
+            return encode_frame(_ENCODER.encode(_Challenge(self._nonce, proof)))
         expected = self._secret.proof("caller", self._hello, self._name, self._nonce)
-        _refuse_unless(expected, _decoded(payload, Proof).proof)
+        _refuse_unless(expected, _decoded(payload, _Proof).proof)
         self.caller = self._hello.caller
         return b""
 
@@ -142,7 +142,7 @@ class Witness:
         self._secret = secret
         self._caller = caller
         self._listener = listener
-        self._hello: Hello | None = None
+        self._hello: _Hello | None = None
         self._nonce: bytes | None = None
         self.is_proven = False
 
@@ -156,16 +156,16 @@ class Witness:
         if self._nonce is None:
             raise WireError("a caller proves itself before it is asked to")
         expected = self._secret.proof("caller", self._hello, self._listener, self._nonce)
-        _refuse_unless(expected, _decoded(payload, Proof).proof)
+        _refuse_unless(expected, _decoded(payload, _Proof).proof)
         self.is_proven = True
 
     def take_from_listener(self, payload: bytes) -> None:
         """The listener's frame, which the caller will look at. Raises WireError when there is no reading it."""
-        self._nonce = _decoded(payload, Challenge).nonce
+        self._nonce = _decoded(payload, _Challenge).nonce
 
 
-def _hello_in(payload: bytes) -> Hello:
-    hello: Hello = _decoded(payload, Hello)
+def _hello_in(payload: bytes) -> _Hello:
+    hello: _Hello = _decoded(payload, _Hello)
     if len(hello.nonce) != _NONCE_BYTES:
         raise WireError(f"a hello has {_NONCE_BYTES} random bytes, not {len(hello.nonce)}")
     return hello
@@ -175,7 +175,7 @@ def _decoded(payload: bytes, kind: type[Any]) -> Any:
     try:
         return msgspec.msgpack.decode(payload, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise WireError(f"{payload[:80]!r} is no {kind.__name__.lower()}: {error}") from error
+        raise WireError(f"{payload[:80]!r} is no {kind.__name__[1:].lower()}: {error}") from error
 
 
 def _refuse_unless(expected: bytes, proof: bytes) -> None:

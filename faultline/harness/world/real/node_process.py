@@ -157,12 +157,24 @@ async def _run(config: NodeConfig, secret: RunSecret) -> None:
     node = system.node(ports, tuple(map(NodeId, config.members)), config.options, frozenset(config.mutants))
     network.connect()
     node.start()
-    _, port = await network.listen(*config.listen)
+    port = await _listen(network, *config.listen)
     control = _ControlProtocol(node, clock, timers)
     await _open_control(loop, control)
     control.tell(Started(port))
     _log(f"{node_id}: process {os.getpid()} listens on {config.listen[0]}:{port}")
     await loop.create_future()
+
+
+async def _listen(network: NodeNetwork, host: str, port: int) -> int:
+    try:
+        return (await network.listen(host, port))[1]
+    except OSError as error:
+        _log(
+            f"cannot listen on {host}:{port}: {error.strerror or error}. If that is no address of this machine, "
+            "name one of its own as listen_address in the host file."
+        )
+        _end(EXIT_CRASHED)
+        raise
 
 
 async def _open_control(loop: asyncio.AbstractEventLoop, control: _ControlProtocol) -> None:
