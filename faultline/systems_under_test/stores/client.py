@@ -2,7 +2,8 @@
 
 **Outcomes.** Two things are definite whatever the store: a connection that did not come about, since nothing was said
 on it; and a read that failed, since a read changes nothing. Everything else that goes wrong after a request has been
-handed to the network is `info`, unless the adapter's `outcomes` name its error as definite.
+handed to the network is `info`, unless the adapter's `outcomes` name its error as definite. So is everything, also a
+read, that was answered with something the store does not say (`ForeignAnswer`): whoever answered, it proves nothing.
 """
 
 from __future__ import annotations
@@ -14,12 +15,19 @@ from typing import ClassVar, Generic, TypeVar
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome, OutcomeRegistry
 
-__all__ = ["NOT_CONNECTED", "MemberClient"]
+__all__ = ["FOREIGN_ANSWER", "NOT_CONNECTED", "ForeignAnswer", "MemberClient"]
 
 NOT_CONNECTED = "not-connected"
 """The error of an operation that no member could be asked for."""
 
+FOREIGN_ANSWER = "foreign-answer"
+"""The error of an operation that was answered with something that is no answer of the store."""
+
 Connection = TypeVar("Connection")
+
+
+class ForeignAnswer(Exception):
+    """What came is no answer of this store to this request: cut short, or somebody else's."""
 
 
 class MemberClient(ABC, Generic[Connection]):
@@ -68,6 +76,9 @@ class MemberClient(ABC, Generic[Connection]):
         node = self._members[self._node]
         try:
             return self.perform(connection, operation, node)
+        except ForeignAnswer:
+            self._leave()
+            return self.outcomes.outcome(FOREIGN_ANSWER, node)
         except self.failures as error:
             return self._failed(operation, self.word_for(error), self.answering(connection, operation, node))
 
@@ -113,9 +124,13 @@ class MemberClient(ABC, Generic[Connection]):
                 self._node = (self._node + 1) % len(self._members)
         return self.connect_to(self._node)
 
-    def _failed(self, operation: Operation, error: str, node: str) -> Outcome:
+    def _leave(self) -> None:
+        """Hang up, and let the next operation try the next member."""
         self.disconnect()
         self._node = (self._node + 1) % len(self._members)
+
+    def _failed(self, operation: Operation, error: str, node: str) -> Outcome:
+        self._leave()
         if operation.f in self.reads:
             return Outcome("fail", None, error, node)
         return self.outcomes.outcome(error, node)

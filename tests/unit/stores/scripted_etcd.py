@@ -29,6 +29,8 @@ class Gateway:
         self.leases: set[str] = set()
         self.asked: list[tuple[str, Any]] = []
         self.mood = ""
+        self.says: bytes | None = None
+        """What is said with status 200 to every request, if anything."""
         self.moods: dict[str, str] = {}
         """What happens to requests on one path, whatever the mood."""
         self.compacted = 0
@@ -51,7 +53,8 @@ class Gateway:
         """What etcd says to one request."""
         name = path.removeprefix("/v3/").replace("/", "_")
         answer: dict[str, Any] = getattr(self, f"_{name}")(body)
-        answer.setdefault("header", {"revision": str(self.revision)})
+        # A stream, which the keep-alive is, wraps each of its answers.
+        answer.get("result", answer).setdefault("header", {"revision": str(self.revision)})
         return answer
 
     def change(self, *changes: tuple[str, str | None], lease: str = "0") -> None:
@@ -170,8 +173,8 @@ def handler_for(gateway: Gateway) -> type[BaseHTTPRequestHandler]:
                 self.close_connection = True
             elif mood == "503":
                 self.say(503, {"error": "no leader"})
-            elif mood == "garbage":
-                self.say(200, None)
+            elif mood == "garbage" or gateway.says is not None:
+                self.say(200, b"{" if gateway.says is None else gateway.says)
             elif self.path == "/v3/watch":
                 with suppress(ConnectionError):
                     self.stream(body["create_request"])
@@ -182,7 +185,7 @@ def handler_for(gateway: Gateway) -> type[BaseHTTPRequestHandler]:
                 self.say(404 if "error" in answer else 200, answer)
 
         def say(self, status: int, answer: Any) -> None:
-            content = b"{" if answer is None else json.dumps(answer).encode()
+            content = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()

@@ -19,6 +19,7 @@ from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run import run_simulated
 from faultline.harness.system import HostedStore, StorePlace
 from faultline.registry import resolve
+from faultline.systems_under_test.stores.client import FOREIGN_ANSWER
 from faultline.systems_under_test.stores.etcd import gateway
 from faultline.systems_under_test.stores.etcd.gateway import EtcdClient, EtcdRefusal
 from faultline.systems_under_test.stores.etcd.system import Etcd
@@ -57,7 +58,7 @@ def test_a_compare_and_set_succeeds_only_where_etcd_says_so(client: EtcdClient) 
 
 @pytest.mark.parametrize(
     ("mood", "error"),
-    [("hang up", "connection-lost"), ("silence", "timeout"), ("503", "http-503"), ("garbage", "connection-lost")],
+    [("hang up", "connection-lost"), ("silence", "timeout"), ("503", "http-503")],
 )
 def test_a_change_that_was_sent_is_unknown_and_a_read_that_failed_is_nothing(
     etcd: Gateway, mood: str, error: str
@@ -68,6 +69,36 @@ def test_a_change_that_was_sent_is_unknown_and_a_read_that_failed_is_nothing(
     assert do(client, "cas", [1, 2]) == ("info", None, error)
     assert do(client, "read") == ("fail", None, error)
     client.close()
+
+
+FOREIGN = [
+    b"{",
+    b"",
+    b"{}",
+    b"null",
+    b"[]",
+    b'"ok"',
+    b'{"succeeded": true}',
+    b'{"kvs": [{"value": "Nw=="}]}',
+    b'{"header": {}}',
+    b'{"header": null, "succeeded": true}',
+    b'{"header": {"revision": "x"}}',
+    b'{"header": "7"}',
+    b"[" * 5_000,
+    b'{"header": "\xff"}',
+    b"<html>It works!</html>",
+]
+
+
+@pytest.mark.parametrize("content", FOREIGN, ids=range(len(FOREIGN)))
+@pytest.mark.parametrize(("f", "value"), [("read", None), ("write", 1), ("cas", [1, 2])])
+def test_an_answer_that_etcd_does_not_give_says_nothing_of_any_operation(
+    client: EtcdClient, etcd: Gateway, content: bytes, f: str, value: Any
+) -> None:
+    etcd.says = content
+    assert do(client, f, value) == ("info", None, FOREIGN_ANSWER)
+    etcd.says = None
+    assert client.invoke(Operation(0, "read", "k1")).node == "byzantium", "another member is asked from then on"
 
 
 def test_an_answer_of_etcd_that_is_no_result_is_an_error_with_its_status(etcd: Gateway) -> None:

@@ -37,7 +37,7 @@ class Members:
             return "OK"
         if number in self.refusal:
             raise self.refusal[number]
-        return "7"
+        return "OK" if words[0] == "SET" else "7"
 
     def commands(self, number: int) -> list[str]:
         return [words[0] for words in self.servers[number].asked if words[0] != "CLUSTER"]

@@ -7,7 +7,8 @@ etcd answers gRPC only, but translates JSON over HTTP on the same port, so that 
 compare-and-set that etcd itself says did not succeed; a key that was to be attached to a lease which there is not,
 since etcd looks for the lease before it writes; and a read that failed, since a read changes nothing. Everything else
 after the request has been handed to the network is `info`, also etcd's own error answers: a proposal of which it says
-that it timed out may still be committed.
+that it timed out may still be committed. And an answer without the `header` that stands in each of etcd's, or that
+cannot be read, says nothing about any operation (`ForeignAnswer`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import msgspec
 
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, Outcome, OutcomeRegistry, ok
-from faultline.systems_under_test.stores.client import NOT_CONNECTED, MemberClient
+from faultline.systems_under_test.stores.client import NOT_CONNECTED, ForeignAnswer, MemberClient
 
 __all__ = [
     "CLIENT_PORT",
@@ -53,21 +54,36 @@ class EtcdRefusal(Exception):
 
 
 def ask(connection: http.client.HTTPConnection, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    """One question and its answer over a connection that stays open."""
+    """One question and its answer over a connection that stays open. Raises ForeignAnswer for what etcd never says."""
     connection.request("POST", path, msgspec.json.encode(body), {"Content-Type": "application/json"})
     response = connection.getresponse()
     content = response.read()
     if response.status != 200:
         raise EtcdRefusal(NO_LEASE if _LEASE_NOT_FOUND in content else f"http-{response.status}")
-    answer: dict[str, Any] = msgspec.json.decode(content)
-    return answer
+    try:
+        answer: Any = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ForeignAnswer(f"{path} was answered with what is no JSON: {error}") from error
+    if not _has_header(answer):
+        raise ForeignAnswer(f"{path} was answered without a header")
+    told: dict[str, Any] = answer
+    return told
+
+
+def _has_header(answer: Any) -> bool:
+    """Has it the header that etcd puts into each answer, with its revision? A stream wraps its answers in `result`."""
+    if not isinstance(answer, dict):
+        return False
+    told = answer.get("result", answer)
+    header = told.get("header") if isinstance(told, dict) else None
+    return isinstance(header, dict) and str(header.get("revision", "")).isdecimal()
 
 
 class EtcdClient(MemberClient[http.client.HTTPConnection]):
     """One client process. With `serializable` reads the member answers from what it has itself, which may be stale."""
 
     outcomes = outcomes
-    failures = (OSError, http.client.HTTPException, EtcdRefusal, msgspec.DecodeError)
+    failures = (OSError, http.client.HTTPException, EtcdRefusal, ForeignAnswer, msgspec.DecodeError)
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ from faultline.systems_under_test.patterns.clusters.transactional_kv.programs im
     program_of,
 )
 from faultline.systems_under_test.patterns.data_partitioning.transaction_client import Program, Read, Refused, Write
-from faultline.systems_under_test.stores.client import NOT_CONNECTED, MemberClient
+from faultline.systems_under_test.stores.client import NOT_CONNECTED, ForeignAnswer, MemberClient
 
 __all__ = ["FUNCTIONS", "GaleraClient", "GaleraSession", "NothingCommitted", "open_session", "outcomes"]
 
@@ -69,9 +69,12 @@ class GaleraSession:
         return found
 
     def changes(self, statement: str, *values: Any) -> int:
-        """How many rows `statement` changed."""
+        """How many rows `statement` changed. Raises ForeignAnswer for rows, with which no change is answered."""
         with self.connection.cursor() as cursor:
-            return int(cursor.execute(statement, values))
+            changed = int(cursor.execute(statement, values))
+            if cursor.description is not None:
+                raise ForeignAnswer("a change was answered with rows")
+        return changed
 
 
 def open_session(address: str, timeout_s: float, settings: Mapping[str, str]) -> GaleraSession:

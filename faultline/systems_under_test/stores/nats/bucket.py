@@ -32,7 +32,7 @@ import msgspec
 
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome, OutcomeRegistry, ok
-from faultline.systems_under_test.stores.client import NOT_CONNECTED, MemberClient
+from faultline.systems_under_test.stores.client import NOT_CONNECTED, ForeignAnswer, MemberClient
 from faultline.systems_under_test.stores.library import client_library
 
 __all__ = ["CLIENT_PORT", "FUNCTIONS", "Bucket", "BucketClient", "BucketRefusal", "outcomes"]
@@ -103,7 +103,10 @@ class Bucket:
             if str(refusal) == "not-found":
                 return None, 0
             raise
-        return msgspec.json.decode(message.data), message.seq
+        try:
+            return msgspec.json.decode(message.data), message.seq
+        except (msgspec.DecodeError, UnicodeDecodeError, TypeError) as error:
+            raise ForeignAnswer(f"{key} holds what is no value: {error}") from error
 
     def put(self, key: str, value: Any, *, expected: int | None = None) -> int:
         """Set `key` to `value`, and say at which revision; with `expected` only when that is the newest one."""
@@ -115,7 +118,10 @@ class Bucket:
         return self._publish(key, b"", {"KV-Operation": "DEL"})
 
     def _publish(self, key: str, content: bytes, headers: dict[str, str] | None) -> int:
-        return int(self._done(self._stream.publish(f"{_SUBJECTS}{key}", content, headers=headers)).seq)
+        stored = self._done(self._stream.publish(f"{_SUBJECTS}{key}", content, headers=headers))
+        if stored.stream != f"KV_{BUCKET}" or type(stored.seq) is not int:
+            raise ForeignAnswer(f"a change of {key} was acknowledged as {stored!r:.80}")
+        return int(stored.seq)
 
     def consume(self, start: int | None, *, heartbeat_s: float) -> tuple[Any, int]:
         """An inbox to which all messages are delivered, and how many there are now; see `nats.feed`."""
@@ -162,13 +168,16 @@ class Bucket:
         self._loop.close()
 
     def _done(self, request: Coroutine[Any, Any, Answer]) -> Answer:
-        """The answer to `request`. Raises BucketRefusal, TimeoutError or ConnectionError."""
+        """The answer to `request`. Raises BucketRefusal, TimeoutError, ConnectionError or ForeignAnswer."""
         try:
             return self._loop.run_until_complete(asyncio.wait_for(request, self._timeout_s))
         except (TimeoutError, OSError):
             raise
         except self._nats_errors.Error as error:
             raise self._translated(error) from error
+        except (ValueError, TypeError, KeyError) as error:
+            # The library could make nothing of what came.
+            raise ForeignAnswer(f"{type(error).__name__}: {error}") from error
 
     def _translated(self, error: Exception) -> Exception:
         errors = self._stream_errors

@@ -31,7 +31,7 @@ from faultline.systems_under_test.patterns.clusters.transactional_kv.programs im
     program_of,
 )
 from faultline.systems_under_test.patterns.data_partitioning.transaction_client import Program, Refused
-from faultline.systems_under_test.stores.client import NOT_CONNECTED, MemberClient
+from faultline.systems_under_test.stores.client import NOT_CONNECTED, ForeignAnswer, MemberClient
 from faultline.systems_under_test.stores.postgresql.session import Session, open_session
 from faultline.systems_under_test.stores.postgresql.statements import STATEMENTS, run_program
 
@@ -171,8 +171,11 @@ def _transact(session: Session, operation: Operation) -> object:
     program = program_of(operation)
     assert program is not None, f"{operation.f} is one of the system's functions, but has no program"
     answer = _until_commit(session, program())
-    if session.tag("COMMIT") != "COMMIT":
+    tag = session.tag("COMMIT")
+    if tag == "ROLLBACK":
         raise NotCommitted("COMMIT was answered with ROLLBACK")
+    if tag != "COMMIT":
+        raise ForeignAnswer(f"COMMIT was answered with {tag!r:.80}")
     return answer
 
 

@@ -21,6 +21,8 @@ import msgspec
 import psycopg
 from psycopg.types.json import set_json_dumps
 
+from faultline.systems_under_test.stores.client import ForeignAnswer
+
 __all__ = ["PORT", "Session", "ask", "open_session"]
 
 PORT = 5432
@@ -45,8 +47,12 @@ class Session:
         return self.connection.execute(statement, values).fetchall()
 
     def changes(self, statement: str, *values: Any) -> int:
-        """How many rows `statement` changed."""
-        return self.connection.execute(statement, values).rowcount
+        """How many rows `statement` changed. Raises ForeignAnswer when the answer is not that of a change."""
+        cursor = self.connection.execute(statement, values)
+        tag = cursor.statusmessage or ""
+        if not tag.startswith(("INSERT ", "UPDATE ")) or cursor.rowcount < 0:
+            raise ForeignAnswer(f"a change was answered with {tag!r:.80}")
+        return cursor.rowcount
 
     def tag(self, command: str) -> str:
         """What PostgreSQL says that it has done for `command`: to COMMIT it may answer ROLLBACK."""

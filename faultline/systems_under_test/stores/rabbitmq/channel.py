@@ -16,6 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from faultline.systems_under_test.stores.client import ForeignAnswer
 from faultline.systems_under_test.stores.library import client_library
 
 __all__ = ["CLIENT_PORT", "ChannelRefusal", "QueueChannel"]
@@ -79,7 +80,10 @@ class QueueChannel:
         is_returned = answer is _RETURNED
         if is_returned:
             answer = self._wait()  # RabbitMQ confirms what it has returned, too
-        if is_returned or isinstance(answer.method, self._specification.Basic.Nack):
+        confirmation, basic = getattr(answer, "method", None), self._specification.Basic
+        if not isinstance(confirmation, (basic.Ack, basic.Nack)):
+            raise ForeignAnswer(f"a publication was answered with {answer!r:.80}")
+        if is_returned or isinstance(confirmation, basic.Nack):
             raise ChannelRefusal("unroutable" if is_returned else "nacked")
 
     def get(self, queue: str, *, is_lent: bool) -> tuple[bytes, int] | None:

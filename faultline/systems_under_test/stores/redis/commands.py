@@ -32,7 +32,7 @@ import msgspec
 
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, Outcome, OutcomeRegistry, ok
-from faultline.systems_under_test.stores.client import NOT_CONNECTED
+from faultline.systems_under_test.stores.client import NOT_CONNECTED, ForeignAnswer
 from faultline.systems_under_test.stores.redis.connection import RedisConnection, RedisRefusal
 
 __all__ = ["FUNCTIONS", "Waiting", "execute", "outcomes"]
@@ -111,9 +111,27 @@ _RESULTS: Mapping[str, Callable[[Any], Any]] = {
 """What a change answers, for those that answer anything."""
 
 
+_ANSWERS: Mapping[str, tuple[type, ...]] = {
+    "read": (str, list, type(None)),
+    "dequeue": (str, type(None)),
+    "drain": (list,),
+    **dict.fromkeys(("cas", "add", "append", "increment", "generate", "enqueue"), (int,)),
+}
+"""What kinds of answer Redis gives to each."""
+
+
+def _is_answer(f: str, answer: Any) -> bool:
+    """Is this how Redis answers?"""
+    if f == "write":
+        return bool(answer == "OK")
+    return type(answer) in _ANSWERS[f] and (f != "cas" or answer in (0, 1))
+
+
 def execute(connection: RedisConnection, operation: Operation, node: str, waiting: Waiting) -> Outcome:
     """Perform `operation` on the member `node`, and let a change wait for replicas. Raises what the connection does."""
     answer = connection.ask(*_COMMANDS[operation.f](str(operation.key), operation.value))
+    if not _is_answer(operation.f, answer):
+        raise ForeignAnswer(f"{operation.f} was answered with {answer!r:.80}")
     if operation.f == "read":
         return ok(_decoded(answer), node)
     if operation.f == "cas" and not answer:

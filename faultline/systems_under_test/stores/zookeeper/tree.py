@@ -17,6 +17,8 @@ import msgspec
 from kazoo.client import KazooClient
 from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
 
+from faultline.systems_under_test.stores.client import ForeignAnswer
+
 __all__ = ["ROOT", "Found", "Tree"]
 
 ROOT = "/faultline"
@@ -89,7 +91,11 @@ class Tree:
             else:
                 transaction.check(_path(key), version)
         results = self._wait(transaction.commit_async())
-        return not any(isinstance(result, Exception) for result in results)
+        if any(isinstance(result, Exception) for result in results):
+            return False
+        if len(results) != len(found):
+            raise ForeignAnswer(f"a transaction of {len(found)} steps was answered with {len(results)} results")
+        return True
 
     def children(self, key: str) -> list[str]:
         """The names of the nodes under that of `key`, in the order of their names."""
