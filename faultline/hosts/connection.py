@@ -33,6 +33,7 @@ from faultline.hosts.errors import (
     HostUnreachable,
     LoginRefused,
     TransferFailed,
+    UnreadableAnswer,
 )
 from faultline.hosts.host import Host
 
@@ -40,6 +41,8 @@ __all__ = ["CommandResult", "Connection", "Patience"]
 
 Result = TypeVar("Result")
 _READ_BYTES = 65_536
+OUTPUT_BYTES_MAX = 64 * 1024 * 1024
+"""How much a command may write; whatever a host sends, the harness keeps no more than that."""
 _LOGIN_UNANSWERED = "Authentication timeout."
 """What paramiko says, as if the login had been refused, when a busy host has not answered it yet."""
 
@@ -330,6 +333,10 @@ def _talk(channel: paramiko.Channel, stdin: bytes, timeout_s: float, host: str, 
             channel.sendall(stdin)
         channel.shutdown_write()
         while _drained(channel, stdout, stderr):
+            if len(stdout) + len(stderr) > OUTPUT_BYTES_MAX:
+                raise UnreadableAnswer(
+                    host, f"`{command}`, which wrote more than {OUTPUT_BYTES_MAX} bytes,", bytes(stdout)
+                )
             left_s = deadline_s - time.monotonic()
             if left_s <= 0:
                 raise TimeoutError
@@ -347,8 +354,8 @@ def _drained(channel: paramiko.Channel, stdout: bytearray, stderr: bytearray) ->
     """Take what has arrived; may more come?"""
     # Asked before the reads: what came before the end is then read for certain.
     ended = channel.eof_received or channel.closed
-    while channel.recv_ready():
+    if channel.recv_ready():
         stdout += channel.recv(_READ_BYTES)
-    while channel.recv_stderr_ready():
+    if channel.recv_stderr_ready():
         stderr += channel.recv_stderr(_READ_BYTES)
-    return not ended
+    return not ended or channel.recv_ready() or channel.recv_stderr_ready()

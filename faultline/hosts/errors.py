@@ -7,6 +7,7 @@ HostError                       (a HarnessError: nothing is known about the syst
 ├── CommandFailed               the command ran and ended with a code other than 0
 ├── CommandTimedOut             the command had not ended in time; whether it goes on is unknown
 ├── CommandLost                 the connection broke while the command ran; what it did is unknown
+├── UnreadableAnswer            what was heard from the host is no answer of a program of ours
 ├── TransferFailed              a file could not be brought to the host or fetched from it
 └── HostsFailed                 several hosts failed in one fan-out; `errors` holds each one's own error
 """
@@ -27,9 +28,11 @@ __all__ = [
     "HostsFailed",
     "LoginRefused",
     "TransferFailed",
+    "UnreadableAnswer",
 ]
 
 _SHOWN_CHARACTERS = 300
+_SHOWN_BYTES = 200
 
 
 class HostError(HarnessError):
@@ -54,6 +57,19 @@ class LoginRefused(HostError):
 
 class TransferFailed(HostError):
     """A file did not get to the host, or not back."""
+
+
+class UnreadableAnswer(HostError):
+    """What was heard of `asked` on the host is no answer of it."""
+
+    def __init__(self, host: str, asked: str, said: bytes) -> None:
+        shown = ascii(said[:_SHOWN_BYTES])[2:-1] if said else "nothing"
+        super().__init__(
+            host,
+            f"On {host}, {asked} answered what is no answer: {shown}{' …' if len(said) > _SHOWN_BYTES else ''}.",
+            "Does a start-up file of the login shell print something? It must not when no terminal is there; "
+            f"try: ssh {host} true",
+        )
 
 
 class _CommandError(HostError):

@@ -18,13 +18,13 @@ import msgspec
 from faultline.harness.errors import HarnessError
 from faultline.hosts import agent, minder
 from faultline.hosts.connection import Connection
-from faultline.hosts.errors import HostError
+from faultline.hosts.errors import HostError, UnreadableAnswer
+from faultline.hosts.line_channel import LineChannel
 
 __all__ = ["AgentRefusal", "HostAgent", "agent_archive"]
 
 _ANSWER_TIMEOUT_S = 20.0
 _END_TIMEOUT_S = 10.0
-_READ_BYTES = 65_536
 _MAIN = "import sys\nfrom faultline.hosts.agent.main import main\nmain(sys.argv[1:])\n"
 
 
@@ -61,8 +61,7 @@ class HostAgent:
         """The means by which clocks are struck, from the next start of the agent on."""
         self._arguments = (f"{folder}/node.pid", kind, f"{set_name}/{connection.host.name}-{member}")
         self._lock = threading.Lock()
-        self._channel: Any = None
-        self._heard = b""
+        self._program: LineChannel | None = None
 
     def start(self) -> None:
         """Send the agent and wait until it answers, so that no fault has to wait for it."""
@@ -73,16 +72,16 @@ class HostAgent:
 
         One that was lost, as with its host's power, is sent again: whatever it did ended with it.
         """
-        sent = msgspec.json.encode({"do": question, **arguments}) + b"\n"
+        asked = {"do": question, **arguments}
         with self._lock:
             try:
-                answer = self._exchange(sent)
+                answer = self._exchange(asked)
             except TimeoutError as error:
                 raise self._lost(question, error) from error
             except (OSError, EOFError):
-                self._channel.close()
+                self._hang_up()
                 try:
-                    answer = self._exchange(sent)
+                    answer = self._exchange(asked)
                 except (OSError, EOFError) as error:
                     raise self._lost(question, error) from error
         if "error" in answer:
@@ -92,46 +91,47 @@ class HostAgent:
     def close(self) -> None:
         """Let the agent undo everything and end, and take its file away; harmless when it never ran."""
         with self._lock:
-            channel, self._channel = self._channel, None
-            if channel is None:
+            if self._program is None:
                 return
+            channel, self._program = self._program.channel, None
             channel.shutdown_write()
             channel.status_event.wait(_END_TIMEOUT_S)
             channel.close()
         self._connection.run(f"rm -f {shlex.quote(self._archive)}", check=False)
 
-    def _exchange(self, sent: bytes) -> dict[str, Any]:
-        self._start_if_needed()
-        self._channel.sendall(sent)
-        answer: dict[str, Any] = msgspec.json.decode(self._line())
+    def _exchange(self, asked: dict[str, Any]) -> dict[str, Any]:
+        program = self._running()
+        try:
+            answer = program.ask(asked)
+            if not isinstance(answer, dict) or not {"answer", "error"} & answer.keys():
+                raise UnreadableAnswer(self._connection.host.name, "the agent", msgspec.json.encode(answer))
+        except UnreadableAnswer:
+            # Whatever comes next over this channel need not belong to the next question.
+            self._hang_up()
+            raise
         return answer
 
-    def _start_if_needed(self) -> None:
-        if self._channel is not None and not self._channel.closed and not self._channel.exit_status_ready():
-            return
+    def _running(self) -> LineChannel:
+        """The agent, sent and started unless it is there."""
+        if self._program is not None and self._program.is_open:
+            return self._program
         self._connection.run(f"mkdir -p {shlex.quote(str(Path(self._archive).parent))}")
         self._connection.upload(agent_archive(), self._archive)
         command = shlex.join(["exec", "python3", self._archive, *self._arguments, self.clock])
-        self._channel = self._connection.open(self._connection.as_root(command))
-        self._channel.settimeout(_ANSWER_TIMEOUT_S)
-        self._heard = b""
+        channel = self._connection.open(self._connection.as_root(command))
+        channel.settimeout(_ANSWER_TIMEOUT_S)
+        self._program = LineChannel(self._connection.host.name, channel)
+        return self._program
 
-    def _line(self) -> bytes:
-        while b"\n" not in self._heard:
-            part = self._channel.recv(_READ_BYTES)
-            if not part:
-                raise EOFError("it has ended")
-            self._heard += part
-        line, _, self._heard = self._heard.partition(b"\n")
-        return line
+    def _hang_up(self) -> None:
+        if self._program is not None:
+            self._program.channel.close()
 
     def _lost(self, question: str, error: BaseException) -> HostError:
-        said = b""
-        if self._channel is not None:
-            while self._channel.recv_stderr_ready():
-                said += self._channel.recv_stderr(_READ_BYTES)
-        reason = said.decode(errors="replace").strip().rpartition("\n")[2] or str(error) or type(error).__name__
+        said = self._program.complaint() if self._program is not None else ""
         name = self._connection.host.name
         return HostError(
-            name, f"The agent on {name} did not answer {question}: {reason}.", "Has it python3 3.9 or later?"
+            name,
+            f"The agent on {name} did not answer {question}: {said or str(error) or type(error).__name__}.",
+            "Has it python3 3.9 or later?",
         )

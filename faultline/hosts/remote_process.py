@@ -25,7 +25,7 @@ from faultline.harness.world.real.handshake import RunSecret
 from faultline.harness.world.real.node_process import ANSWERS_DESCRIPTOR, NodeConfig
 from faultline.harness.world.real.process import START_TIMEOUT_S
 from faultline.hosts.connection import Connection
-from faultline.hosts.errors import HostError
+from faultline.hosts.errors import HostError, UnreadableAnswer
 
 __all__ = ["RemoteProcess"]
 
@@ -217,7 +217,10 @@ class RemoteProcess:
             return _GONE
         # The name in parentheses may hold blanks; the state is the first field after it.
         said = self._connection.run(f"cat /proc/{self._pid}/stat 2>/dev/null || echo ')' {_GONE}").text
-        return said.rpartition(")")[2].split()[0]
+        words = said.rpartition(")")[2].split()
+        if not words:
+            raise UnreadableAnswer(self._connection.host.name, f"the state of process {self._pid}", said.encode())
+        return words[0]
 
     def _known_pid(self) -> int:
         if self._pid is None:
@@ -225,7 +228,12 @@ class RemoteProcess:
         return self._pid
 
     def _read_pid(self) -> int:
-        return int(self._connection.run(f"cat {self._quoted('node.pid')}").text)
+        said = self._connection.run(f"cat {self._quoted('node.pid')}").text
+        if not said.isdecimal():
+            raise UnreadableAnswer(
+                self._connection.host.name, f"the file with the number of {self.node_id}", said.encode()
+            )
+        return int(said)
 
     def _wait_for(self, condition: Callable[[], bool]) -> None:
         deadline_s = time.monotonic() + SIGNAL_TIMEOUT_S

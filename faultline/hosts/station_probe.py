@@ -17,8 +17,9 @@ from typing import Any
 from faultline.harness.world.faults import LinkQuality
 from faultline.hosts import datagram_station
 from faultline.hosts.connection import Connection
-from faultline.hosts.errors import HostError
+from faultline.hosts.errors import HostError, UnreadableAnswer
 from faultline.hosts.fleet import Fleet
+from faultline.hosts.line_channel import LineChannel
 from faultline.hosts.link_quality import PROBE_BYTES, ProbeResult, probes_needed
 from faultline.hosts.links import HostLink
 from faultline.hosts.probe_marks import PROBE_TOS
@@ -92,34 +93,30 @@ class _Station:
     def __init__(self, connection: Connection) -> None:
         self.name = connection.host.name
         program = shlex.quote(inspect.getsource(datagram_station))
-        self._channel = connection.open(connection.as_root(f"exec python3 -c {program}"))
-        self._channel.settimeout(_ANSWER_TIMEOUT_S)
-        self._heard = b""
+        channel = connection.open(connection.as_root(f"exec python3 -c {program}"))
+        channel.settimeout(_ANSWER_TIMEOUT_S)
+        self._program = LineChannel(self.name, channel)
         self._lock = threading.Lock()
-        self.port = int(self.ask(mark=PROBE_TOS))
+        port = self.ask(mark=PROBE_TOS)
+        if type(port) is not int:
+            raise UnreadableAnswer(self.name, "the station", json.dumps(port).encode())
+        self.port = port
 
     def ask(self, **order: Any) -> Any:
         """The station's answer to a line. Raises HostError when there is none."""
         with self._lock:
             try:
-                self._channel.sendall(json.dumps(order).encode() + b"\n")
-                while b"\n" not in self._heard:
-                    part = self._channel.recv(_READ_BYTES)
-                    if not part:
-                        raise EOFError
-                    self._heard += part
+                return self._program.ask(order)
             except (OSError, EOFError) as error:
-                said = self._channel.recv_stderr(_READ_BYTES) if self._channel.recv_stderr_ready() else b""
-                reason = said.decode(errors="replace").strip().rpartition("\n")[2] or str(error) or "it has ended"
                 raise HostError(
-                    self.name, f"On {self.name}, links cannot be probed: {reason}.", "Has it python3?"
+                    self.name,
+                    f"On {self.name}, links cannot be probed: {self._program.complaint() or error}.",
+                    "Has it python3?",
                 ) from error
-            line, _, self._heard = self._heard.partition(b"\n")
-        return json.loads(line)
 
     def close(self) -> None:
         """Hang up; the station ends with its input."""
-        self._channel.close()
+        self._program.channel.close()
 
 
 def results_of(

@@ -109,7 +109,7 @@ def test_groups_of_a_killed_agent_are_leftovers_and_those_of_one_that_lives_are_
             return
         assert [left for left in leftovers_on(connection) if set_name in left.what] == []
         connection.run("kill -KILL $(grep -lz '[a]thens[.]agent' /proc/[0-9]*/cmdline | cut -d/ -f3 | head -n 1)")
-        agent._channel.status_event.wait(10)
+        agent._program.channel.status_event.wait(10)
         left = [left for left in leftovers_on(connection) if set_name in left.what]
         assert left and groups_named(set_name)
         for each in left:

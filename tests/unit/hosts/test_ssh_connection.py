@@ -11,6 +11,7 @@ import pytest
 from ssh_server import HOST, SshServer
 
 from faultline.harness.errors import HarnessError
+from faultline.hosts import connection as connection_module
 from faultline.hosts.connection import Connection, Patience
 from faultline.hosts.errors import (
     CommandFailed,
@@ -21,6 +22,7 @@ from faultline.hosts.errors import (
     HostUnreachable,
     LoginRefused,
     TransferFailed,
+    UnreadableAnswer,
 )
 from faultline.hosts.fleet import Fleet
 from faultline.hosts.host import Host
@@ -54,6 +56,12 @@ def test_a_command_reads_what_it_is_given(connection: Connection) -> None:
 def test_more_than_a_window_of_both_streams_comes_through(connection: Connection) -> None:
     result = connection.run("head -c 3000000 /dev/zero >&2; head -c 3000000 /dev/zero")
     assert (len(result.stdout), len(result.stderr)) == (3_000_000, 3_000_000)
+
+
+def test_a_command_that_writes_without_end_is_given_up(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection_module, "OUTPUT_BYTES_MAX", 100_000)
+    with pytest.raises(UnreadableAnswer, match="which wrote more than 100000 bytes, answered what is no answer"):
+        connection.run("head -c 3000000 /dev/zero")
 
 
 def test_a_command_that_takes_too_long_is_given_up_with_its_name(connection: Connection, tmp_path: Path) -> None:
