@@ -60,7 +60,7 @@ class Point:
 
 
 def points(run: Run, modes: Sequence[str] = MODES, every: int = 1) -> Iterator[Point]:
-    """The points of `run`, each `every`-th. A death is tried where files appear; elsewhere one is as good as another."""
+    """The points of `run`, each `every`-th, in every one of `modes`."""
     with _scratch() as folder:
         control = Control(folder / "control")
         control.aim(0, "none")

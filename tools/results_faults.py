@@ -2,8 +2,7 @@
 
 `faultline.harness.results` is the one door through which a results folder is written. `install` replaces its
 primitives by ones that count their calls, over all processes that were given the same control folder, and lets the one
-with the number in the file `target` fail as the file `mode` says. A process of Spark is reached by the module
-`sitecustomize` beside this one, which installs the faults in every interpreter whose environment names a control folder.
+with the number in the file `target` fail as that file says.
 """
 
 from __future__ import annotations
@@ -15,10 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["CONTROL", "MODES", "Control", "install"]
-
-CONTROL = "FAULTLINE_RESULTS_FAULTS"
-"""The environment variable that names the control folder."""
+__all__ = ["MODES", "Control", "install"]
 
 MODES = ("full", "torn", "broken", "die")
 """How a call fails: no room; half written, then no room; an input/output error; the process dies before it returns."""
