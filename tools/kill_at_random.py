@@ -162,7 +162,7 @@ def _worker_of(supervisor: int) -> int:
 
 def _wait_until_gone(session: int) -> None:
     """Wait until no process of the worker's session is left: a killed driver's Java process takes some seconds."""
-    from faultline.cli.supervisor import session_of
+    from faultline.cli.supervision import session_of
 
     deadline_s = time.monotonic() + PATIENCE_S
     while session and (left := session_of(session)):

@@ -132,7 +132,7 @@ def _performed(arguments: Sequence[str] | None) -> Any:
 def _ending(returned: Any) -> Sealed:
     """The ending that a verb returned: a sealed outcome, or the exit code of a verb that judges nothing."""
     if isinstance(returned, Sealed):
-        return returned._replace(ended=True)
+        return returned.replaced(ended=True)
     return Sealed(ended=True, code=returned if isinstance(returned, int) else 0)
 
 
@@ -143,7 +143,7 @@ def _without_output(error: OutputLost) -> Sealed:
             4, f"Standard output cannot be written: {error}.", "Make room where it goes, or send it elsewhere."
         )
     told = sealed_outcome.announced()
-    return told[-1]._replace(ended=True) if told else Sealed(ended=True)
+    return told[-1].replaced(ended=True) if told else Sealed(ended=True)
 
 
 def _failed(code: int, message: str, next_step: str = "") -> Sealed:

@@ -95,7 +95,7 @@ def command(
     finished = carry_out(request, store, shrinks=shrinks, hosts=hosts or "", announces=True)
     _print(finished.judgement, finished.lines, as_json)
     ending = sealed(finished.judgement, finished.folder)
-    return ending._replace(verdict="", code=INTERRUPTED) if finished.interrupted else ending
+    return ending.replaced(verdict="", code=INTERRUPTED) if finished.interrupted else ending
 
 
 def _nodes_on(hosts: str, nodes: int) -> int:

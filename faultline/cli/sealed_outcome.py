@@ -17,8 +17,12 @@ from __future__ import annotations
 import marshal
 import os
 import zlib
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+
+# Not imported from typing, which takes as long to load as a small process to fork.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
 
 __all__ = [
     "FAILED",
@@ -45,7 +49,7 @@ _UNDECIDED = 3
 _FOR_ENDINGS = (0, 2, 3, 4, 129, 130, 143)
 
 
-class Sealed(NamedTuple):
+class Sealed:
     """One record: a verdict that was established, or (`ended`) how the command ended.
 
     `verdict` is a verdict's name or '', `code` the exit code of an ending without one. `checks_due` names what had to
@@ -53,14 +57,30 @@ class Sealed(NamedTuple):
     results are.
     """
 
-    verdict: str = ""
-    ended: bool = False
-    code: int = 0
-    plan_sha256: str = ""
-    history_sha256: str = ""
-    checks_due: tuple[str, ...] = ()
-    checks_ran: tuple[str, ...] = ()
-    folder: str = ""
+    def __init__(
+        self,
+        *,
+        verdict: str = "",
+        ended: bool = False,
+        code: int = 0,
+        plan_sha256: str = "",
+        history_sha256: str = "",
+        checks_due: tuple[str, ...] = (),
+        checks_ran: tuple[str, ...] = (),
+        folder: str = "",
+    ) -> None:
+        self.verdict = verdict
+        self.ended = ended
+        self.code = code
+        self.plan_sha256 = plan_sha256
+        self.history_sha256 = history_sha256
+        self.checks_due = checks_due
+        self.checks_ran = checks_ran
+        self.folder = folder
+
+    def replaced(self, **fields: Any) -> Sealed:
+        """The same record with other values of `fields`."""
+        return Sealed(**(vars(self) | fields))
 
 
 def exit_code_of(records: Iterable[Sealed], interrupted_by: int = 0) -> int:
@@ -92,7 +112,7 @@ def announce(record: Sealed) -> None:
     """Seal `record` and send it to the supervisor, if there is one."""
     _records.append(record)
     if _send is not None:
-        _send({"sealed": record._asdict()})
+        _send({"sealed": vars(record)})
 
 
 def announced() -> Sequence[Sealed]:
