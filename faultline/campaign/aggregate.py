@@ -1,88 +1,76 @@
-"""From result rows to result tables, by Spark SQL. The queries stand in `sql/`, one file per table."""
+"""From result rows to result tables, by SQL. The queries stand in `sql/`, one file per table.
+
+Two engines answer them: Spark, where a campaign has it at hand, and DuckDB, which summarises a campaign's folder from
+outside, without a Java process. The text of a query is one, in Spark's dialect.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from faultline.campaign.histories import write_parquet
 from faultline.campaign.layout import CampaignFolder
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-__all__ = ["TABLES", "aggregate", "choose_kept", "open_rows", "query"]
+__all__ = ["TABLES", "RowsEngine", "aggregate", "choose_kept", "query"]
 
 TABLES = ("runs", "findings", "cells", "signatures", "latency", "marks", "faults")
 """The result tables of a campaign, in the order they are computed."""
 
+_DECLARED = pa.schema([("system", pa.string()), ("mark", pa.string())])
+_TEXT_LIST = pa.list_(pa.string())
+
+
+class RowsEngine(Protocol):
+    """An SQL engine in which the rows of a campaign are the view `all_runs`."""
+
+    def add_table(self, name: str, table: pa.Table) -> None:
+        """Make `table` known as `name`."""
+
+    def keep_answer(self, name: str, text: str) -> None:
+        """Make the answer to the query `text` known as `name`, computed once."""
+
+    def answer(self, text: str, arguments: Mapping[str, Any]) -> pa.Table:
+        """The answer to the query `text`, with `arguments` in place of its parameters."""
+
 
 def query(name: str) -> str:
-    """The text of one query."""
+    """The text of one query, in Spark's dialect."""
     return (resources.files("faultline.campaign") / "sql" / f"{name}.sql").read_text("utf-8")
 
 
-def open_rows(session: SparkSession, parts: Sequence[str]) -> None:
-    """Make the rows in the files `parts` the view `all_runs`."""
-    session.read.parquet(*parts).createOrReplaceTempView("all_runs")
-
-
-def choose_kept(session: SparkSession, keep: int) -> frozenset[str]:
+def choose_kept(engine: RowsEngine, keep: int) -> frozenset[str]:
     """The ids of the runs whose whole folder stays, at most `keep` and one of each kind."""
-    return frozenset(_column(_collected(session, "kept", {"keep": keep}), "run_id"))
+    return frozenset(engine.answer(query("kept"), {"keep": keep})["run_id"].to_pylist())
 
 
 def aggregate(
-    session: SparkSession, folder: CampaignFolder, kept: Iterable[str], declared: Iterable[tuple[str, str]]
+    engine: RowsEngine, folder: CampaignFolder, kept: Iterable[str], declared: Iterable[tuple[str, str]]
 ) -> dict[str, pa.Table]:
     """Compute and write all result tables.
 
     `kept` are the runs with a folder, `declared` the marks known by name, each after the system that is to reach it.
     """
-    _settle_kept(session, sorted(kept))
-    arguments: dict[str, dict[str, Any]] = {"marks": {"declared": _array_of_pairs(declared)}}
-    tables = {name: _collected(session, name, arguments.get(name, {})) for name in TABLES}
+    pairs = list(declared)
+    columns = {"system": [system for system, _ in pairs], "mark": [mark for _, mark in pairs]}
+    engine.add_table("kept_runs", pa.table({"run_id": pa.array(sorted(kept), pa.string())}))
+    engine.add_table("declared", pa.table(columns, _DECLARED))
+    engine.keep_answer("runs", query("settled"))
+    tables = {name: _plain(engine.answer(query(name), {})) for name in TABLES}
     for name, table in tables.items():
         write_parquet(folder.table(name), table)
     return tables
 
 
-def _settle_kept(session: SparkSession, kept: list[str]) -> None:
-    """The view `runs`: all runs, with `folder_kept` and `replay` as they are once the other folders are gone."""
-    session.sql(
-        """
-        SELECT
-          * EXCEPT (folder_kept, replay),
-          array_contains(:kept, run_id)                                   AS folder_kept,
-          CASE WHEN array_contains(:kept, run_id) THEN replay ELSE run_again END AS replay
-        FROM all_runs
-        """,
-        args={"kept": _text_array(kept)},
-    ).cache().createOrReplaceTempView("runs")
+def _plain(table: pa.Table) -> pa.Table:
+    """The table with the same types whichever engine computed it: one kind of integer, one kind of list of texts."""
+    return table.cast(pa.schema([pa.field(field.name, _plain_type(field.type)) for field in table.schema]))
 
 
-def _text_array(values: Sequence[str]) -> Any:
-    """The values as an SQL array of text. The empty text leads, because an empty array would have no type."""
-    from pyspark.sql import functions as F
-
-    return F.array(*map(F.lit, ["", *values]))
-
-
-def _array_of_pairs(pairs: Iterable[tuple[str, str]]) -> Any:
-    """The pairs as an SQL array of structs `(system, mark)`; a pair of empty texts leads, as above."""
-    from pyspark.sql import functions as F
-
-    named = [F.struct(F.lit(system).alias("system"), F.lit(mark).alias("mark")) for system, mark in [("", ""), *pairs]]
-    return F.array(*named)
-
-
-def _collected(session: SparkSession, name: str, arguments: dict[str, Any]) -> pa.Table:
-    return session.sql(query(name), args=arguments).toArrow()
-
-
-def _column(table: pa.Table, name: str) -> list[Any]:
-    values: list[Any] = table[name].to_pylist()
-    return values
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
+        return pa.int64()
+    return _TEXT_LIST if pa.types.is_list(kind) and pa.types.is_string(kind.value_type) else kind

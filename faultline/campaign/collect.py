@@ -6,6 +6,7 @@ reads it by name and judges single keys; the driver then judges the run with tho
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -17,11 +18,12 @@ import pyarrow as pa
 
 from faultline.campaign.commands import replay_command, run_command
 from faultline.campaign.histories import history_table, read_history, write_parquet
+from faultline.campaign.journal import Ending
 from faultline.campaign.matrix import Cell
 from faultline.campaign.row import run_row, table_of_rows
-from faultline.campaign.simulate import SimulationJob, broken_run, progress_mark, write_verdict
-from faultline.campaign.summarise import Ending
+from faultline.campaign.simulate import SimulationJob, broken_run, progress_mark, write_seconds, write_verdict
 from faultline.campaign.summary import Progress
+from faultline.campaign.tasks import failure_sentence
 from faultline.checkers.linearizability.checker import LinearizabilityChecker
 from faultline.checkers.linearizability.keys import KeyJudgement
 from faultline.checkers.porcupine import Budget
@@ -90,32 +92,49 @@ class CheckedByKey(LinearizabilityChecker):
 
 
 def collect(session: SparkSession, job: SimulationJob, show: Callable[[Progress], None]) -> Ending:
-    """Carry out all runs of `job`, check and judge them, and leave their files and rows."""
-    runs, ending = _carry_out(job, show)
+    """Carry out all runs of `job`, check and judge them, and leave their files and rows.
+
+    Where Spark cannot check, because it failed or the user wants to leave, the runs are checked here: what was seen of
+    real processes cannot be had again.
+    """
+    runs, interrupted = _carry_out(job, show)
     total = len(job.plan.cells()) * len(job.plan.seed_range())
     show(Progress(finished=len(runs), total=total, phase="checking"))
-    answers = check_keys(session, _key_units(job, runs), _searches(runs))
+    answers: dict[tuple[str, str | None], KeyJudgement] = {}
+    failure = ""
+    try:
+        if not interrupted:
+            answers = check_keys(session, _key_units(job, runs), _searches(runs))
+    except KeyboardInterrupt:
+        interrupted = True
+    except Exception as error:
+        failure = failure_sentence(error)
     rows = [_conclude(job, run, answers) for run in runs]
     write_whole(
         job.folder.progress_part(0), b"".join(progress_mark(str(row["verdict"])) for row in rows), durable=False
     )
     write_parquet(job.folder.rows_part(0), table_of_rows(rows))
-    return ending
+    return Ending(interrupted=interrupted, failure=failure)
 
 
-def _carry_out(job: SimulationJob, show: Callable[[Progress], None]) -> tuple[list[Collected], Ending]:
+def _carry_out(job: SimulationJob, show: Callable[[Progress], None]) -> tuple[list[Collected], bool]:
+    """The runs that were carried out, and whether the user stopped them."""
     places = [(cell, seed) for seed in job.plan.seed_range() for cell in job.plan.cells()]
-    runs: list[Collected] = []
+    runs, seconds = list[Collected](), dict[str, float]()
     for number, (cell, seed) in enumerate(places):
         show(Progress(finished=number, total=len(places), phase=f"seed {seed} of {cell.name}"))
+        began_s = time.monotonic()
         try:
             runs.append(_run(job, number, cell, seed))
         except KeyboardInterrupt:
-            return runs, Ending(interrupted=True)
+            return runs, True
+        seconds[cell.name] = seconds.get(cell.name, 0.0) + time.monotonic() - began_s
+        # The first block of seeds has a unit for each cell, so the number of a cell is that of a unit of it.
+        write_seconds(job.folder.seconds_part(job.plan.cells().index(cell)), seconds[cell.name])
         record = runs[-1].record
         if record is not None and record.interrupted:
-            return runs, Ending(interrupted=True)
-    return runs, Ending()
+            return runs, True
+    return runs, False
 
 
 def _run(job: SimulationJob, number: int, cell: Cell, seed: int) -> Collected:

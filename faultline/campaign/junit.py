@@ -1,8 +1,13 @@
 """JUnit XML for continuous integration: one test case per cell, named without the seed so that its history lines up.
 
 A violation is a failure, a run the harness broke or could not decide an error, an anomaly that the plan allows skipped
-(servers show skipped tests apart, which is where a known weakness belongs). Everything printed can come from a plug-in,
-so characters that XML cannot hold are replaced.
+(servers show skipped tests apart, which is where a known weakness belongs). What is wrong with the campaign as a whole –
+it was interrupted, a worker died, a mark that the plan demands was not reached – is an error of a test case of its own,
+in the suite `campaign`, so that no green file comes from a campaign that is not.
+
+The document keeps to the schema of Jenkins' xUnit plug-in (junit-10.xsd), the strictest that is in use: a test case has
+no properties there, so they are lines of its output. Everything printed can come from a plug-in, so characters that XML
+cannot hold are replaced.
 """
 
 from __future__ import annotations
@@ -26,39 +31,80 @@ def junit_xml(summary: CampaignSummary) -> bytes:
     cases = [
         _case(cell, [each for each in summary.signatures if each.cell == cell.cell], summary) for cell in summary.cells
     ]
-    kinds = [child.tag for case in cases for child in case]
-    totals = {
-        "name": _text(f"faultline {summary.plan.name}"),
-        "tests": str(len(cases)),
-        "failures": str(kinds.count("failure")),
-        "errors": str(kinds.count("error")),
-        "skipped": str(kinds.count("skipped")),
-    }
-    suite = xml.Element("testsuite", totals)
-    suite.extend(cases)
-    root = xml.Element("testsuites", totals)
-    root.append(suite)
+    seconds = sum(cell.seconds for cell in summary.cells)
+    suites = [
+        _suite(f"faultline {summary.name}", cases, seconds, _campaign_properties(summary)),
+        _suite("campaign", [_campaign_case(summary)], 0.0, {}),
+    ]
+    root = xml.Element("testsuites", _totals(f"faultline {summary.name}", suites, seconds))
+    root.extend(suites)
     xml.indent(root)
     document: bytes = xml.tostring(root, encoding="utf-8", xml_declaration=True)
     return document + b"\n"
 
 
+def _suite(name: str, cases: Sequence[xml.Element], seconds: float, properties: dict[str, str]) -> xml.Element:
+    skipped = sum(len(case.findall("skipped")) for case in cases)
+    suite = xml.Element("testsuite", {**_totals(name, cases, seconds), "skipped": str(skipped)})
+    if properties:
+        listed = xml.SubElement(suite, "properties")
+        for key, value in properties.items():
+            xml.SubElement(listed, "property", {"name": key, "value": _text(value)})
+    suite.extend(cases)
+    return suite
+
+
+def _totals(name: str, parts: Sequence[xml.Element], seconds: float) -> dict[str, str]:
+    """The attributes that count what is in `parts`, be they test cases or suites."""
+    counted = {tag: sum(len(list(part.iter(tag))) for part in parts) for tag in ("testcase", "failure", "error")}
+    return {
+        "name": _text(name),
+        "tests": str(counted["testcase"]),
+        "failures": str(counted["failure"]),
+        "errors": str(counted["error"]),
+        "time": f"{seconds:.3f}",
+    }
+
+
+def _campaign_properties(summary: CampaignSummary) -> dict[str, str]:
+    return {
+        "campaign": summary.id,
+        "plan": summary.plan.name,
+        "plan-sha256": summary.plan_sha256,
+        "seeds": summary.plan.seeds,
+        "runs": f"{summary.finished} of {summary.scheduled}",
+    }
+
+
+def _campaign_case(summary: CampaignSummary) -> xml.Element:
+    """The campaign as a whole: an error when anything is wrong with it that no cell tells."""
+    case = xml.Element(
+        "testcase", {"classname": _text(f"faultline.{summary.name}"), "name": "campaign", "time": "0.000"}
+    )
+    if summary.troubles:
+        attributes = {"message": _text(summary.troubles[0]), "type": summary.verdict.value}
+        xml.SubElement(case, "error", attributes).text = _text("\n".join(summary.troubles))
+    xml.SubElement(case, "system-out").text = _text("\n".join((*summary.sentences, *summary.warnings)))
+    return case
+
+
 def _case(cell: CellSummary, signatures: Sequence[SignatureSummary], summary: CampaignSummary) -> xml.Element:
-    case = xml.Element("testcase", {"classname": _text(f"faultline.{summary.plan.name}"), "name": _text(cell.cell)})
-    _properties(case, cell, signatures, summary)
+    names = {"classname": _text(f"faultline.{summary.name}"), "name": _text(cell.cell)}
+    case = xml.Element("testcase", {**names, "time": f"{cell.seconds:.3f}"})
     signatures = sorted(signatures, key=lambda each: each.expected)
     text = "\n".join(line for each in signatures[:_MOST_SIGNATURES] for line in (each.sentence, each.replay) if line)
-    tag = _tag(cell, summary.plan.strict)
+    tag = _tag(cell, strict=summary.plan.strict)
     if tag is not None:
         attributes = {"message": _text(cell.sentence)}
         if tag != "skipped":
             attributes["type"] = _text(signatures[0].anomaly if tag == "failure" and signatures else cell.verdict.value)
         xml.SubElement(case, tag, attributes).text = _text(text or cell.first_error or cell.sentence)
-    xml.SubElement(case, "system-out").text = _text(f"{cell.sentence}\n{text}")
+    output = (cell.sentence, text, *_facts(cell, signatures, summary))
+    xml.SubElement(case, "system-out").text = _text("\n".join(filter(None, output)))
     return case
 
 
-def _tag(cell: CellSummary, strict: bool) -> str | None:
+def _tag(cell: CellSummary, *, strict: bool) -> str | None:
     if cell.standing == NOT_SEEN:
         return "error" if strict else "skipped"
     if cell.standing == "as expected":
@@ -66,21 +112,18 @@ def _tag(cell: CellSummary, strict: bool) -> str | None:
     return "failure" if cell.standing == "unexpected violation" else "error"
 
 
-def _properties(
-    case: xml.Element, cell: CellSummary, signatures: Sequence[SignatureSummary], summary: CampaignSummary
-) -> None:
+def _facts(cell: CellSummary, signatures: Sequence[SignatureSummary], summary: CampaignSummary) -> list[str]:
+    """Lines `name: value` about a cell, for scripts; where others would have properties."""
     values = {
         "seeds": summary.plan.seeds,
         "runs": str(cell.runs),
         "violations": str(cell.counts.get("violation", 0)),
         "standing": cell.standing,
-        "failing-seeds": " ".join(str(each.seed) for each in signatures[:_MOST_SIGNATURES]),
+        "failing-seeds": " ".join(map(str, cell.failing_seeds)),
         "replay": signatures[0].replay if signatures else "",
+        "run-again": signatures[0].run_again if signatures else "",
     }
-    properties = xml.SubElement(case, "properties")
-    for name, value in values.items():
-        if value:
-            xml.SubElement(properties, "property", {"name": name, "value": _text(value)})
+    return [f"{name}: {value}" for name, value in values.items() if value]
 
 
 def _text(value: str) -> str:

@@ -1,25 +1,29 @@
 """Where a campaign keeps its files. Every path of the campaign folder is named here and nowhere else.
 
 STORE/campaigns/ID/
-  plan.json campaign.json junit.xml index.html
+  plan.json                             what is to be done: written first
+  journal.json                          how it was begun, and how it ended once it has
+  rows/part-N.parquet                   the rows of every finished work unit, one file each
   runs/RUN/verdict.json                 every run
   runs/RUN/{run.json,history.jsonl}     runs worth looking at
-  histories/part-N.parquet              all histories, one file per task
-  tables/NAME.parquet                   the result tables
-  work/                                 receipts, progress and Spark's scratch files, removed at the end
+  histories/part-N.parquet              all histories, one file per work unit
+  campaign.json junit.xml index.html    the result, made from the files above, as often as one likes
+  tables/NAME.parquet                   the result tables, likewise
+  work/                                 progress and Spark's scratch files, removed at the end
 """
 
 from __future__ import annotations
 
-import itertools
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from faultline.campaign.matrix import CampaignPlan
 from faultline.harness.errors import HarnessError, UsageError
+from faultline.harness.store import numbered
 
-__all__ = ["CampaignFolder", "create_campaign_folder"]
+__all__ = ["CampaignFolder", "create_campaign_folder", "numbered_folders"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,11 @@ class CampaignFolder:
     def plan(self) -> Path:
         """The plan, as it was carried out."""
         return self.root / "plan.json"
+
+    @property
+    def journal(self) -> Path:
+        """How the campaign was begun, and how it ended."""
+        return self.root / "journal.json"
 
     @property
     def summary(self) -> Path:
@@ -56,12 +65,17 @@ class CampaignFolder:
     @property
     def rows(self) -> Path:
         """The rows that finished work units left, one file each."""
-        return self.work / "rows"
+        return self.root / "rows"
 
     @property
     def progress(self) -> Path:
         """One byte per finished run, one file per work unit."""
         return self.work / "progress"
+
+    @property
+    def seconds(self) -> Path:
+        """How long each work unit took, one file each."""
+        return self.work / "seconds"
 
     @property
     def runs(self) -> Path:
@@ -84,13 +98,22 @@ class CampaignFolder:
         """The file with the result rows of one work unit."""
         return self.rows / f"part-{number:05}.parquet"
 
+    def rows_parts(self) -> list[Path]:
+        """The files with result rows that are there, in the order of their units."""
+        return sorted(self.rows.glob("part-*.parquet"))
+
     def progress_part(self, number: int) -> Path:
         """The progress file of one work unit."""
         return self.progress / f"{number:05}"
 
+    def seconds_part(self, number: int) -> Path:
+        """The file that says how many seconds one work unit took."""
+        return self.seconds / f"{number:05}"
+
     def make(self) -> None:
         """Make the folders that tasks write into."""
-        for folder in (self.root / "runs", self.root / "tables", self.histories, self.rows, self.progress):
+        made = (self.root / "runs", self.root / "tables", self.histories, self.rows, self.progress, self.seconds)
+        for folder in made:
             folder.mkdir(parents=True, exist_ok=True)
 
     def clean(self) -> None:
@@ -99,18 +122,23 @@ class CampaignFolder:
 
 
 def create_campaign_folder(store: Path, plan: CampaignPlan, name: str | None) -> CampaignFolder:
-    """Make a new folder for a campaign, called `name`, else after the plan and its digest; numbered if that is taken.
+    """Make a new folder for a campaign, called `name`, else after the plan and its digest, numbered if that is taken.
 
-    Raises UsageError when `name` is no plain file name, HarnessError when the store cannot be written.
+    Raises UsageError when `name` is no plain file name, or taken; HarnessError when the store cannot be written.
     """
     if name is not None and (name in ("", ".", "..") or "/" in name or "\0" in name):
         raise UsageError(f"A campaign cannot be called {name!r}.", "Use a plain name without slashes.")
-    first = name or f"{plan.name}-{plan.digest()[:8]}"
-    parent = store / "campaigns"
-    paths = (parent / (first if number == 1 else f"{first}-{number}") for number in itertools.count(1))
+    paths = [store / "campaigns" / name] if name else numbered_folders(store, f"{plan.name}-{plan.digest()[:8]}")
     try:
-        parent.mkdir(parents=True, exist_ok=True)
-        folder = CampaignFolder(next(path for path in paths if _is_made(path)))
+        (store / "campaigns").mkdir(parents=True, exist_ok=True)
+        made = next((path for path in paths if _is_made(path)), None)
+        if made is None:
+            raise UsageError(
+                f"The store {store} has a campaign called {name} already.",
+                "Choose another --name or --store; "
+                f"`faultline campaign conclude {store / 'campaigns' / str(name)}` summarises the one that is there.",
+            )
+        folder = CampaignFolder(made)
         folder.make()
     except OSError as error:
         raise HarnessError(
@@ -118,6 +146,11 @@ def create_campaign_folder(store: Path, plan: CampaignPlan, name: str | None) ->
             "Choose a folder you may write to with --store DIR, or make room on the disk.",
         ) from error
     return folder
+
+
+def numbered_folders(store: Path, name: str) -> Iterator[Path]:
+    """The folders that campaigns called `name` may get, one after another: `name`, `name-2`, `name-3` …"""
+    return (store / "campaigns" / each for each in numbered(name))
 
 
 def _is_made(path: Path) -> bool:

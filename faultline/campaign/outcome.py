@@ -1,7 +1,8 @@
 """From counted runs to verdicts, and from verdicts and expectations to an exit code.
 
-Within a cell a violation outranks a harness error, that outranks not knowing, and that a pass; one run that tested
-nothing does not spoil hundreds that did, so a cell is vacuous only when fewer than half of its runs tested something.
+Within a cell a violation outranks a harness error, that outranks not knowing, as when runs are missing, and that a
+pass; one run that tested nothing does not spoil hundreds that did, so a cell is vacuous only when fewer than half of its
+runs tested something.
 
 What was *expected* of a cell then decides what it means: a run in which only allowed anomalies were found is as good as
 one that passed, and one with any other finding is a violation. When none of the allowed ones was seen, that is reported
@@ -34,7 +35,10 @@ NOT_SEEN = "expected violation not seen"
 
 
 class RunCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """How the runs of a cell ended; of the `violations`, `expected` are such that the plan allows."""
+    """How the runs of a cell ended; of the `violations`, `expected` are such that the plan allows.
+
+    `missing` runs were planned and have not come to a verdict.
+    """
 
     passed: int = 0
     violations: int = 0
@@ -42,6 +46,7 @@ class RunCounts(msgspec.Struct, frozen=True, kw_only=True):
     unknown: int = 0
     vacuous: int = 0
     harness_errors: int = 0
+    missing: int = 0
 
     @property
     def judged(self) -> int:
@@ -60,12 +65,12 @@ class RunCounts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict on the cell; a cell without any run is vacuous."""
+        """The verdict on the cell: never a pass before all of its runs have ended; without any run it is vacuous."""
         if self.violations:
             return Verdict.VIOLATION
         if self.harness_errors:
             return Verdict.HARNESS_ERROR
-        if self.unknown:
+        if self.unknown or self.missing:
             return Verdict.UNKNOWN
         return Verdict.VACUOUS if self.vacuous >= self.passed else Verdict.PASS
 
@@ -95,12 +100,13 @@ def _is_unseen(expected: Expectation, counts: RunCounts) -> bool:
     return bool(expected) and not counts.expected
 
 
-def campaign_verdict(cells: Iterable[Verdict], *, all_runs_finished: bool) -> Verdict:
-    """The verdict on the campaign. Runs that are missing, for whatever reason, are a failure of the harness."""
-    missing = () if all_runs_finished else (Verdict.HARNESS_ERROR,)
-    return merge([*cells, *missing])
+def campaign_verdict(cells: Iterable[Verdict], *, finished: bool, failed: bool) -> Verdict:
+    """The verdict on the campaign: not before all of its runs have `finished`, and what `failed` is the harness's."""
+    unfinished = () if finished else (Verdict.UNKNOWN,)
+    failure = (Verdict.HARNESS_ERROR,) if failed else ()
+    return merge([*cells, *unfinished, *failure])
 
 
 def campaign_exit_code(verdict: Verdict, *, interrupted: bool) -> int:
-    """The exit code of the command that ran the campaign."""
-    return INTERRUPTED_EXIT_CODE if interrupted else exit_code(verdict)
+    """The exit code of the command that ran the campaign. A violation that was found outranks the interruption."""
+    return INTERRUPTED_EXIT_CODE if interrupted and verdict is not Verdict.VIOLATION else exit_code(verdict)

@@ -5,36 +5,42 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from faultline.campaign.aggregate import aggregate, choose_kept, open_rows
+from faultline.campaign.aggregate import aggregate, choose_kept
 from faultline.campaign.collect import collect
+from faultline.campaign.conclude import conclude, write_results
 from faultline.campaign.engine import Engine, default_engine
 from faultline.campaign.explain import explain
 from faultline.campaign.histories import write_parquet
 from faultline.campaign.java import find_java
-from faultline.campaign.junit import junit_xml
-from faultline.campaign.layout import CampaignFolder, create_campaign_folder
+from faultline.campaign.journal import Ending, Journal, read_rows, seconds_by_cell, write_record
+from faultline.campaign.layout import create_campaign_folder
 from faultline.campaign.matrix import CampaignPlan
 from faultline.campaign.progress import read_progress
 from faultline.campaign.prune import prune
 from faultline.campaign.row import table_of_rows
 from faultline.campaign.salvage import salvage
-from faultline.campaign.simulate import SimulationJob, simulate
+from faultline.campaign.simulate import SimulationJob
 from faultline.campaign.spark import DEFAULT_MASTER, refuse_unusable_master, spark_session
-from faultline.campaign.summarise import Ending, summarise
-from faultline.campaign.summary import CampaignResult, CampaignSummary, Progress
+from faultline.campaign.spark_rows import SparkRows
+from faultline.campaign.summarise import summarise
+from faultline.campaign.summary import CampaignResult, Progress
+from faultline.campaign.tasks import failure_sentence, simulate
 from faultline.campaign.watch import watch
-from faultline.harness.results import write_whole
+from faultline.harness.results import writable
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 __all__ = ["CampaignResult", "Progress", "Show", "run_campaign"]
 
 Show = Callable[[Progress], None]
+Declared = tuple[tuple[str, str], ...]
 
 
 def run_campaign(
@@ -46,12 +52,15 @@ def run_campaign(
     progress: Show | None = None,
     session: SparkSession | None = None,
     engine: Engine | None = None,
+    begun: Callable[[Path], object] | None = None,
 ) -> CampaignResult:
     """Carry out `plan` on the Spark `master`, keep everything in a new folder below `store`, and say what was found.
 
     `name` is the folder's name, `progress` is called now and then from this thread. A `session` that is given is used
-    and left running; `engine` replaces the steps of a run. Ctrl-C once ends the runs, and what there is is aggregated
-    with `interrupted` set. Raises UsageError before anything is written when the plan cannot be used, HarnessError when
+    and left running; `engine` replaces the steps of a run; `begun` is told the folder as soon as that can be concluded
+    from outside. Ctrl-C once ends the runs and Spark with them, and what is
+    there is summarised with `interrupted` set; whatever else goes wrong once the runs have begun does the same and is
+    told in the summary. Raises UsageError before anything is written when the plan cannot be used, HarnessError when
     the store cannot be written, there is no Java, or Spark does not start.
     """
     engine = engine or default_engine(plan.world, plan.hosts)
@@ -62,14 +71,58 @@ def run_campaign(
         find_java()
     folder = create_campaign_folder(store.absolute(), plan, name)
     job = SimulationJob(plan, folder, store / "campaigns" / folder.root.name, engine)
-    write_whole(folder.plan, _pretty(plan))
-    with ExitStack() as closing:
-        show(Progress(finished=0, total=_total(plan), phase="starting Spark"))
-        spark = session or closing.enter_context(spark_session(master, folder.work))
-        ending = _run(spark, job, show)
-        summary = _conclude(spark, job, ending, declared, master, show)
+    journal = Journal(master=master, declared=declared)
+    with writable(folder.root):
+        write_record(folder.plan, plan)
+        write_record(folder.journal, journal)
+    if begun is not None:
+        begun(folder.root)
+    journal, tables = _carry_out(job, journal, session, show)
+    with writable(folder.root):
+        write_record(folder.journal, journal)
+    if tables is None:
+        result = conclude(plan, folder, journal, job.shown)
+    else:
+        result = write_results(folder, job.shown, summarise(plan, folder, tables, journal))
     folder.clean()
-    return _finish(folder, job.shown, summary)
+    return result
+
+
+def _carry_out(
+    job: SimulationJob, journal: Journal, session: SparkSession | None, show: Show
+) -> tuple[Journal, dict[str, pa.Table] | None]:
+    """All that Spark is needed for. The journal with its ending, and the result tables, None when they were not made.
+
+    An error is raised only when no run can have begun; later ones become the ending of the journal.
+    """
+    ending, tables, spark = Ending(), None, session
+    try:
+        with ExitStack() as closing:
+            show(Progress(finished=0, total=_total(job.plan), phase="starting Spark"))
+            spark = spark or closing.enter_context(spark_session(journal.master, job.folder.work))
+            ending = _run(spark, job, show)
+            if not ending.interrupted:
+                tables, told = _tables(spark, job, journal.declared, show, all_have_rows=not ending.failure)
+                ending = _failed(ending, told)
+    except KeyboardInterrupt:
+        ending = msgspec.structs.replace(ending, interrupted=True)
+    except Exception as error:
+        if spark is None:
+            raise
+        ending = _failed(ending, failure_sentence(error))
+    if session is not None and (ending.interrupted or tables is None):
+        _cancel(session)
+    seconds = seconds_by_cell(job.plan, job.folder)
+    return msgspec.structs.replace(journal, ending=ending, seconds=seconds), tables
+
+
+def _failed(ending: Ending, told: str) -> Ending:
+    return msgspec.structs.replace(ending, failure=" ".join(filter(None, [ending.failure, told])))
+
+
+def _cancel(session: SparkSession) -> None:
+    """End the jobs of a session that is not ours to end. That is not waited for: it may never come about."""
+    Thread(target=session.sparkContext.cancelAllJobs, name="faultline-cancel", daemon=True).start()
 
 
 def _silent(_progress: Progress) -> None:
@@ -80,7 +133,7 @@ def _total(plan: CampaignPlan) -> int:
     return len(plan.cells()) * len(plan.seed_range())
 
 
-def _refuse_unusable(plan: CampaignPlan, engine: Engine) -> list[tuple[str, str]]:
+def _refuse_unusable(plan: CampaignPlan, engine: Engine) -> Declared:
     """Resolve and plan one run of each cell, so that a wrong name is told before anything is written.
 
     Returns the `sometimes` marks known by name, each with the system that is to reach it: those the plan demands of
@@ -97,61 +150,31 @@ def _refuse_unusable(plan: CampaignPlan, engine: Engine) -> list[tuple[str, str]
         engine.refuse(engine.plan(request, parts), parts)
         marks: Iterable[str] = getattr(parts.system, "marks", ())
         declared += [(request.system, mark) for mark in (*plan.must_reach, *marks)]
-    return list(dict.fromkeys(declared))
+    return tuple(dict.fromkeys(declared))
 
 
 def _run(spark: SparkSession, job: SimulationJob, show: Show) -> Ending:
-    """All runs of the campaign, wherever they happen; afterwards every finished run has left its row."""
+    """All runs of the campaign, wherever they happen."""
     if job.plan.world != "simulated":
         return collect(spark, job, show)
-    ending = watch(spark, lambda: simulate(spark, job).collect(), job.folder.progress, _total(job.plan), show)
-    if ending.interrupted or ending.failure:
-        salvage(job.plan, job.folder)
-    return ending
+    given_up = watch(lambda: simulate(spark, job), job.folder.progress, _total(job.plan), show)
+    return Ending(failure=" ".join(given_up))
 
 
-def _conclude(
-    spark: SparkSession, job: SimulationJob, ending: Ending, declared: list[tuple[str, str]], master: str, show: Show
-) -> CampaignSummary:
+def _tables(
+    spark: SparkSession, job: SimulationJob, declared: Declared, show: Show, *, all_have_rows: bool
+) -> tuple[dict[str, pa.Table], str]:
+    """The result tables, with the folders thinned out and the pages of violations written; and what went wrong there.
+
+    Spark reads the files of rows; units that had to be given up have left verdicts, whose rows stand beside those.
+    """
     folder, total = job.folder, _total(job.plan)
     show(read_progress(folder.progress, total, "aggregating"))
-    write_parquet(folder.rows / "part-none.parquet", table_of_rows([]))
-    open_rows(spark, sorted(str(path) for path in folder.rows.glob("part-*.parquet")))
-    kept = choose_kept(spark, job.plan.keep_per_signature if job.plan.world == "simulated" else total)
-    prune(spark, folder, kept)
-    tables = aggregate(spark, folder, kept, declared)
+    others = [] if all_have_rows else salvage(job.plan, folder, read_rows(folder)[0])
+    write_parquet(folder.work / "verdicts.parquet", table_of_rows(others))
+    rows = SparkRows(spark, [*folder.rows_parts(), folder.work / "verdicts.parquet"])
+    kept = choose_kept(rows, job.plan.keep_per_signature if job.plan.world == "simulated" else total)
+    prune(rows, folder, kept)
+    tables = aggregate(rows, folder, kept, declared)
     show(read_progress(folder.progress, total, "explaining violations"))
-    told = explain(spark, job, tables["runs"], tables["signatures"])
-    failure = " ".join(filter(None, [ending.failure, told]))
-    return summarise(job.plan, folder, tables, Ending(ending.interrupted, failure), master)
-
-
-def _finish(folder: CampaignFolder, shown: Path, summary: CampaignSummary) -> CampaignResult:
-    write_whole(folder.junit, junit_xml(summary))
-    write_whole(folder.summary, _pretty(summary))
-    report, problem = _report(folder, shown)
-    return CampaignResult(
-        folder=shown,
-        verdict=summary.verdict,
-        exit_code=summary.exit_code,
-        sentences=summary.sentences,
-        warnings=(*summary.warnings, *problem),
-        cells=summary.cells,
-        signatures=summary.signatures,
-        report=report,
-        interrupted=summary.interrupted,
-    )
-
-
-def _report(folder: CampaignFolder, shown: Path) -> tuple[Path | None, list[str]]:
-    """Write the page; a verdict must not be lost because its page cannot be written."""
-    from faultline.reports.campaign_page import write_campaign_report
-
-    try:
-        return shown / write_campaign_report(folder.root).name, []
-    except Exception as error:
-        return None, [f"The campaign's page could not be written ({type(error).__name__}: {error})."]
-
-
-def _pretty(record: object) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
+    return tables, explain(spark, job, tables["runs"], tables["signatures"])

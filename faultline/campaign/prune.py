@@ -7,34 +7,31 @@ and the smallest of the whole campaign be told.
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from faultline.campaign.aggregate import RowsEngine
 from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.simulate import write_verdict
 from faultline.harness.judgement import Judgement
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 __all__ = ["prune"]
 
 _ONLY_IN_WHOLE_FOLDERS = ("run.json", "history.jsonl")
 
 
-def prune(session: SparkSession, folder: CampaignFolder, kept: Container[str]) -> None:
+def prune(engine: RowsEngine, folder: CampaignFolder, kept: Container[str]) -> None:
     """Reduce every whole run folder that is not in `kept` to its verdict, whose replay line then runs the seed anew."""
-    candidates = session.sql("SELECT run_id, run_again FROM all_runs WHERE folder_kept ORDER BY run_id").collect()
-    for run_id, run_again in candidates:
+    whole = engine.answer("SELECT run_id, run_again FROM all_runs WHERE folder_kept ORDER BY run_id", {})
+    for run_id, run_again in zip(whole["run_id"].to_pylist(), whole["run_again"].to_pylist(), strict=True):
         if run_id not in kept:
             _reduce(folder, run_id, run_again)
 
 
 def _reduce(folder: CampaignFolder, run_id: str, run_again: str) -> None:
     path = folder.run(run_id)
-    for name in _ONLY_IN_WHOLE_FOLDERS:
-        (path / name).unlink(missing_ok=True)
     judgement = msgspec.json.decode((path / "verdict.json").read_bytes(), type=Judgement)
     judgement.replay = run_again
     write_verdict(folder, judgement)
+    for name in _ONLY_IN_WHOLE_FOLDERS:
+        (path / name).unlink(missing_ok=True)

@@ -83,10 +83,12 @@ RUN_SCHEMA = pa.schema(
         ("folder_kept", pa.bool_()),
         ("replay", pa.string()),
         ("run_again", pa.string()),
+        ("verdict_only", pa.bool_()),
     ]
 )
 """The columns of a run. `folder_kept` says whether its whole folder exists, `replay` is the command that shows it again
-from there, `run_again` the one that runs the seed anew."""
+from there, `run_again` the one that runs the seed anew. `verdict_only` says that the row was made from the verdict
+alone, so that the run's faults and latencies are not known."""
 
 
 def table_of_rows(rows: Sequence[dict[str, Any]]) -> pa.Table:
@@ -95,9 +97,15 @@ def table_of_rows(rows: Sequence[dict[str, Any]]) -> pa.Table:
 
 
 def run_row(
-    judgement: Judgement, record: RunRecord | None, *, expected: Expectation, folder_kept: bool, run_again: str
+    judgement: Judgement,
+    record: RunRecord | None,
+    *,
+    expected: Expectation,
+    folder_kept: bool,
+    run_again: str,
+    verdict_only: bool = False,
 ) -> dict[str, Any]:
-    """The row of one judged run; `record` is None for a run that never got as far as a history.
+    """The row of one judged run; `record` is None where there is no history, or none was read (`verdict_only`).
 
     The first finding that is not `expected` stands for the run, else the first.
     """
@@ -131,6 +139,7 @@ def run_row(
         "folder_kept": folder_kept,
         "replay": judgement.replay,
         "run_again": run_again,
+        "verdict_only": verdict_only,
     }
 
 

@@ -1,4 +1,4 @@
-"""What an interrupted campaign still has: verdicts of units that did not come to their end.
+"""What is left of work units that did not come to their end: the verdicts of their runs.
 
 A unit writes its rows when all its seeds are done. When it was stopped before that, its runs have left their verdicts;
 rows are made from those, without latencies and faults, which are lost.
@@ -6,50 +6,60 @@ rows are made from those, without latencies and faults, which are lost.
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 
 from faultline.campaign.commands import run_command
-from faultline.campaign.histories import write_part
 from faultline.campaign.layout import CampaignFolder
-from faultline.campaign.matrix import CampaignPlan, WorkUnit
-from faultline.campaign.row import run_row, table_of_rows
+from faultline.campaign.matrix import CampaignPlan
+from faultline.campaign.row import run_row
 from faultline.harness.judgement import Judgement
-from faultline.harness.store import run_id_of
+from faultline.harness.verdict import merge
 
-__all__ = ["salvage"]
-
-
-def salvage(plan: CampaignPlan, folder: CampaignFolder) -> int:
-    """Write the rows of all unfinished units from their verdicts; returns how many runs were salvaged."""
-    unfinished = [unit for unit in plan.units() if not folder.rows_part(unit.number).exists()]
-    salvaged = 0
-    for unit in unfinished:
-        rows = _rows(plan, folder, unit)
-        if rows:
-            write_part(folder.rows_part(unit.number), table_of_rows(rows))
-        salvaged += len(rows)
-    return salvaged
+__all__ = ["salvage", "stored_verdicts"]
 
 
-def _rows(plan: CampaignPlan, folder: CampaignFolder, unit: WorkUnit) -> list[dict[str, Any]]:
-    cell = plan.cells()[unit.cell]
-    rows = []
-    for seed in unit.seeds:
-        path = folder.run(run_id_of(plan.request(cell, seed), plan.hosts))
-        judgement = _judgement(path / "verdict.json")
-        if judgement is not None:
-            kept = (path / "history.jsonl").is_file()
-            again = run_command(plan.request(cell, seed), plan.hosts)
-            rows.append(run_row(judgement, None, expected=cell.expected, folder_kept=kept, run_again=again))
-    return rows
+def salvage(plan: CampaignPlan, folder: CampaignFolder, finished: pa.Table) -> list[dict[str, Any]]:
+    """The rows of all runs of the campaign that left a verdict and have no row in `finished`.
+
+    Where two runs of one cell and seed have left verdicts, because a unit was tried twice, the graver one counts.
+    """
+    counted = set(zip(finished["cell"].to_pylist(), finished["seed"].to_pylist(), strict=True))
+    gravest: dict[tuple[str, int], tuple[Path, Judgement]] = {}
+    for path, judgement in stored_verdicts(folder, frozenset(finished["run_id"].to_pylist())):
+        place = (judgement.cell, judgement.seed)
+        if place not in counted and (place not in gravest or _is_graver(judgement, gravest[place][1])):
+            gravest[place] = (path, judgement)
+    cells, seeds = {cell.name: cell for cell in plan.cells()}, plan.seed_range()
+    return [
+        run_row(
+            judgement,
+            None,
+            expected=cells[cell].expected,
+            folder_kept=(path / "history.jsonl").is_file(),
+            run_again=run_command(plan.request(cells[cell], seed), plan.hosts),
+            verdict_only=True,
+        )
+        for (cell, seed), (path, judgement) in gravest.items()
+        if cell in cells and seed in seeds
+    ]
 
 
-def _judgement(path: Path) -> Judgement | None:
-    """The judgement in the file; None when there is none, or it was being written when the task was stopped."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Judgement)
-    except (OSError, msgspec.DecodeError):
-        return None
+def stored_verdicts(folder: CampaignFolder, besides: Container[str] = frozenset()) -> Iterator[tuple[Path, Judgement]]:
+    """Each run folder with a whole verdict, and that verdict, in the order of their names; none of those in `besides`.
+
+    A verdict that cannot be read is none: its run has not come to its end.
+    """
+    for path in sorted(each for each in folder.runs.iterdir() if each.name not in besides):
+        try:
+            yield path, msgspec.json.decode((path / "verdict.json").read_bytes(), type=Judgement)
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            continue
+
+
+def _is_graver(one: Judgement, other: Judgement) -> bool:
+    return one.verdict is not other.verdict and merge([one.verdict, other.verdict]) is one.verdict

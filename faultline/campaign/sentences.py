@@ -48,25 +48,28 @@ def cell_sentence(
     expected: Expectation,
     counts: RunCounts,
     broken: Sequence[str],
-    smallest: tuple[int, int, Sequence[str]] | None,
+    smallest: tuple[int, int, Sequence[str] | None] | None,
     first_error: str = "",
     unexpected: Sequence[str] = (),
 ) -> str:
-    """The verdict on a cell. `broken` names what was violated, `smallest` is (seed, operations, fault kinds).
+    """The verdict on a cell. `broken` names what was violated, `unexpected` what of that the plan does not allow.
 
-    `unexpected` names the kinds of violation that the plan does not allow.
+    `smallest` is (seed, operations, fault kinds); kinds are None where they are not known.
     """
     parts = [_counted(counts, broken)]
     if smallest is not None:
         seed, operations, kinds = smallest
         shown = plural(operations, "operation") if operations else "seen inside the system"
-        parts.append(f"smallest: seed {seed}, {shown}, {listed(kinds, 'no fault')}")
+        faults = "faults not known" if kinds is None else listed(kinds, "no fault")
+        parts.append(f"smallest: seed {seed}, {shown}, {faults}")
     if counts.harness_errors:
         parts.append(
             f"{plural(counts.harness_errors, 'run')} failed in the harness, the first with: {first_error.rstrip('.')}"
         )
     if counts.unknown:
         parts.append(f"{plural(counts.unknown, 'run')} could not be decided")
+    if counts.missing:
+        parts.append(f"{plural(counts.missing, 'run')} did not end")
     if counts.vacuous:
         parts.append(f"{plural(counts.vacuous, 'run')} tested too little")
     if expected:
@@ -104,14 +107,14 @@ def signature_sentence(values: Mapping[str, object], judged: int) -> str:
 
 
 def campaign_sentence(
-    name: str, verdict: Verdict, cells: Sequence[CellSummary], runs: int, planned: int, interrupted: bool
+    name: str, verdict: Verdict, cells: Sequence[CellSummary], runs: int, planned: int, stopped: str
 ) -> str:
-    """The first line of a campaign's result."""
+    """The first line of a campaign's result; `stopped` says why it is no whole one, empty when it is."""
     standings = [cell.standing for cell in cells]
     counted = ", ".join(f"{standings.count(each)} × {each}" for each in dict.fromkeys(standings))
     scope = plural(runs, "run") if runs == planned else f"{runs} of {plural(planned, 'run')}"
-    stopped = " (interrupted)" if interrupted else ""
-    return f"Campaign {name}{stopped}: {verdict.value}. {scope} in {plural(len(cells), 'cell')}: {counted or 'none'}."
+    reason = f" ({stopped})" if stopped else ""
+    return f"Campaign {name}{reason}: {verdict.value}. {scope} in {plural(len(cells), 'cell')}: {counted or 'none'}."
 
 
 def marks_sentence(reached: Mapping[str, int], runs: int) -> str:
@@ -122,15 +125,18 @@ def marks_sentence(reached: Mapping[str, int], runs: int) -> str:
     return f"Reached in {plural(runs, 'run')}: {', '.join(f'{mark} in {count}' for mark, count in ordered)}."
 
 
-def faults_sentence(rows: Iterable[Mapping[str, Any]]) -> str:
-    """How often each kind of fault took effect."""
+def faults_sentence(rows: Iterable[Mapping[str, Any]], runs: int, verdicts_only: int = 0) -> str:
+    """How often each kind of fault took effect in `runs` runs; of `verdicts_only` of them that is not known."""
     applied: dict[str, int] = {}
     for row in rows:
         applied[row["kind"]] = applied.get(row["kind"], 0) + row["injections"] - row["not_applied"]
-    if not applied:
-        return "No fault was injected."
-    counted = ", ".join(f"{kind} {plural(count, 'time')}" for kind, count in sorted(applied.items()))
-    return f"Faults that took effect: {counted}."
+    times = ", ".join(f"{kind} {plural(count, 'time')}" for kind, count in sorted(applied.items()))
+    counted = [times] if times else []
+    if verdicts_only:
+        counted.append(f"not known: {plural(verdicts_only, 'run')} left only their verdicts")
+    if not runs:
+        counted = ["not known: no run ended"]
+    return f"Faults that took effect: {'; '.join(counted)}." if counted else "No fault was injected."
 
 
 def never_reached(marks: Iterable[Mapping[str, Any]]) -> list[str]:

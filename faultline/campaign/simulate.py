@@ -1,19 +1,22 @@
-"""Simulated runs inside Spark tasks.
+"""Simulated runs, one work unit after another.
 
-One Spark partition is one work unit: a block of seeds of one cell. The task resolves the cell's parts once, runs seed
-after seed, and writes its own files into the campaign's folder: a verdict per run, one Parquet file with all its
-histories, one with its result rows. Back to the driver goes a receipt, nothing else; operations never cross a shuffle.
+A work unit is a block of seeds of one cell. It resolves the cell's parts once, runs seed after seed, and writes its own
+files into the campaign's folder: a verdict per run, one Parquet file with all its histories, and last, as the sign that
+it is done, one with its result rows.
 
-Files are written under another name and renamed, and named after their unit, so a task that Spark runs twice
-overwrites its own work with the same bytes, and an interrupted campaign keeps every unit that was finished.
+Files are written under a name of their own and renamed, and named after their unit, so that two attempts at one unit,
+one after the other or at once, write the same bytes and never meet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -28,18 +31,22 @@ from faultline.campaign.row import run_row, table_of_rows
 from faultline.harness.errors import FaultlineError
 from faultline.harness.judgement import Judgement
 from faultline.harness.parts import Parts
-from faultline.harness.results import appending, write_whole
+from faultline.harness.results import write_whole
 from faultline.harness.run_record import RunRecord
 from faultline.harness.store import prepare_run, run_id_of
 from faultline.harness.verdict import Verdict
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-__all__ = ["SimulationJob", "broken_run", "keep_run", "progress_mark", "run_unit", "simulate", "write_verdict"]
+__all__ = [
+    "SimulationJob",
+    "broken_run",
+    "keep_run",
+    "progress_mark",
+    "run_unit",
+    "write_seconds",
+    "write_verdict",
+]
 
 _WORTH_KEEPING = (Verdict.VIOLATION, Verdict.UNKNOWN, Verdict.HARNESS_ERROR)
-_RECEIPT = pa.schema([("unit", pa.int64()), ("runs", pa.int64())])
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,37 +59,41 @@ class SimulationJob:
     engine: Engine
 
 
-def simulate(session: SparkSession, job: SimulationJob) -> DataFrame:
-    """The runs of `job` as a data frame of receipts (unit, runs); nothing runs until it is collected."""
-    units = job.plan.units()
-
-    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                runs = run_unit(job, units[number])
-                yield pa.RecordBatch.from_pylist([{"unit": number, "runs": runs}], schema=_RECEIPT)
-
-    return session.range(0, len(units), 1, len(units)).mapInArrow(task, "unit long, runs long")
-
-
 def run_unit(job: SimulationJob, unit: WorkUnit) -> int:
     """Run the seeds of one unit and write its files; returns how many runs there were."""
+    began_s = time.monotonic()
     cell = job.plan.cells()[unit.cell]
     parts = job.engine.resolve(job.plan.request(cell, unit.first_seed))
     rows: list[dict[str, Any]] = []
     histories: list[pa.Table] = []
     kept: dict[tuple[Verdict, str], int] = {}
-    with appending(job.folder.progress_part(unit.number)) as progress:
-        for seed in unit.seeds:
+    with _progress(job.folder.progress_part(unit.number)) as mark:
+        for number, seed in enumerate(unit.seeds):
             judgement, record = _run_seed(job, cell, parts, seed)
             rows.append(_write_run(job, cell, judgement, record, kept))
             if record is not None:
                 histories.append(history_table(judgement.run_id, record.history))
-            progress(progress_mark(judgement.verdict))
+            mark(number, progress_mark(judgement.verdict))
     table = pa.concat_tables(histories) if histories else HISTORY_SCHEMA.empty_table()
     write_parquet(job.folder.history_part(unit.number), table)
+    write_seconds(job.folder.seconds_part(unit.number), time.monotonic() - began_s)
     write_part(job.folder.rows_part(unit.number), table_of_rows(rows))
     return len(rows)
+
+
+@contextmanager
+def _progress(path: Path) -> Iterator[Callable[[int, bytes], int]]:
+    """A function that puts the mark of the n-th run into the progress file, where another attempt puts the same."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        yield lambda number, mark: os.pwrite(descriptor, mark, number)
+    finally:
+        os.close(descriptor)
+
+
+def write_seconds(path: Path, seconds: float) -> None:
+    """Note how long a work unit took. That is no result, and differs between attempts: it stands beside the rows."""
+    write_whole(path, f"{seconds:.3f}\n".encode(), durable=False)
 
 
 def _run_seed(job: SimulationJob, cell: Cell, parts: Parts, seed: int) -> tuple[Judgement, RunRecord | None]:

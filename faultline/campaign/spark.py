@@ -10,11 +10,12 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import subprocess
 import sys
 import threading
 import zipfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT_MASTER", "package_zip", "refuse_unusable_master", "spark_session"]
 
-DEFAULT_MASTER = "local[*]"
+DEFAULT_MASTER = "local[*,4]"
+"""All cores of this machine, and four attempts at each task: `local[*]` gives it one."""
 _STOP_DEADLINE_S = 20
 _JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dlog4j2.configurationFile=file:{log4j}"
 _MASTERS = ("local", "spark://", "k8s://", "yarn", "mesos://")
@@ -125,27 +127,56 @@ def _running(master: str, work: Path) -> Iterator[SparkSession]:
     settings = SparkConf(loadDefaults=False).setAll(list(_settings(master, work).items()))
     launch: Any = launch_gateway
     gateway: Any = None
-    with log_path.open("ab") as log:
+    with log_path.open("ab") as log, _remembered_processes() as started:
         try:
             gateway = launch(settings, popen_kwargs={"stdout": log, "stderr": log})
             with _own_interrupt_handler():
                 context = SparkContext(conf=settings, gateway=gateway)
-        except Exception as error:
-            _end(gateway)
-            raise _did_not_start(master, log_path, error) from error
+        except BaseException as error:
+            for process in started:
+                process.kill()
+                process.communicate()
+            if isinstance(error, Exception):
+                raise _did_not_start(master, log_path, error) from error
+            raise
         try:
             yield SparkSession(context)
+        except BaseException:
+            _forsake(context, gateway)
+            raise
+        else:
+            _stop(context)
         finally:
-            context.stop()
             SparkContext._gateway = SparkContext._jvm = None
             SparkSession._instantiatedSession = None
             _end(gateway)
 
 
+def _forsake(context: Any, gateway: Any) -> None:
+    """Leave Spark at once: an interrupted call, or a job whose workers are gone, may never be answered."""
+    context._accumulatorServer.handle_error = lambda *_: None
+    gateway.proc.kill()
+    context._jsc = None
+    context.stop()
+
+
+def _stop(context: Any) -> None:
+    """Stop Spark in good order; when it does not answer, its process is ended by `_end` all the same."""
+    stopping = threading.Thread(target=context.stop, name="faultline-stop", daemon=True)
+    stopping.start()
+    stopping.join(_STOP_DEADLINE_S)
+
+
 def _silence_driver_loggers() -> None:
-    """PySpark writes every error it raises to standard error as well, as a line of JSON; the exception is enough."""
-    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+    """PySpark and Py4J write every error they raise to standard error as well; the exception is enough."""
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "py4j"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    logging.getLogger().addFilter(_is_not_of_py4j)
+
+
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    """Py4J says some of it in the root logger's name."""
+    return "py4j" not in Path(record.pathname).parts
 
 
 def _did_not_start(master: str, log_path: Path, error: Exception) -> HarnessError:
@@ -157,13 +188,32 @@ def _did_not_start(master: str, log_path: Path, error: Exception) -> HarnessErro
     )
 
 
+@contextmanager
+def _remembered_processes() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """The processes that PySpark starts meanwhile: it tells its Java process only once that has answered."""
+    from pyspark import java_gateway
+
+    module: Any = java_gateway
+    started: list[subprocess.Popen[bytes]] = []
+
+    def remember(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        started.append(subprocess.Popen(*arguments, **options))
+        return started[-1]
+
+    module.Popen = remember
+    try:
+        yield started
+    finally:
+        module.Popen = subprocess.Popen
+
+
 def _end(gateway: Any) -> None:
     """Close the sockets to the Java process and wait for it, so that nothing is left behind."""
-    if gateway is None:
-        return
-    gateway.shutdown()
     process = gateway.proc
-    process.stdin.close()
+    with suppress(Exception):
+        gateway.shutdown()
+    with suppress(OSError):
+        process.stdin.close()
     try:
         process.wait(_STOP_DEADLINE_S)
     except Exception:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import faultline
 from faultline.campaign.expectation import is_allowed
+from faultline.campaign.journal import Ending, Journal
 from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.matrix import CampaignPlan, Cell
-from faultline.campaign.outcome import RunCounts, campaign_exit_code, campaign_verdict, remaining, standing
+from faultline.campaign.outcome import NOT_SEEN, RunCounts, campaign_exit_code, campaign_verdict, remaining, standing
 from faultline.campaign.sentences import (
     campaign_sentence,
     cell_sentence,
@@ -31,7 +33,7 @@ from faultline.harness.store import read_run
 from faultline.harness.verdict import Verdict
 from faultline.registry import fault_marks
 
-__all__ = ["Ending", "summarise"]
+__all__ = ["summarise"]
 
 _VERDICT_COLUMNS = {
     "pass": "passed",
@@ -42,38 +44,47 @@ _VERDICT_COLUMNS = {
 }
 
 _SIGNATURES_TOLD = 3
+_FAILING_SEEDS = 100
 
 Rows = list[dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How the campaign came to its end: stopped by the user, or by `failure`, one sentence, empty when it was not."""
-
-    interrupted: bool = False
-    failure: str = ""
-
-
 def summarise(
-    plan: CampaignPlan, folder: CampaignFolder, tables: Mapping[str, pa.Table], ending: Ending, master: str
+    plan: CampaignPlan, folder: CampaignFolder, tables: Mapping[str, pa.Table], journal: Journal
 ) -> CampaignSummary:
-    """The summary of a campaign whose result tables are `tables`."""
+    """The summary of a campaign whose result tables are `tables`, whether it has ended or not."""
     rows: dict[str, Rows] = {
         name: table.to_pylist() for name, table in tables.items() if name not in ("runs", "findings")
     }
     counted = {row["cell"]: row for row in rows["cells"]}
     _mark_expected(plan, rows["signatures"])
-    counts = {cell.name: _counts(counted.get(cell.name, {}), cell.name, rows["signatures"]) for cell in plan.cells()}
+    seeds = len(plan.seed_range())
+    counts = {
+        cell.name: _counts(counted.get(cell.name, {}), cell.name, rows["signatures"], seeds) for cell in plan.cells()
+    }
     signatures = tuple(_signature(row, counts[row["cell"]].judged, folder) for row in rows["signatures"])
-    cells = tuple(_cell(plan, cell, counts[cell.name], counted.get(cell.name, {}), signatures) for cell in plan.cells())
-    scheduled, finished = len(cells) * len(plan.seed_range()), tables["runs"].num_rows
+    failing = _failing_seeds(plan, tables["runs"])
+    cells = tuple(
+        msgspec.structs.replace(
+            _cell(plan, cell, counts[cell.name], counted.get(cell.name, {}), signatures),
+            failing_seeds=tuple(failing.get(cell.name, ())[:_FAILING_SEEDS]),
+            seconds=journal.seconds.get(cell.name, 0.0),
+        )
+        for cell in plan.cells()
+    )
+    scheduled, finished = len(cells) * seeds, tables["runs"].num_rows
+    verdicts_only = sum(row["verdicts_only"] for row in rows["cells"])
     marks = _marks(rows["marks"])
     missed = [mark for mark in plan.must_reach if not marks.get(mark)]
     remains = [remaining(cell.expected, counts[cell.name], strict=plan.strict) for cell in plan.cells()]
     remains += [Verdict.VACUOUS for _ in missed]
-    complete = ending.interrupted or (finished == scheduled and not ending.failure)
-    verdict = campaign_verdict(remains, all_runs_finished=complete)
-    first = campaign_sentence(plan.name, verdict, cells, finished, scheduled, ending.interrupted)
+    ending = journal.ending or Ending()
+    missing = scheduled - finished
+    lost = missing > 0 and journal.ending is not None and not ending.interrupted
+    verdict = campaign_verdict(remains, finished=not missing, failed=bool(ending.failure) or lost)
+    stopped = "interrupted" if ending.interrupted else "not finished" if missing else ""
+    first = campaign_sentence(plan.name, verdict, cells, finished, scheduled, stopped)
+    troubles = tuple(_troubles(plan, cells, journal, missed, missing))
     reached = {mark: runs for mark, runs in marks.items() if runs}
     return CampaignSummary(
         id=folder.root.name,
@@ -85,23 +96,23 @@ def summarise(
         interrupted=ending.interrupted,
         scheduled=scheduled,
         finished=finished,
+        verdicts_only=verdicts_only,
         sentence=first,
         sentences=(
             first,
             *_told(cells, signatures),
-            faults_sentence(rows["faults"]),
+            faults_sentence(rows["faults"], finished, verdicts_only),
             marks_sentence(reached, finished),
         ),
-        warnings=tuple(
-            _unreached(missed) + _doubts(rows, signatures, ending) + never_reached(_marks_of_systems(rows["marks"]))
-        ),
+        troubles=troubles,
+        warnings=(*troubles, *_doubts(rows, signatures), *never_reached(_marks_of_systems(rows["marks"]))),
         cells=cells,
         signatures=signatures,
         latency=tuple(LatencySummary(**row) for row in rows["latency"]),
         marks=reached,
         marks_missing=tuple(mark for mark, runs in marks.items() if not runs),
         overlap=_overlap(rows["faults"]),
-        environment={"master": master, "world": plan.world},
+        environment={"master": journal.master, "world": plan.world},
         versions=_versions(),
     )
 
@@ -113,9 +124,21 @@ def _mark_expected(plan: CampaignPlan, signatures: Rows) -> None:
         row["expected"] = is_allowed(row["checker"], row["anomaly"], allowed[row["cell"]])
 
 
-def _counts(row: Mapping[str, Any], cell: str, signatures: Rows) -> RunCounts:
+def _counts(row: Mapping[str, Any], cell: str, signatures: Rows, planned: int) -> RunCounts:
     expected = sum(each["count"] for each in signatures if each["cell"] == cell and each["expected"])
-    return RunCounts(**{column: row.get(column, 0) for column in _VERDICT_COLUMNS.values()}, expected=expected)
+    counts = {column: row.get(column, 0) for column in _VERDICT_COLUMNS.values()}
+    return RunCounts(**counts, expected=expected, missing=planned - sum(counts.values()))
+
+
+def _failing_seeds(plan: CampaignPlan, runs: pa.Table) -> dict[str, list[int]]:
+    """The seeds of the runs of each cell that show what the plan does not allow, in order."""
+    allowed = {cell.name: cell.expected for cell in plan.cells()}
+    violating = runs.filter(pc.equal(runs["verdict"], Verdict.VIOLATION.value))
+    seeds: dict[str, list[int]] = {}
+    for row in violating.select(["cell", "seed", "checker", "anomaly"]).to_pylist():
+        if not is_allowed(row["checker"], row["anomaly"], allowed[row["cell"]]):
+            seeds.setdefault(row["cell"], []).append(row["seed"])
+    return seeds
 
 
 def _cell(
@@ -154,12 +177,12 @@ def _cell(
     )
 
 
-def _smallest(signatures: Sequence[SignatureSummary]) -> tuple[int, int, Sequence[str]] | None:
+def _smallest(signatures: Sequence[SignatureSummary]) -> tuple[int, int, Sequence[str] | None] | None:
     """The smallest counterexample, one that the plan does not allow before any that it does."""
     if not signatures:
         return None
     best = min(signatures, key=lambda each: (each.expected, each.operations == 0, each.operations, each.seed))
-    return best.seed, best.operations, best.fault_kinds
+    return best.seed, best.operations, best.fault_kinds if best.faults_known else None
 
 
 def _signature(row: Mapping[str, Any], judged: int, folder: CampaignFolder) -> SignatureSummary:
@@ -201,9 +224,31 @@ def _told(cells: Sequence[CellSummary], signatures: Sequence[SignatureSummary]) 
     return lines
 
 
-def _doubts(rows: Mapping[str, Rows], signatures: Sequence[SignatureSummary], ending: Ending) -> list[str]:
+def _troubles(
+    plan: CampaignPlan, cells: Sequence[CellSummary], journal: Journal, missed: Sequence[str], missing: int
+) -> Iterator[str]:
+    """What went wrong with the campaign as a whole, whatever its cells say."""
+    ending = journal.ending
+    if ending is not None and ending.interrupted:
+        left = f"{plural(missing, 'run')} did not end" if missing else "all of its runs had ended"
+        yield f"The campaign was interrupted: {left}."
+    elif ending is None and missing:
+        yield f"The campaign has not come to its end: {plural(missing, 'run')} did not end, or not yet."
+    elif missing:
+        yield f"The campaign is not whole: {plural(missing, 'run')} left no verdict."
+    if ending is not None and ending.failure:
+        yield ending.failure
+    for mark in missed:
+        yield f"No run reached {mark}, which the plan demands: the campaign proves too little."
+    if plan.strict:
+        for cell in cells:
+            if cell.standing == NOT_SEEN:
+                yield f"{cell.cell}: a violation was expected and not seen, and the plan is strict."
+
+
+def _doubts(rows: Mapping[str, Rows], signatures: Sequence[SignatureSummary]) -> list[str]:
     """What a careful reader should know before trusting the result."""
-    doubts = [ending.failure] if ending.failure else []
+    doubts: list[str] = []
     for row in rows["faults"]:
         if row["not_applied"]:
             doubts.append(
@@ -218,10 +263,6 @@ def _doubts(rows: Mapping[str, Rows], signatures: Sequence[SignatureSummary], en
                 f"{each.cell}: {shown} with {each.signature} kept their whole folder, the others their verdict."
             )
     return doubts
-
-
-def _unreached(missed: Sequence[str]) -> list[str]:
-    return [f"No run reached {mark}, which the plan demands: the campaign proves too little." for mark in missed]
 
 
 def _marks_of_systems(rows: Rows) -> Rows:
@@ -250,4 +291,5 @@ def _versions() -> dict[str, str]:
         "python": platform.python_version(),
         "pyspark": metadata.version("pyspark"),
         "pyarrow": metadata.version("pyarrow"),
+        "duckdb": metadata.version("duckdb"),
     }

@@ -34,7 +34,8 @@ class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
     `unexpected violation`, `expected violation not seen`, `inconclusive` or `harness error`. `expected` are the
     anomalies that the plan allows here, `violations_expected` the runs in which nothing else was found.
     `violation_rate` is the share of judged runs that violated, `wilson_low` and `wilson_high` its 95 % interval;
-    `operations` by outcome.
+    `operations` by outcome. `failing_seeds` are the seeds of the first runs that showed what the plan does not allow,
+    `seconds` is how long the runs took, one after another.
     """
 
     cell: str
@@ -55,6 +56,8 @@ class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
     operations: dict[str, int]
     violations_expected: int = 0
     first_error: str = ""
+    failing_seeds: tuple[int, ...] = ()
+    seconds: float = 0.0
 
 
 class SignatureSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,8 +66,10 @@ class SignatureSummary(msgspec.Struct, frozen=True, kw_only=True):
     A run in which several anomalies were found counts under the first that is not allowed, if there is one.
 
     `run_id`, `seed`, `operations` (how many) and `fault_kinds` belong to the smallest counterexample, which is the one
-    to look at; `replay` shows it, `report` is its page relative to the campaign's folder, empty when it has none.
-    `minimal` says how small that run could be made, `minimal_report` is the page of the minimal run.
+    to look at; `replay` shows it, `run_again` where its folder is not at hand. `report` is its page relative to the
+    campaign's folder, empty when it has none; `minimal` says how small that run could be made, `minimal_report` is the
+    page of the minimal run. `fault_kinds` mean nothing where they are not `faults_known`, as of a run that left nothing
+    but its verdict.
     """
 
     cell: str
@@ -86,9 +91,11 @@ class SignatureSummary(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
     replay: str
     report: str
+    run_again: str = ""
     minimal: str = ""
     minimal_report: str = ""
     expected: bool = False
+    faults_known: bool = True
 
 
 class LatencySummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,7 +116,8 @@ class CampaignSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The whole campaign. `sentence` is its first line, `sentences` all of its verdict in words.
 
     `marks` counts the runs that reached each `sometimes` mark, `marks_missing` those no run reached; `overlap` counts
-    operations in flight during each kind of fault. `scheduled` runs were planned and `finished` came to a verdict.
+    operations in flight during each kind of fault. `scheduled` runs were planned and `finished` came to a verdict,
+    `verdicts_only` of them left nothing else. `troubles` are what went wrong with the campaign as a whole.
     """
 
     schema: int = 2
@@ -122,8 +130,10 @@ class CampaignSummary(msgspec.Struct, frozen=True, kw_only=True):
     interrupted: bool
     scheduled: int
     finished: int
+    verdicts_only: int = 0
     sentence: str
     sentences: tuple[str, ...]
+    troubles: tuple[str, ...] = ()
     warnings: tuple[str, ...]
     cells: tuple[CellSummary, ...]
     signatures: tuple[SignatureSummary, ...]

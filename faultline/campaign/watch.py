@@ -1,52 +1,46 @@
-"""Running a Spark job while showing how far it is, and ending it in good order on Ctrl-C.
+"""Running a Spark job while showing how far it is.
 
-The job runs in a thread of its own, so that progress is shown, and Ctrl-C received, in the thread of the caller.
+The job runs in a thread of its own, so that progress is shown, and Ctrl-C received, in the thread of the caller. That
+thread is not waited for when the caller leaves: a job whose workers are gone may never end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 from faultline.campaign.progress import read_progress
-from faultline.campaign.summarise import Ending
 from faultline.campaign.summary import Progress
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 __all__ = ["watch"]
 
 _LOOK_EVERY_S = 0.3
 
+Answer = TypeVar("Answer")
 
-def watch(
-    session: SparkSession, job: Callable[[], object], progress: Path, total: int, show: Callable[[Progress], None]
-) -> Ending:
-    """Carry out `job`, showing the progress of the files in `progress`; tells how it ended and never raises for it."""
+
+def watch(job: Callable[[], Answer], progress: Path, total: int, show: Callable[[Progress], None]) -> Answer:
+    """The answer of `job`, which is carried out while the progress of the files in `progress` is shown.
+
+    Raises what the job raises.
+    """
     from pyspark import InheritableThread
 
-    failures: list[str] = []
+    answers: list[Answer] = []
+    failures: list[Exception] = []
 
     def carry_out() -> None:
         try:
-            job()
+            answers.append(job())
         except Exception as error:
-            failures.append(f"Spark gave up: {_first_line(error)}.")
+            failures.append(error)
 
-    thread = InheritableThread(target=carry_out, name="faultline-spark-job")
+    thread = InheritableThread(target=carry_out, name="faultline-spark-job", daemon=True)
     thread.start()
-    try:
-        while thread.is_alive():
-            thread.join(_LOOK_EVERY_S)
-            show(read_progress(progress, total, "running"))
-    except KeyboardInterrupt:
-        session.sparkContext.cancelAllJobs()
-        thread.join()
-        return Ending(interrupted=True)
-    return Ending(failure=" ".join(failures))
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
+    while thread.is_alive():
+        thread.join(_LOOK_EVERY_S)
+        show(read_progress(progress, total, "running"))
+    for failure in failures:
+        raise failure
+    return answers[0]

@@ -1,4 +1,4 @@
-"""`faultline campaign`: many runs on Spark."""
+"""`faultline campaign`: many runs on Spark; and `faultline campaign conclude`, which summarises what one left."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from faultline.campaign.spark import DEFAULT_MASTER
 from faultline.cli.options import as_options, comma_separated, on_hosts, store_option
 from faultline.cli.output import say
-from faultline.cli.sealed_outcome import INTERRUPTED, Sealed, announce
+from faultline.cli.sealed_outcome import INTERRUPTED, Sealed, announce, working_in
 from faultline.harness.errors import UsageError
 from faultline.harness.run_record import WorldName
 from faultline.harness.verdict import Verdict
@@ -17,14 +18,14 @@ from faultline.harness.verdict import Verdict
 if TYPE_CHECKING:
     from faultline.campaign.pipeline import CampaignResult
 
-__all__ = ["command", "finish"]
+__all__ = ["command", "finish", "tell_supervisor"]
 
 
 def _many(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> list[tuple[str, ...]]:
     return [comma_separated(context, parameter, value) for value in values]
 
 
-@click.command("campaign")
+@click.group("campaign", invoke_without_command=True)
 @click.option(
     "--plan",
     help="A shipped campaign by name (faultline list plans), or a TOML file; flags replace its values "
@@ -75,11 +76,15 @@ def _many(context: click.Context, parameter: click.Parameter, values: tuple[str,
     metavar="NAME=VALUE",
     help="How hosts are to be, such as fsync=lies.",
 )
-@click.option("--master", default="local[*]", show_default=True, help="Spark master URL.")
-@click.option("--name", help="Name of the campaign's folder [default: from the plan].")
+@click.option("--master", default=DEFAULT_MASTER, show_default=True, help="Spark master URL.")
+@click.option(
+    "--name", help="What the campaign and its folder are called; a new name in the store [default: the plan's]."
+)
 @store_option
 @click.option("--json", "as_json", is_flag=True, help="Print campaign.json instead of sentences.")
+@click.pass_context
 def command(
+    context: click.Context,
     plan: str | None,
     systems: tuple[str, ...],
     workloads: tuple[str, ...],
@@ -98,18 +103,22 @@ def command(
     name: str | None,
     store: Path,
     as_json: bool,
-) -> Sealed:
+) -> Sealed | None:
     """Many runs: a matrix of systems, workloads, fault sets and planted bugs, each cell with every seed.
 
     The campaign's folder keeps every verdict, the whole run of each kind of violation, tables as Parquet, JUnit XML and
     one HTML report.
     """
+    if context.invoked_subcommand is not None:
+        _refuse_options(context)
+        return None
     from faultline.campaign.pipeline import run_campaign
     from faultline.campaign.planfile import plan_from_flags
     from faultline.cli.progress import campaign_progress
 
     campaign_plan = plan_from_flags(
         plan=plan,
+        name=name,
         systems=systems,
         workloads=workloads,
         fault_sets=fault_sets,
@@ -125,8 +134,35 @@ def command(
         host_options=as_options(host_option_pairs, "--host-option"),
     )
     with campaign_progress() as progress:
-        result = run_campaign(campaign_plan, store=store, master=master, name=name, progress=progress)
-    return finish(result, as_json)
+        result = run_campaign(
+            campaign_plan, store=store, master=master, name=name, progress=progress, begun=tell_supervisor
+        )
+    return finish(result, as_json, interrupted=result.interrupted)
+
+
+@command.command("conclude")
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print campaign.json instead of sentences.")
+def conclude(folder: Path, as_json: bool) -> Sealed:
+    """Summarise the campaign in FOLDER from what it holds, whether it ended, was killed, or still runs.
+
+    Nothing is run, and neither Spark nor Java is needed. Summary, tables, JUnit XML and report are written anew.
+    """
+    from faultline.campaign.conclude import conclude_folder
+
+    return finish(conclude_folder(folder), as_json, interrupted=False)
+
+
+def _refuse_options(context: click.Context) -> None:
+    """`campaign --seeds 0..9 conclude FOLDER` looks as if the seeds mattered."""
+    for parameter in context.command.params:
+        if context.get_parameter_source(str(parameter.name)) is click.core.ParameterSource.COMMANDLINE:
+            raise UsageError(f"{parameter.opts[0]} has no effect before {context.invoked_subcommand}.", "Leave it out.")
+
+
+def tell_supervisor(folder: Path) -> None:
+    """Let the supervisor know where the campaign's journal is, should this process die."""
+    working_in(str(folder))
 
 
 def _world(world: Literal["simulated", "local"] | None, hosts: str | None) -> WorldName | None:
@@ -141,10 +177,10 @@ def _nodes_on(hosts: str) -> int:
     return parse_hosts(hosts).count
 
 
-def finish(result: CampaignResult, as_json: bool) -> Sealed:
-    """Print what a campaign found and return its outcome."""
+def finish(result: CampaignResult, as_json: bool, *, interrupted: bool) -> Sealed:
+    """Print what a campaign found and return its outcome; `interrupted` says that this command was."""
     outcome = Sealed(
-        verdict="" if result.interrupted and result.verdict is not Verdict.VIOLATION else result.verdict.value,
+        verdict="" if interrupted and result.verdict is not Verdict.VIOLATION else result.verdict.value,
         code=INTERRUPTED,
         checks_due=tuple(cell.cell for cell in result.cells),
         checks_ran=tuple(cell.cell for cell in result.cells if sum(cell.counts.values())),

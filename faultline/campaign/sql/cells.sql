@@ -7,10 +7,11 @@ SELECT
   count_if(verdict = 'unknown')                   AS unknown,
   count_if(verdict = 'vacuous')                   AS vacuous,
   count_if(verdict = 'harness-error')             AS harness_errors,
+  count_if(verdict_only)                          AS verdicts_only,
   coalesce(sum(counts['ok']), 0)                  AS operations_ok,
   coalesce(sum(counts['fail']), 0)                AS operations_fail,
   coalesce(sum(counts['info']), 0)                AS operations_info,
-  array_sort(collect_set(CASE WHEN verdict = 'violation' AND checker <> '' THEN checker END)) AS broken_promises,
+  coalesce(array_sort(collect_set(CASE WHEN verdict = 'violation' AND checker <> '' THEN checker END)), array()) AS broken_promises,
   min_by(sentence, seed) FILTER (WHERE verdict = 'harness-error') AS first_error
 FROM runs
 GROUP BY cell

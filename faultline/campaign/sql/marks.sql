@@ -1,8 +1,8 @@
 -- Every known `sometimes` mark in every cell: how often it was reached, and in how many runs. A mark is known when
 -- any run of the same system reached it, or when it was declared for that system; one with no runs was never reached.
 WITH reached AS (
-  SELECT cell, system, mark, times
-  FROM runs LATERAL VIEW explode(marks) AS mark, times
+  SELECT cell, system, entry.key AS mark, entry.value AS times
+  FROM runs LATERAL VIEW explode(map_entries(marks)) AS entry
 ),
 known AS (
   SELECT DISTINCT cells.cell, all_marks.mark
@@ -10,7 +10,7 @@ known AS (
   JOIN (
     SELECT system, mark FROM reached
     UNION
-    SELECT pair.system, pair.mark FROM (SELECT explode(:declared) AS pair)
+    SELECT system, mark FROM declared
   ) AS all_marks ON cells.system = all_marks.system
   WHERE all_marks.mark <> ''
 )

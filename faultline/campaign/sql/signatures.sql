@@ -3,7 +3,7 @@
 WITH violations AS (
   SELECT
     *,
-    struct(counterexample_operations = 0, counterexample_operations, seed) AS size
+    struct(counterexample_operations = 0 AS shows_none, counterexample_operations AS operations, seed AS seed) AS size
   FROM runs
   WHERE verdict = 'violation'
 )
@@ -20,7 +20,9 @@ SELECT
   min_by(run_id, size)                    AS run_id,
   min_by(sentence, size)                  AS example,
   min_by(replay, size)                    AS replay,
-  count_if(folder_kept)                   AS folders_kept
+  min_by(run_again, size)                 AS run_again,
+  count_if(folder_kept)                   AS folders_kept,
+  NOT min_by(verdict_only, size)          AS faults_known
 FROM violations
 GROUP BY cell, signature
 ORDER BY cell, count DESC, signature

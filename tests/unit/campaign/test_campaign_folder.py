@@ -22,9 +22,12 @@ def test_a_campaign_is_named_by_its_plan_and_counted(tmp_path: Path) -> None:
     assert names == [first, f"{first}-2", f"{first}-3"]
 
 
-def test_a_given_name_is_used_and_a_second_campaign_of_it_overwrites_nothing(tmp_path: Path) -> None:
+def test_a_given_name_is_used_once_and_a_second_campaign_of_it_is_refused(tmp_path: Path) -> None:
     assert create_campaign_folder(tmp_path, fake_plan(), "nightly").root == tmp_path / "campaigns" / "nightly"
-    assert create_campaign_folder(tmp_path, fake_plan(), "nightly").root == tmp_path / "campaigns" / "nightly-2"
+    with pytest.raises(UsageError, match="has a campaign called nightly already") as refused:
+        create_campaign_folder(tmp_path, fake_plan(), "nightly")
+    assert f"faultline campaign conclude {tmp_path}/campaigns/nightly" in refused.value.next_step
+    assert [path.name for path in (tmp_path / "campaigns").iterdir()] == ["nightly"]
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../up", "a\0b"])

@@ -21,6 +21,9 @@ STALE = ("stale-read",)
         (RunCounts(passed=3, vacuous=2), Verdict.PASS),
         (RunCounts(passed=3, vacuous=3), Verdict.VACUOUS),
         (RunCounts(), Verdict.VACUOUS),
+        (RunCounts(passed=2, missing=1), Verdict.UNKNOWN),
+        (RunCounts(missing=1), Verdict.UNKNOWN),
+        (RunCounts(violations=1, missing=9), Verdict.VIOLATION),
     ],
 )
 def test_within_a_cell_the_worst_verdict_speaks_but_few_empty_runs_do_not(counts: RunCounts, verdict: Verdict) -> None:
@@ -68,13 +71,20 @@ def test_what_was_expected_decides_what_a_verdict_means(
     ],
 )
 def test_the_exit_code_is_that_of_the_worst_cell(cells: list[Verdict], exit_code: int) -> None:
-    verdict = campaign_verdict(cells, all_runs_finished=True)
+    verdict = campaign_verdict(cells, finished=True, failed=False)
     assert campaign_exit_code(verdict, interrupted=False) == exit_code
 
 
-def test_runs_that_are_missing_are_a_failure_of_the_harness() -> None:
-    assert campaign_verdict([Verdict.PASS], all_runs_finished=False) is Verdict.HARNESS_ERROR
+def test_a_campaign_whose_runs_have_not_all_ended_does_not_pass() -> None:
+    assert campaign_verdict([Verdict.PASS], finished=False, failed=False) is Verdict.UNKNOWN
+    assert campaign_verdict([Verdict.VIOLATION], finished=False, failed=False) is Verdict.VIOLATION
 
 
-def test_an_interrupted_campaign_ends_with_130_whatever_it_found() -> None:
-    assert campaign_exit_code(Verdict.VIOLATION, interrupted=True) == 130
+def test_what_failed_is_a_failure_of_the_harness() -> None:
+    assert campaign_verdict([Verdict.PASS], finished=True, failed=True) is Verdict.HARNESS_ERROR
+    assert campaign_verdict([Verdict.PASS], finished=False, failed=True) is Verdict.HARNESS_ERROR
+
+
+def test_an_interrupted_campaign_ends_with_130_unless_it_found_a_violation() -> None:
+    assert campaign_exit_code(Verdict.UNKNOWN, interrupted=True) == 130
+    assert campaign_exit_code(Verdict.VIOLATION, interrupted=True) == 1

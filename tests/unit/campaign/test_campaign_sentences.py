@@ -76,5 +76,20 @@ def test_faults_are_counted_only_when_they_took_effect() -> None:
         {"kind": "cut", "injections": 1, "not_applied": 0},
         {"kind": "kill", "injections": 2, "not_applied": 0},
     ]
-    assert faults_sentence(rows) == "Faults that took effect: cut 1 time, kill 4 times."
-    assert faults_sentence([]) == "No fault was injected."
+    assert faults_sentence(rows, 5) == "Faults that took effect: cut 1 time, kill 4 times."
+    assert faults_sentence([], 5) == "No fault was injected."
+
+
+def test_of_runs_that_left_only_their_verdicts_no_fault_is_denied() -> None:
+    only = faults_sentence([], 7, verdicts_only=7)
+    assert only == "Faults that took effect: not known: 7 runs left only their verdicts."
+    some = faults_sentence([{"kind": "kill", "injections": 2, "not_applied": 0}], 9, verdicts_only=1)
+    assert some == "Faults that took effect: kill 2 times; not known: 1 run left only their verdicts."
+    assert faults_sentence([], 0) == "Faults that took effect: not known: no run ended."
+    told = cell_sentence("c", "pass", RunCounts(violations=1), ["LDR-I1"], (7, 2, None))
+    assert "smallest: seed 7, 2 operations, faults not known" in told
+
+
+def test_a_cell_says_how_many_of_its_runs_did_not_end() -> None:
+    told = cell_sentence("c", "pass", RunCounts(passed=2, missing=1998), [], None)
+    assert told.endswith("; 1998 runs did not end.")

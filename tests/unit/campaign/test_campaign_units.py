@@ -12,12 +12,14 @@ import pyarrow.parquet as pq
 import pytest
 from campaign_fakes import BROKEN_SEED, fake_engine, fake_plan
 
-from faultline.campaign import histories
+from faultline.campaign import histories, tasks
 from faultline.campaign.explain import explain_run
+from faultline.campaign.journal import read_rows
 from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.progress import read_progress
+from faultline.campaign.row import table_of_rows
 from faultline.campaign.salvage import salvage
-from faultline.campaign.simulate import SimulationJob, run_unit
+from faultline.campaign.simulate import SimulationJob, run_unit, write_verdict
 from faultline.harness.judgement import Judgement
 from faultline.harness.store import read_run
 from faultline.harness.verdict import Verdict
@@ -42,6 +44,12 @@ def mutant_unit(job: SimulationJob) -> int:
 @pytest.fixture
 def job(tmp_path: Path) -> SimulationJob:
     return job_in(tmp_path / "campaign", seeds_per_task=25)
+
+
+def contents(job: SimulationJob) -> dict[Path, bytes]:
+    """All files of the campaign; how long a unit took is no result, and differs."""
+    files = (path for path in job.folder.root.rglob("*") if path.is_file() and path.parent != job.folder.seconds)
+    return {path: path.read_bytes() for path in files}
 
 
 def run_mutants(job: SimulationJob) -> list[dict[str, Any]]:
@@ -97,11 +105,9 @@ def test_only_the_first_runs_of_a_kind_keep_their_folder(tmp_path: Path) -> None
 
 def test_a_unit_that_is_run_twice_leaves_the_same_bytes(job: SimulationJob) -> None:
     run_mutants(job)
-    files = sorted(path for path in job.folder.root.rglob("*") if path.is_file())
-    before = [path.read_bytes() for path in files]
+    before = contents(job)
     run_mutants(job)
-    assert [path.read_bytes() for path in files] == before
-    assert sorted(path for path in job.folder.root.rglob("*") if path.is_file()) == files
+    assert contents(job) == before
 
 
 def test_progress_counts_runs_violations_and_harness_errors(job: SimulationJob) -> None:
@@ -115,15 +121,37 @@ def test_the_verdicts_of_an_unfinished_unit_are_salvaged(job: SimulationJob) -> 
     whole = pq.read_table(job.folder.rows_part(mutant_unit(job))).to_pylist()
     job.folder.rows_part(mutant_unit(job)).unlink()
     (job.folder.run("fake+stale-read.register.partition.11") / "verdict.json").write_bytes(b'{"torn')
-    assert salvage(job.plan, job.folder) == 11
-    saved = pq.read_table(job.folder.rows_part(mutant_unit(job))).to_pylist()
+    rows = salvage(job.plan, job.folder, read_rows(job.folder)[0])
+    saved = sorted(table_of_rows(rows).to_pylist(), key=lambda row: row["seed"])
     same = ("run_id", "verdict", "signature", "findings", "marks", "folder_kept", "replay", "run_again")
     assert [[row[name] for name in same] for row in saved] == [[row[name] for name in same] for row in whole[:11]]
+    assert {row["verdict_only"] for row in saved} == {True}
+    assert not job.folder.rows_part(mutant_unit(job)).exists()
 
 
 def test_nothing_is_salvaged_from_units_that_finished(job: SimulationJob) -> None:
     run_mutants(job)
-    assert salvage(job.plan, job.folder) == 0
+    assert salvage(job.plan, job.folder, read_rows(job.folder)[0]) == []
+
+
+def test_a_run_with_two_verdicts_is_counted_once_and_by_the_graver(job: SimulationJob) -> None:
+    run_mutants(job)
+    job.folder.rows_part(mutant_unit(job)).unlink()
+    for seed in (0, 1):
+        judgement = verdict(job, seed)
+        judgement.verdict, judgement.run_id = Verdict.HARNESS_ERROR, f"another.{seed}"
+        write_verdict(job.folder, judgement)
+    rows = {row["seed"]: row["verdict"] for row in salvage(job.plan, job.folder, read_rows(job.folder)[0])}
+    assert len(rows) == 12
+    assert (rows[0], rows[1]) == ("violation", "harness-error")
+
+
+def test_a_run_that_has_a_row_is_not_salvaged_under_another_name(job: SimulationJob) -> None:
+    run_mutants(job)
+    judgement = verdict(job, 1)
+    judgement.run_id = "another.1"
+    write_verdict(job.folder, judgement)
+    assert salvage(job.plan, job.folder, read_rows(job.folder)[0]) == []
 
 
 def test_explaining_a_run_writes_its_page(job: SimulationJob) -> None:
@@ -148,14 +176,12 @@ def test_a_verdict_says_what_the_row_says(job: SimulationJob) -> None:
     assert (rows[5]["anomaly"], rows[5]["checker"]) == ("stale-read", "linearizability")
 
 
-def test_a_stopped_task_that_ends_late_leaves_the_salvaged_rows_as_they_are(job: SimulationJob) -> None:
+def test_a_second_attempt_leaves_the_rows_of_the_first_to_their_readers(job: SimulationJob) -> None:
     run_mutants(job)
     part = job.folder.rows_part(mutant_unit(job))
-    part.unlink()
-    salvage(job.plan, job.folder)
-    salvaged = part.read_bytes()
+    first = part.stat()
     run_mutants(job)
-    assert part.read_bytes() == salvaged
+    assert (part.stat().st_ino, part.stat().st_mtime_ns) == (first.st_ino, first.st_mtime_ns)
     assert [path.name for path in part.parent.iterdir()] == [part.name]
 
 
@@ -187,3 +213,73 @@ def test_a_task_and_its_salvage_that_write_one_part_at_once_do_not_mix_their_byt
     histories.write_part(path, pa.table({"number": [1]}))
     assert pq.read_table(path).to_pylist() == [{"number": 2}]
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
+STAGE = "An error occurred while calling o67.collect.\n: org.apache.spark.SparkException: Job aborted due to stage failure: "
+
+
+class Gone(Exception):
+    """An error whose text was in a Java process that is gone, as Py4JJavaError has it."""
+
+    def __str__(self) -> str:
+        raise ConnectionError
+
+
+@pytest.mark.parametrize(
+    ("lost", "said"),
+    [
+        (
+            "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed). Consider setting this.\n\tat x",
+            "failed 4 times: Python worker exited unexpectedly (crashed).",
+        ),
+        (
+            "org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n"
+            '  File "x.py", line 1\nOSError: [Errno 28] No space left on device\n\n\tat org.apache',
+            "failed 4 times: OSError: [Errno 28] No space left on device.",
+        ),
+    ],
+)
+def test_a_unit_whose_task_failed_for_good_is_given_up_and_the_others_go_on(
+    job: SimulationJob, monkeypatch: pytest.MonkeyPatch, lost: str, said: str
+) -> None:
+    asked: list[list[int]] = []
+
+    def run_tasks(_session: Any, job: SimulationJob, units: Any) -> None:
+        asked.append([unit.number for unit in units])
+        if len(asked) == 1:
+            raise RuntimeError(
+                f"{STAGE}Task 1 in stage 0.0 failed 4 times, most recent failure: "
+                f"Lost task 1.3 in stage 0.0 (TID 4) (10.0.0.1 executor 3): {lost}"
+            )
+        for unit in units:
+            run_unit(job, unit)
+
+    monkeypatch.setattr(tasks, "_run_tasks", run_tasks)
+    nothing: Any = None
+    (told,) = tasks.simulate(nothing, job)
+    assert told == f"The worker that ran seeds 0..11 of fake+stale-read/register/partition {said}"
+    assert asked == [[0, 1], [0]]
+    assert {verdict(job, seed).verdict for seed in range(12)} == {Verdict.HARNESS_ERROR}
+    assert verdict(job, 3).sentence == told
+
+
+@pytest.mark.parametrize("error", [RuntimeError("the cluster is gone"), Gone()])
+def test_what_is_no_failure_of_a_unit_ends_the_campaign(
+    job: SimulationJob, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def run_tasks(_session: Any, _job: SimulationJob, _units: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(tasks, "_run_tasks", run_tasks)
+    nothing: Any = None
+    with pytest.raises(type(error)):
+        tasks.simulate(nothing, job)
+    assert tasks.failure_sentence(error).startswith("The campaign broke off with ")
+
+
+def test_a_given_up_unit_keeps_the_verdicts_that_its_runs_left(job: SimulationJob) -> None:
+    run_mutants(job)
+    (job.folder.run("fake+stale-read.register.partition.11") / "verdict.json").unlink()
+    tasks.give_up(job, job.plan.units()[mutant_unit(job)], "failed 4 times: it crashed.")
+    assert verdict(job, 10).verdict is Verdict.VIOLATION
+    assert verdict(job, 11).verdict is Verdict.HARNESS_ERROR

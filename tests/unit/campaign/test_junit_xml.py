@@ -66,11 +66,11 @@ def signature(name: str, **changes: Any) -> SignatureSummary:
     return msgspec.structs.replace(summary, **changes)
 
 
-def document(cells: list[CellSummary], signatures: list[SignatureSummary], strict: bool = False) -> xml.Element:
+def summary_of(cells: list[CellSummary], signatures: list[SignatureSummary], **changes: Any) -> CampaignSummary:
     summary = CampaignSummary(
         id="c-1",
         name="c",
-        plan=CampaignPlan(name="c", seeds="0..2", strict=strict),
+        plan=CampaignPlan(name="c", seeds="0..2"),
         plan_sha256="",
         verdict=Verdict.PASS,
         exit_code=0,
@@ -89,13 +89,25 @@ def document(cells: list[CellSummary], signatures: list[SignatureSummary], stric
         environment={},
         versions={},
     )
-    return xml.fromstring(junit_xml(summary))
+    return msgspec.structs.replace(summary, **changes)
+
+
+def document(cells: list[CellSummary], signatures: list[SignatureSummary], **changes: Any) -> xml.Element:
+    return xml.fromstring(junit_xml(summary_of(cells, signatures, **changes)))
+
+
+def cases(root: xml.Element) -> dict[str, xml.Element]:
+    """The test cases of the cells, by name."""
+    return {str(case.get("name")): case for case in root[0].iter("testcase")}
+
+
+def output(case: xml.Element) -> list[str]:
+    return (case.findtext("system-out") or "").splitlines()
 
 
 def test_a_cell_is_one_test_case_whose_name_holds_no_seed() -> None:
-    cases = document([cell("s/w/calm", Verdict.PASS), violated("s/w/kill")], [signature("s/w/kill")])
-    names = [case.get("name") for case in cases.iter("testcase")]
-    assert names == ["s/w/calm", "s/w/kill"]
+    root = document([cell("s/w/calm", Verdict.PASS), violated("s/w/kill")], [signature("s/w/kill")])
+    assert list(cases(root)) == ["s/w/calm", "s/w/kill"]
 
 
 def test_verdicts_become_failures_errors_and_skips() -> None:
@@ -111,7 +123,7 @@ def test_verdicts_become_failures_errors_and_skips() -> None:
     ]
     root = document(cells, [])
     kinds = ("failure", "error", "skipped")
-    tags = {case.get("name"): [child.tag for child in case if child.tag in kinds] for case in root.iter("testcase")}
+    tags = {name: [child.tag for child in case if child.tag in kinds] for name, case in cases(root).items()}
     assert tags == {
         "pass": [],
         "violation": ["failure"],
@@ -122,19 +134,69 @@ def test_verdicts_become_failures_errors_and_skips() -> None:
         "broken": ["error"],
         "empty": ["error"],
     }
-    assert [root.get(name) for name in ("tests", "failures", "errors", "skipped")] == ["8", "2", "3", "2"]
+    assert [root[0].get(name) for name in ("tests", "failures", "errors", "skipped")] == ["8", "2", "3", "2"]
+    assert [root.get(name) for name in ("tests", "failures", "errors")] == ["9", "2", "3"]
+
+
+def test_what_is_wrong_with_the_whole_campaign_is_an_error_of_its_own() -> None:
+    troubles = ("The campaign was interrupted: 7 runs did not end.", "No run reached m.")
+    root = document([cell("c", Verdict.PASS)], [], verdict=Verdict.UNKNOWN, troubles=troubles)
+    campaign = root[1]
+    error = campaign.find("testcase/error")
+    assert (campaign.get("name"), campaign.get("errors"), root.get("errors")) == ("campaign", "1", "1")
+    assert error is not None
+    assert (error.get("type"), error.get("message"), error.text) == ("unknown", troubles[0], "\n".join(troubles))
+    assert cases(root)["c"].find("error") is None
+
+
+def test_a_campaign_without_troubles_passes_as_a_whole() -> None:
+    assert [child.tag for child in document([violated("c")], [])[1][0]] == ["system-out"]
 
 
 def test_a_failure_carries_its_anomaly_the_seeds_and_the_replay_line() -> None:
-    root = document([violated("c")], [signature("c")])
+    root = document([violated("c", failing_seeds=(17, 23))], [signature("c", run_again="faultline run")])
     failure = root.find(".//failure")
-    properties = {item.get("name"): item.get("value") for item in root.iter("property")}
     assert failure is not None
     assert failure.get("type") == "stale-read"
     assert failure.text == "It was stale at seed 17.\nfaultline replay r"
-    assert properties["seeds"] == "0..2"
-    assert properties["failing-seeds"] == "17"
-    assert properties["replay"] == "faultline replay r"
+    facts = {"seeds: 0..2", "failing-seeds: 17 23", "replay: faultline replay r", "run-again: faultline run"}
+    assert facts <= set(output(cases(root)["c"]))
+
+
+def test_times_are_those_of_the_cells() -> None:
+    root = document([cell("a", Verdict.PASS, seconds=1.25), cell("b", Verdict.PASS, seconds=2.0)], [])
+    assert [case.get("time") for case in cases(root).values()] == ["1.250", "2.000"]
+    assert (root[0].get("time"), root.get("time")) == ("3.250", "3.250")
+
+
+ALLOWED = {
+    "testsuites": ({"name", "time", "tests", "failures", "errors"}, {"testsuite"}),
+    "testsuite": (
+        {"name", "tests", "failures", "errors", "time", "skipped"},
+        {"properties", "testcase", "system-out", "system-err"},
+    ),
+    "properties": (set(), {"property"}),
+    "property": ({"name", "value"}, set()),
+    "testcase": ({"name", "time", "classname"}, {"skipped", "error", "failure", "system-out", "system-err"}),
+    "failure": ({"type", "message"}, set()),
+    "error": ({"type", "message"}, set()),
+    "skipped": ({"type", "message"}, set()),
+    "system-out": (set(), set()),
+}
+"""What junit-10.xsd of Jenkins' xUnit plug-in allows: for each element its attributes and its children."""
+
+
+def test_the_document_keeps_to_the_schema_of_jenkins() -> None:
+    cells = [
+        violated("violation"),
+        cell("expected", Verdict.VIOLATION, expected=("stale-read",)),
+        cell("broken", Verdict.HARNESS_ERROR, standing="harness error"),
+    ]
+    root = document(cells, [signature("violation")], troubles=("It was interrupted.",))
+    for element in root.iter():
+        attributes, children = ALLOWED[element.tag]
+        assert set(element.keys()) <= attributes, element.tag
+        assert {child.tag for child in element} <= children, element.tag
 
 
 def test_what_the_plan_does_not_allow_is_told_before_what_it_does() -> None:
@@ -148,14 +210,14 @@ def test_what_the_plan_does_not_allow_is_told_before_what_it_does() -> None:
 
 def test_in_a_strict_plan_an_expected_violation_that_was_not_seen_is_an_error() -> None:
     unseen = cell("c", Verdict.PASS, standing="expected violation not seen", expected=("stale-read",))
-    root = document([unseen], [], strict=True)
-    assert [root.get(name) for name in ("errors", "skipped")] == ["1", "0"]
+    root = document([unseen], [], plan=CampaignPlan(name="c", seeds="0..2", strict=True))
+    assert [root[0].get(name) for name in ("errors", "skipped")] == ["1", "0"]
 
 
 def test_hostile_values_stay_text() -> None:
     root = document([violated(HOSTILE, sentence=HOSTILE)], [signature(HOSTILE, sentence=HOSTILE, replay=HOSTILE)])
     assert root.find(".//script") is None
-    assert len(list(root.iter("testcase"))) == 1
+    assert len(cases(root)) == 1
     failure = root.find(".//failure")
     assert failure is not None
     assert (failure.text or "").startswith(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 from campaign_fakes import fake_engine, fake_plan
+from process_table import descendants_of, processes_with
 
 from faultline.campaign.aggregate import TABLES
 from faultline.campaign.pipeline import run_campaign
@@ -31,7 +33,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     from pyspark import cloudpickle
 
     cloudpickle.register_pickle_by_value(campaign_fakes)
-    with spark_session("local[2]", tmp_path_factory.mktemp("spark")) as running:
+    with spark_session("local[2,4]", tmp_path_factory.mktemp("spark")) as running:
         yield running
     cloudpickle.unregister_pickle_by_value(campaign_fakes)
 
@@ -57,6 +59,17 @@ def finished(session: Any, store: Path, seen: list[Progress]) -> CampaignResult:
 
 def summary_of(result: CampaignResult) -> CampaignSummary:
     return msgspec.json.decode((result.folder / "campaign.json").read_bytes(), type=CampaignSummary)
+
+
+def without_replay(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows without the command that names the campaign's folder."""
+    return [{name: value for name, value in row.items() if name != "replay"} for row in rows]
+
+
+def workers_of_spark() -> list[int]:
+    """The Python workers of this process's Spark: what PySpark's daemon has forked."""
+    daemons = frozenset(processes_with("pyspark.daemon")) & frozenset(descendants_of(os.getpid()))
+    return sorted({worker for daemon in daemons for worker in descendants_of(daemon)})
 
 
 def table(result: CampaignResult, name: str) -> list[dict[str, Any]]:
@@ -139,8 +152,8 @@ def test_progress_ends_with_all_runs_and_scratch_files_are_gone(finished: Campai
     assert (running[-1].finished, running[-1].violations, running[-1].harness_errors) == (24, 3, 2)
     assert not (finished.folder / "work").exists()
     assert {path.name for path in finished.folder.iterdir()} == {
-        *("plan.json", "campaign.json", "junit.xml", "index.html"),
-        *("runs", "histories", "tables"),
+        *("plan.json", "journal.json", "campaign.json", "junit.xml", "index.html"),
+        *("runs", "rows", "histories", "tables"),
     }
 
 
@@ -149,9 +162,7 @@ def test_the_same_plan_gives_the_same_tables(finished: CampaignResult, session: 
     other = run_campaign(plan, store=store, master="local[2]", name="two", session=session, engine=fake_engine())
     for name in TABLES:
         first, second = table(finished, name), table(other, name)
-        for row in [*first, *second]:
-            row.pop("replay", None)
-        assert first == second, name
+        assert without_replay(first) == without_replay(second), name
 
 
 def test_an_expected_violation_that_was_seen_is_as_good_as_a_pass(session: Any, store: Path) -> None:
@@ -199,6 +210,66 @@ def test_an_interrupted_campaign_keeps_and_counts_what_was_finished(session: Any
     assert sum(result.cells[0].counts.values()) == summary.finished == len(table(result, "runs"))
     assert result.report is not None
     assert result.report.is_file()
+
+
+@pytest.mark.parametrize("phase", ["aggregating", "explaining violations"])
+@pytest.mark.usefixtures("interruptible")
+def test_a_campaign_that_is_interrupted_after_its_runs_has_lost_none(session: Any, store: Path, phase: str) -> None:
+    def interrupt(progress: Progress) -> None:
+        if progress.phase == phase:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    result = run_campaign(fake_plan(), store=store, session=session, engine=fake_engine(), progress=interrupt)
+    assert (result.interrupted, result.exit_code, summary_of(result).finished) == (True, 1, 24)
+
+
+@pytest.mark.parametrize("phase", ["aggregating", "explaining violations"])
+def test_what_goes_wrong_after_the_runs_loses_none_of_them(session: Any, store: Path, phase: str) -> None:
+    def fail(progress: Progress) -> None:
+        if progress.phase == phase:
+            raise OSError("the pipe is closed")
+
+    plan = fake_plan(mutants=((),), seeds="0..5")
+    result = run_campaign(plan, store=store, session=session, engine=fake_engine(), progress=fail)
+    summary = summary_of(result)
+    assert (result.verdict, summary.finished) == (Verdict.HARNESS_ERROR, 6)
+    assert summary.cells[0].verdict is Verdict.PASS
+    assert summary.troubles == ("The campaign broke off with OSError: the pipe is closed.",)
+
+
+def test_a_run_that_ends_its_worker_each_time_costs_its_own_unit_only(session: Any, store: Path) -> None:
+    engine = dataclasses.replace(fake_engine(), simulate=campaign_fakes.simulate_or_die)
+    plan = fake_plan(mutants=((),), seeds="0..19")
+    result = run_campaign(plan, store=store, session=session, engine=engine)
+    rows = {row["seed"]: row["verdict"] for row in table(result, "runs")}
+    assert [seed for seed, verdict in rows.items() if verdict == "harness-error"] == [7, 8, 9]
+    assert len(rows) == 20
+    assert result.verdict is Verdict.HARNESS_ERROR
+    (trouble,) = summary_of(result).troubles
+    assert trouble.startswith(f"The worker that ran seeds 5..9 of {CORRECT} failed ")
+    assert trouble.endswith("Python worker exited unexpectedly (crashed).")
+    assert (
+        "Faults that took effect: partition 15 times; not known: 5 runs left only their verdicts." in result.sentences
+    )
+
+
+@pytest.mark.real
+def test_a_killed_worker_costs_no_run_and_changes_no_result(session: Any, store: Path) -> None:
+    def kill_a_worker(progress: Progress) -> None:
+        if progress.phase == "running" and progress.finished and not killed:
+            for worker in workers_of_spark():
+                killed.append(worker)
+                os.kill(worker, signal.SIGKILL)
+                return
+
+    killed: list[int] = []
+    plan = fake_plan(seeds="0..1999", seeds_per_task=50, keep_per_signature=1)
+    calm = run_campaign(plan, store=store, session=session, engine=fake_engine())
+    struck = run_campaign(plan, store=store, session=session, engine=fake_engine(), progress=kill_a_worker)
+    assert killed
+    assert summary_of(struck).troubles == ()
+    for name in TABLES:
+        assert without_replay(table(struck, name)) == without_replay(table(calm, name)), name
 
 
 def test_real_runs_are_collected_on_the_driver_and_judged(session: Any, store: Path) -> None:

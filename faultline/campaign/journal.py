@@ -1,0 +1,108 @@
+"""The journal of a campaign: what its folder must hold so that it can be summarised by anyone, at any time.
+
+`plan.json` is written first, `journal.json` next; then every finished work unit leaves one file of rows, and every run
+of an unfinished one its verdict. How the campaign ended is added to `journal.json` as the last act before the results
+are made from all this. A campaign that was killed has no ending; `faultline campaign conclude` summarises it all the
+same.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from faultline.campaign.layout import CampaignFolder
+from faultline.campaign.matrix import CampaignPlan
+from faultline.campaign.row import RUN_SCHEMA
+from faultline.harness.errors import UsageError
+from faultline.harness.results import write_whole
+
+__all__ = ["SCHEMA", "Ending", "Journal", "read_journal", "read_plan", "read_rows", "seconds_by_cell", "write_record"]
+
+SCHEMA = 1
+"""Version of the journal and of the rows beside it."""
+
+
+class Ending(msgspec.Struct, frozen=True, kw_only=True):
+    """How the campaign came to its end: stopped by the user, or by `failure`, one sentence, empty when it was not."""
+
+    interrupted: bool = False
+    failure: str = ""
+
+
+class Journal(msgspec.Struct, frozen=True, kw_only=True):
+    """How a campaign was begun, and how it ended; `ending` is None as long as it runs, and when it was killed.
+
+    `declared` are the `sometimes` marks known by name, each after the system that is to reach it. `seconds` says how
+    long the runs of each cell took, as far as that was measured.
+    """
+
+    schema: int = SCHEMA
+    master: str = ""
+    declared: tuple[tuple[str, str], ...] = ()
+    ending: Ending | None = None
+    seconds: dict[str, float] = {}
+
+
+def write_record(path: Path, record: object) -> None:
+    """Write `record` as JSON for people and programs, whole or not at all."""
+    write_whole(path, msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")
+
+
+def read_plan(folder: CampaignFolder) -> CampaignPlan:
+    """The plan of the campaign in `folder`. Raises UsageError when there is none to be read."""
+    plan: CampaignPlan = _read(folder.plan, CampaignPlan)
+    return plan
+
+
+def read_journal(folder: CampaignFolder) -> Journal:
+    """The journal of the campaign in `folder`. Raises UsageError when it cannot be read, or is of another version."""
+    journal: Journal = _read(folder.journal, Journal)
+    if journal.schema != SCHEMA:
+        raise UsageError(
+            f"{folder.journal} has version {journal.schema} of the journal, and this Faultline reads {SCHEMA}.",
+            "Use the version of Faultline that ran the campaign.",
+        )
+    return journal
+
+
+def _read(path: Path, kind: type[Any]) -> Any:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except FileNotFoundError as error:
+        raise UsageError(
+            f"{path.parent} is not a campaign: it has no {path.name}.",
+            "Give the folder of a campaign, STORE/campaigns/NAME.",
+        ) from error
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise UsageError(
+            f"{path} cannot be read: {error}.", "It was written by another version, or damaged."
+        ) from error
+
+
+def read_rows(folder: CampaignFolder) -> tuple[pa.Table, list[str]]:
+    """The rows of all finished work units, and the names of the files that are damaged."""
+    tables, damaged = [RUN_SCHEMA.empty_table()], []
+    for path in folder.rows_parts():
+        try:
+            with pq.ParquetFile(path) as file:
+                tables.append(file.read().select(RUN_SCHEMA.names).cast(RUN_SCHEMA))
+        except (pa.ArrowException, OSError, KeyError, ValueError):
+            damaged.append(path.name)
+    return pa.concat_tables(tables), damaged
+
+
+def seconds_by_cell(plan: CampaignPlan, folder: CampaignFolder) -> dict[str, float]:
+    """How many seconds the finished work units of each cell took; nothing for those that did not say."""
+    cells, seconds = plan.cells(), dict[str, float]()
+    for unit in plan.units():
+        name, path = cells[unit.cell].name, folder.seconds_part(unit.number)
+        try:
+            seconds[name] = round(seconds.get(name, 0.0) + float(path.read_text("ascii")), 3)
+        except (OSError, ValueError):
+            continue
+    return seconds

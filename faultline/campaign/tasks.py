@@ -1,0 +1,99 @@
+"""Work units as Spark tasks: one partition is one unit, and back to the driver goes a receipt, nothing else.
+
+Spark tries a task again on another worker when its worker dies. A unit that fails every time – its run takes more
+memory than there is, or ends the process – ends in harness errors of its own runs; all other units go on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from faultline.campaign.matrix import WorkUnit
+from faultline.campaign.salvage import stored_verdicts
+from faultline.campaign.simulate import SimulationJob, broken_run, run_unit, write_verdict
+from faultline.harness.errors import FaultlineError, HarnessError
+from faultline.harness.store import run_id_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["failure_sentence", "give_up", "simulate", "told_by_spark"]
+
+_RECEIPT = pa.schema([("unit", pa.int64()), ("runs", pa.int64())])
+_FAILED_FOR_GOOD = re.compile(
+    r"Task (\d+) in stage \S+ failed (\d+) times, most recent failure: [^:]*: (.*)", re.DOTALL
+)
+_MOST_UNITS_GIVEN_UP = 3
+"""When more units than this fail for good, it is not the units: the disk is full, or the cluster is broken."""
+
+
+def simulate(session: SparkSession, job: SimulationJob) -> list[str]:
+    """Carry out all units of `job`; returns one sentence for each that had to be given up.
+
+    Raises whatever Spark raises when it is Spark that failed, and no single units.
+    """
+    left, given_up = list(job.plan.units()), list[str]()
+    while left:
+        try:
+            _run_tasks(session, job, left)
+            return given_up
+        except Exception as error:
+            failed = _FAILED_FOR_GOOD.search(told_by_spark(error))
+            if failed is None or len(given_up) == _MOST_UNITS_GIVEN_UP:
+                raise
+            unit = left[int(failed[1])]
+            given_up.append(give_up(job, unit, f"failed {failed[2]} times: {_cause(failed[3])}"))
+            left = [each for each in left if each != unit and not job.folder.rows_part(each.number).exists()]
+    return given_up
+
+
+def _run_tasks(session: SparkSession, job: SimulationJob, units: Sequence[WorkUnit]) -> None:
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for place in batch.column(0).to_pylist():
+                receipt = {"unit": units[place].number, "runs": run_unit(job, units[place])}
+                yield pa.RecordBatch.from_pylist([receipt], schema=_RECEIPT)
+
+    session.range(0, len(units), 1, len(units)).mapInArrow(task, "unit long, runs long").collect()
+
+
+def give_up(job: SimulationJob, unit: WorkUnit, why: str) -> str:
+    """Leave a harness error as the verdict of every run of `unit` that has none; returns one sentence about it."""
+    cell = job.plan.cells()[unit.cell]
+    said = f"The worker that ran seeds {unit.first_seed}..{unit.last_seed} of {cell.name} {why}"
+    own = {judgement.seed for _, judgement in stored_verdicts(job.folder) if judgement.cell == cell.name}
+    for seed in unit.seeds:
+        if seed not in own:
+            run_id = run_id_of(job.plan.request(cell, seed), job.plan.hosts)
+            write_verdict(job.folder, broken_run(job.plan, cell, seed, run_id, HarnessError(said)))
+    return said
+
+
+def told_by_spark(error: BaseException) -> str:
+    """What Spark says about `error`; its own words are in the Java process, and are lost when that is gone."""
+    try:
+        return str(error)
+    except Exception:
+        return f"{type(error).__name__}: the Java process is gone"
+
+
+def failure_sentence(error: BaseException) -> str:
+    """One sentence about `error`, which ended the work on Spark."""
+    if isinstance(error, FaultlineError):
+        return error.message
+    first = next(iter(told_by_spark(error).splitlines()), "no message").rstrip(".")
+    if type(error).__module__.startswith(("pyspark", "py4j")):
+        return f"Spark gave up: {first}."
+    return f"The campaign broke off with {type(error).__name__}: {first}."
+
+
+def _cause(text: str) -> str:
+    """What happened, from the text of a failure: the last line of a Python traceback, else the first sentence."""
+    lines = [line.strip() for line in text.partition("\n\tat ")[0].splitlines() if line.strip()]
+    if "Traceback" in text and lines:
+        return lines[-1].rstrip(".") + "."
+    return next(iter(lines), "").removeprefix("org.apache.spark.SparkException: ").partition(". ")[0].rstrip(".") + "."
