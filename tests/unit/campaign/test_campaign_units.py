@@ -21,7 +21,7 @@ from faultline.campaign.row import table_of_rows
 from faultline.campaign.salvage import salvage
 from faultline.campaign.simulate import SimulationJob, run_unit, write_verdict
 from faultline.harness.judgement import Judgement
-from faultline.harness.store import read_run
+from faultline.harness.store import read_run, run_id_of
 from faultline.harness.verdict import Verdict
 
 
@@ -31,9 +31,17 @@ def job_in(root: Path, **changes: Any) -> SimulationJob:
     return SimulationJob(fake_plan(**changes), folder, Path("store/campaigns/c"), fake_engine())
 
 
+def run_id(job: SimulationJob, seed: int) -> str:
+    """The id of a run of the system with the planted bug."""
+    return run_id_of(job.plan.request(job.plan.cells()[1], seed))
+
+
+def run_folder(job: SimulationJob, seed: int) -> Path:
+    return job.folder.run(run_id(job, seed))
+
+
 def verdict(job: SimulationJob, seed: int) -> Judgement:
-    path = job.folder.run(f"fake+stale-read.register.partition.{seed}")
-    return msgspec.json.decode((path / "verdict.json").read_bytes(), type=Judgement)
+    return msgspec.json.decode((run_folder(job, seed) / "verdict.json").read_bytes(), type=Judgement)
 
 
 def mutant_unit(job: SimulationJob) -> int:
@@ -74,15 +82,15 @@ def test_a_seed_that_breaks_is_a_harness_error_of_that_seed_alone(job: Simulatio
 
 def test_a_violating_run_keeps_its_whole_folder_and_is_told_how_to_be_replayed(job: SimulationJob) -> None:
     run_mutants(job)
-    stored = read_run(job.folder.run("fake+stale-read.register.partition.5"))
+    stored = read_run(run_folder(job, 5))
     assert stored.file.plan.seed == 5
     assert stored.history().digest() == verdict(job, 5).history_sha256
-    assert verdict(job, 5).replay == "faultline replay store/campaigns/c/runs/fake+stale-read.register.partition.5"
+    assert verdict(job, 5).replay == f"faultline replay store/campaigns/c/runs/{run_id(job, 5)}"
 
 
 def test_a_passing_run_keeps_its_verdict_and_the_command_that_runs_it_anew(job: SimulationJob) -> None:
     run_mutants(job)
-    path = job.folder.run("fake+stale-read.register.partition.1")
+    path = run_folder(job, 1)
     assert [file.name for file in path.iterdir()] == ["verdict.json"]
     assert verdict(job, 1).replay == (
         "faultline run --system fake --workload register --faults partition --mutant stale-read --seed 1"
@@ -120,7 +128,7 @@ def test_the_verdicts_of_an_unfinished_unit_are_salvaged(job: SimulationJob) -> 
     run_mutants(job)
     whole = pq.read_table(job.folder.rows_part(mutant_unit(job))).to_pylist()
     job.folder.rows_part(mutant_unit(job)).unlink()
-    (job.folder.run("fake+stale-read.register.partition.11") / "verdict.json").write_bytes(b'{"torn')
+    (run_folder(job, 11) / "verdict.json").write_bytes(b'{"torn')
     rows = salvage(job.plan, job.folder, read_rows(job.folder)[0])
     saved = sorted(table_of_rows(rows).to_pylist(), key=lambda row: row["seed"])
     same = ("run_id", "verdict", "signature", "findings", "marks", "folder_kept", "replay", "run_again")
@@ -156,18 +164,18 @@ def test_a_run_that_has_a_row_is_not_salvaged_under_another_name(job: Simulation
 
 def test_explaining_a_run_writes_its_page(job: SimulationJob) -> None:
     run_mutants(job)
-    assert explain_run(job, "fake+stale-read.register.partition.5") == ""
-    page = (job.folder.run("fake+stale-read.register.partition.5") / "report.html").read_text("utf-8")
+    assert explain_run(job, run_id(job, 5)) == ""
+    page = (run_folder(job, 5) / "report.html").read_text("utf-8")
     assert "Seed 5 read a stale value" in page
 
 
 def test_a_run_that_does_not_repeat_is_reported(job: SimulationJob) -> None:
     run_mutants(job)
-    path = job.folder.run("fake+stale-read.register.partition.5") / "verdict.json"
+    path = run_folder(job, 5) / "verdict.json"
     judgement = verdict(job, 5)
     judgement.history_sha256 = "0" * 64
     path.write_bytes(msgspec.json.encode(judgement))
-    assert "not deterministic" in explain_run(job, "fake+stale-read.register.partition.5")
+    assert "not deterministic" in explain_run(job, run_id(job, 5))
 
 
 def test_a_verdict_says_what_the_row_says(job: SimulationJob) -> None:
@@ -215,7 +223,7 @@ def test_a_task_and_its_salvage_that_write_one_part_at_once_do_not_mix_their_byt
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
 
 
-STAGE = "An error occurred while calling o67.collect.\n: org.apache.spark.SparkException: Job aborted due to stage failure: "
+ABORTED = "An error occurred while calling o67.collect.\n: org.apache.spark.SparkException: Job aborted: "
 
 
 class Gone(Exception):
@@ -229,7 +237,7 @@ class Gone(Exception):
     ("lost", "said"),
     [
         (
-            "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed). Consider setting this.\n\tat x",
+            "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed). Consider this.\n\tat x",
             "failed 4 times: Python worker exited unexpectedly (crashed).",
         ),
         (
@@ -248,7 +256,7 @@ def test_a_unit_whose_task_failed_for_good_is_given_up_and_the_others_go_on(
         asked.append([unit.number for unit in units])
         if len(asked) == 1:
             raise RuntimeError(
-                f"{STAGE}Task 1 in stage 0.0 failed 4 times, most recent failure: "
+                f"{ABORTED}Task 1 in stage 0.0 failed 4 times, most recent failure: "
                 f"Lost task 1.3 in stage 0.0 (TID 4) (10.0.0.1 executor 3): {lost}"
             )
         for unit in units:
@@ -279,7 +287,7 @@ def test_what_is_no_failure_of_a_unit_ends_the_campaign(
 
 def test_a_given_up_unit_keeps_the_verdicts_that_its_runs_left(job: SimulationJob) -> None:
     run_mutants(job)
-    (job.folder.run("fake+stale-read.register.partition.11") / "verdict.json").unlink()
+    (run_folder(job, 11) / "verdict.json").unlink()
     tasks.give_up(job, job.plan.units()[mutant_unit(job)], "failed 4 times: it crashed.")
     assert verdict(job, 10).verdict is Verdict.VIOLATION
     assert verdict(job, 11).verdict is Verdict.HARNESS_ERROR

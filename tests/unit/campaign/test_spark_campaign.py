@@ -20,6 +20,7 @@ from faultline.campaign.aggregate import TABLES
 from faultline.campaign.pipeline import run_campaign
 from faultline.campaign.spark import spark_session
 from faultline.campaign.summary import CampaignResult, CampaignSummary, Progress
+from faultline.harness.store import run_id_of
 from faultline.harness.verdict import Verdict
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -55,6 +56,12 @@ def finished(session: Any, store: Path, seen: list[Progress]) -> CampaignResult:
     return run_campaign(
         plan, store=store, master="local[2]", name="one", session=session, engine=fake_engine(), progress=seen.append
     )
+
+
+def mutant_run(seed: int, **changes: Any) -> str:
+    """The id of a run of the system with the planted bug."""
+    plan = fake_plan(**changes)
+    return run_id_of(plan.request(plan.cells()[1], seed))
 
 
 def summary_of(result: CampaignResult) -> CampaignSummary:
@@ -93,7 +100,7 @@ def test_the_violation_is_told_with_rate_smallest_example_and_replay_line(finish
     assert (
         "linearizability/stale-read in 3 of 11 runs, first at seed 0. Seed 0: Seed 0 read a stale value." in sentences
     )
-    assert f"  faultline replay {finished.folder}/runs/fake+stale-read.register.partition.0" in sentences
+    assert f"  faultline replay {finished.folder}/runs/{mutant_run(0)}" in sentences
     assert "Faults that took effect: partition 22 times." in sentences
     assert "Reached in 24 runs: leader-changed in 22." in sentences
 
@@ -101,7 +108,7 @@ def test_the_violation_is_told_with_rate_smallest_example_and_replay_line(finish
 def test_of_each_kind_only_as_many_folders_stay_as_asked_for(finished: CampaignResult) -> None:
     kept = sorted(path.parent.name for path in finished.folder.glob("runs/*/history.jsonl"))
     verdicts = list(finished.folder.glob("runs/*/verdict.json"))
-    assert kept == ["fake+stale-read.register.partition.0"]
+    assert kept == [mutant_run(0)]
     assert len(verdicts) == 24
     reduced = [row for row in table(finished, "runs") if row["cell"] == MUTANT and row["seed"] == 5]
     assert [(row["verdict"], row["folder_kept"], row["replay"][:13]) for row in reduced] == [
@@ -275,9 +282,9 @@ def test_a_killed_worker_costs_no_run_and_changes_no_result(session: Any, store:
 def test_real_runs_are_collected_on_the_driver_and_judged(session: Any, store: Path) -> None:
     plan = fake_plan(world="local", seeds="5..7")
     result = run_campaign(plan, store=store, master="local[2]", session=session, engine=fake_engine())
-    kept = {path.parent.name.rsplit(".", 1)[1] for path in result.folder.glob("runs/*/history.jsonl")}
+    kept = {path.parent.name.split(".")[3] for path in result.folder.glob("runs/*/history.jsonl")}
     assert kept == {"5", "6"}
     assert {cell.cell: cell.counts["violation"] for cell in result.cells} == {CORRECT: 0, MUTANT: 1}
     assert [cell.counts["harness-error"] for cell in result.cells] == [1, 1]
     assert result.exit_code == 1
-    assert (result.folder / "runs" / "fake+stale-read.register.partition.5" / "report.html").is_file()
+    assert (result.folder / "runs" / mutant_run(5, world="local") / "report.html").is_file()
