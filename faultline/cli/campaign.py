@@ -143,7 +143,7 @@ def command(
 @command.command("conclude")
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print campaign.json instead of sentences.")
-def conclude(folder: Path, as_json: bool) -> Sealed:
+def _conclude(folder: Path, as_json: bool) -> Sealed:
     """Summarise the campaign in FOLDER from what it holds, whether it ended, was killed, or still runs.
 
     Nothing is run, and neither Spark nor Java is needed. Summary, tables, JUnit XML and report are written anew.
