@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from faultline.harness.results import write_whole
@@ -49,7 +49,7 @@ def write_page(path: Path, template: str, values: dict[str, Any]) -> Path:
 
 @cache
 def asset(name: str) -> str:
-    """The style sheet or script `name` from the package."""
+    """The template, style sheet or script `name` from the package."""
     return files("faultline.reports").joinpath("templates", name).read_text(encoding="utf-8")
 
 
@@ -61,7 +61,9 @@ def _hash(text: str) -> str:
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=PackageLoader("faultline.reports", "templates"),
+        # Not PackageLoader: inside a zip file that stands in sys.path by a relative name, as on Spark's executors, it
+        # finds nothing.
+        loader=FunctionLoader(asset),
         autoescape=True,
         finalize=_finalize,
         undefined=StrictUndefined,
