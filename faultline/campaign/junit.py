@@ -1,9 +1,9 @@
 """JUnit XML for continuous integration: one test case per cell, named without the seed so that its history lines up.
 
 A violation is a failure, a run the harness broke or could not decide an error, an anomaly that the plan allows skipped
-(servers show skipped tests apart, which is where a known weakness belongs). What is wrong with the campaign as a whole –
-it was interrupted, a worker died, a mark that the plan demands was not reached – is an error of a test case of its own,
-in the suite `campaign`, so that no green file comes from a campaign that is not.
+(servers show skipped tests apart, which is where a known weakness belongs). What is wrong with the campaign as a whole,
+when it was interrupted, a worker died, or a mark that the plan demands was not reached, is an error of a test case of
+its own, in the suite `campaign`, so that no green file comes from a campaign that is not.
 
 The document keeps to the schema of Jenkins' xUnit plug-in (junit-10.xsd), the strictest that is in use: a test case has
 no properties there, so they are lines of its output. Everything printed can come from a plug-in, so characters that XML

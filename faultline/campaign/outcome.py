@@ -1,8 +1,8 @@
 """From counted runs to verdicts, and from verdicts and expectations to an exit code.
 
 Within a cell a violation outranks a harness error, that outranks not knowing, as when runs are missing, and that a
-pass; one run that tested nothing does not spoil hundreds that did, so a cell is vacuous only when fewer than half of its
-runs tested something.
+pass; one run that tested nothing does not spoil hundreds that did, so a cell is vacuous only when fewer than half of
+its runs tested something.
 
 What was *expected* of a cell then decides what it means: a run in which only allowed anomalies were found is as good as
 one that passed, and one with any other finding is a violation. When none of the allowed ones was seen, that is reported

@@ -86,10 +86,10 @@ def test_of_runs_that_left_only_their_verdicts_no_fault_is_denied() -> None:
     some = faults_sentence([{"kind": "kill", "injections": 2, "not_applied": 0}], 9, verdicts_only=1)
     assert some == "Faults that took effect: kill 2 times; not known: 1 run left only their verdicts."
     assert faults_sentence([], 0) == "Faults that took effect: not known: no run ended."
-    told = cell_sentence("c", "pass", RunCounts(violations=1), ["LDR-I1"], (7, 2, None))
+    told = cell_sentence("c", (), RunCounts(violations=1), ["LDR-I1"], (7, 2, None))
     assert "smallest: seed 7, 2 operations, faults not known" in told
 
 
 def test_a_cell_says_how_many_of_its_runs_did_not_end() -> None:
-    told = cell_sentence("c", "pass", RunCounts(passed=2, missing=1998), [], None)
+    told = cell_sentence("c", (), RunCounts(passed=2, missing=1998), [], None)
     assert told.endswith("; 1998 runs did not end.")

@@ -87,7 +87,7 @@ def test_a_violation_that_was_found_stands_however_many_runs_are_missing(tmp_pat
 
 
 def test_an_expected_violation_makes_no_pass_of_a_campaign_that_has_not_ended(tmp_path: Path) -> None:
-    left(tmp_path, 1, mutants=(("stale-read",),), expected={"*": "violation"})
+    left(tmp_path, 1, mutants=(("stale-read",),), expected={"*": ("stale-read",)})
     assert conclude_folder(tmp_path).verdict is Verdict.UNKNOWN
 
 
@@ -149,7 +149,7 @@ def test_runs_missing_from_a_campaign_that_ended_are_a_failure_of_the_harness(tm
 
 
 @pytest.mark.parametrize(
-    "demand", [{"must_reach": ("never-reached",)}, {"strict": True, "expected": {"*": "violation"}}]
+    "demand", [{"must_reach": ("never-reached",)}, {"strict": True, "expected": {"*": ("stale-read",)}}]
 )
 def test_what_the_plan_demands_and_did_not_get_is_an_error_in_junit(tmp_path: Path, demand: dict[str, Any]) -> None:
     folder = left(tmp_path, ending=WHOLE, mutants=((),), seeds="0..5", **demand)
