@@ -3,12 +3,17 @@
 Everything Spark prints goes to `work/spark.log` in the campaign's folder. On the embedded master (`local[*]`) tasks run
 in workers of this very interpreter; a remote master is sent the package as a zip file and must see the store under the
 same path. Spark Connect (`sc://`) is refused: its sessions cannot be told where to find the package.
+
+Spark's processes prove a secret to each other before they talk. Embedded, on YARN and on Kubernetes Spark makes one for
+each session; a standalone cluster has one of its own, which Spark reads from `$SPARK_CONF_DIR/spark-defaults.conf`.
+It never passes through here, and so reaches no command line and no log.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -31,6 +36,8 @@ DEFAULT_MASTER = "local[*,4]"
 """All cores of this machine, and four attempts at each task: `local[*]` gives it one."""
 _STOP_DEADLINE_S = 20
 _JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dlog4j2.configurationFile=file:{log4j}"
+_AUTHENTICATE, _SECRET = "spark.authenticate", "spark.authenticate.secret"
+_SETTING = re.compile(r"\s*([^\s#=:]+)\s*[\s=:]\s*(.*)")
 _MASTERS = ("local", "spark://", "k8s://", "yarn", "mesos://")
 
 _LOG4J = """\
@@ -63,12 +70,35 @@ def spark_session(master: str, work: Path) -> Iterator[SparkSession]:
 
 
 def refuse_unusable_master(master: str) -> None:
-    """Raise UsageError unless `master` looks like a Spark master that campaigns can use."""
+    """Raise UsageError unless `master` looks like a Spark master that campaigns can use, and is safe to talk to."""
     if not master.startswith(_MASTERS):
         raise UsageError(
             f"{master!r} is not a Spark master Faultline can use.",
-            "Use local[*], local[N], spark://HOST:PORT, k8s://… or yarn.",
+            "Use local[*,4], local[N,4], spark://HOST:PORT, k8s://… or yarn.",
         )
+    if master.startswith("spark://") and not _own_settings().keys() & {_AUTHENTICATE, _SECRET}:
+        raise UsageError(
+            f"The secret of the cluster at {master} is not known here.",
+            f"Name it as {_SECRET} in spark-defaults.conf in the folder SPARK_CONF_DIR; a cluster without one is used "
+            f"with the line `{_AUTHENTICATE} false` there. See docs/how-to/spark-cluster.md.",
+        )
+
+
+def _own_settings() -> dict[str, str]:
+    """The settings of the user, which Spark reads by itself: those in `$SPARK_CONF_DIR/spark-defaults.conf`."""
+    folder = os.environ.get("SPARK_CONF_DIR")
+    if not folder:
+        return {}
+    try:
+        lines = (Path(folder) / "spark-defaults.conf").read_text("utf-8").splitlines()
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"SPARK_CONF_DIR is {folder}, where spark-defaults.conf cannot be read: {error}.", "Unset it, or mend that."
+        ) from error
+    pairs = (_SETTING.match(line) for line in lines)
+    return {pair[1]: pair[2].strip() for pair in pairs if pair}
 
 
 def package_zip(target: Path) -> Path:
@@ -111,6 +141,8 @@ def _settings(master: str, work: Path) -> dict[str, str]:
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.session.timeZone": "UTC",
     }
+    if _AUTHENTICATE not in _own_settings():
+        settings[_AUTHENTICATE] = "true"
     if master.startswith("local"):
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     return settings

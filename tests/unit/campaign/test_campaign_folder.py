@@ -11,6 +11,7 @@ from campaign_fakes import fake_engine, fake_plan
 from faultline.campaign.commands import replay_command, run_command
 from faultline.campaign.layout import create_campaign_folder
 from faultline.campaign.pipeline import run_campaign
+from faultline.campaign.spark import refuse_unusable_master
 from faultline.harness.errors import HarnessError, UsageError
 from faultline.harness.planning import RunRequest
 
@@ -48,6 +49,31 @@ def test_a_master_that_is_none_is_refused_before_anything_is_written(tmp_path: P
     with pytest.raises(UsageError, match="not a Spark master"):
         run_campaign(fake_plan(), store=tmp_path / "store", master=master, engine=fake_engine())
     assert not (tmp_path / "store").exists()
+
+
+def test_a_cluster_whose_secret_is_not_known_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+    with pytest.raises(UsageError, match="The secret of the cluster at spark://host:7077 is not known here") as refused:
+        refuse_unusable_master("spark://host:7077")
+    assert "spark.authenticate.secret" in refused.value.next_step
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    with pytest.raises(UsageError, match="is not known here"):
+        refuse_unusable_master("spark://host:7077")
+    (tmp_path / "spark-defaults.conf").write_bytes(b"\xff")
+    with pytest.raises(UsageError, match=r"spark-defaults\.conf cannot be read"):
+        refuse_unusable_master("spark://host:7077")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    ["spark.authenticate.secret s3cret", "# open\n\nspark.authenticate = false\n", "spark.authenticate:false"],
+)
+def test_a_cluster_is_used_with_its_secret_or_when_it_is_said_to_have_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: str
+) -> None:
+    (tmp_path / "spark-defaults.conf").write_text(settings)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    refuse_unusable_master("spark://host:7077")
 
 
 def test_without_java_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,6 +84,10 @@ def table(result: CampaignResult, name: str) -> list[dict[str, Any]]:
     return rows
 
 
+def test_processes_of_spark_prove_a_secret_of_the_session(session: Any) -> None:
+    assert session.sparkContext.getConf().get("spark.authenticate") == "true"
+
+
 def test_every_run_is_counted_once_in_its_cell(finished: CampaignResult) -> None:
     counts = {cell.cell: {verdict: count for verdict, count in cell.counts.items() if count} for cell in finished.cells}
     assert counts == {
