@@ -17,6 +17,7 @@ from faultline.harness.outcome import Outcome
 from faultline.harness.world.ports import Node, NodeId, NodeStatus, Ports
 
 __all__ = [
+    "GuardedStore",
     "HostedStore",
     "Mutant",
     "NodeSystem",
@@ -155,6 +156,16 @@ class StorePlace(msgspec.Struct, frozen=True, kw_only=True):
     def data_folder(self) -> str:
         """Where the member keeps what must survive it."""
         return f"{self.folder}/data"
+
+
+@runtime_checkable
+class GuardedStore(Protocol):
+    """A hosted store that lets in only who knows the password of the run: it is told before anything is asked of it.
+
+    What it writes down of the password stands in files that others cannot read, and in no command line.
+    """
+
+    password: str
 
 
 @runtime_checkable

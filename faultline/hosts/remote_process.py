@@ -71,7 +71,9 @@ class RemoteProcess:
 
     def prepare(self) -> None:
         """Make the node's folder on the host, without anything an earlier run left there."""
-        self._connection.run(f"rm -rf {self._quoted('')} && mkdir -p {self._quoted('data')}")
+        own = self._quoted("")
+        # Others on the machine have no business there: a store's password stands in its files.
+        self._connection.run(f"rm -rf {own} && mkdir -p {self._quoted('data')} && chmod 700 {own}")
 
     def spawn(self, config: NodeConfig) -> None:
         """Start the process; returns before the node is up."""
@@ -180,9 +182,10 @@ class RemoteProcess:
     def log_tail(self) -> str:
         """The end of the node's log, as one line."""
         try:
-            text = self._connection.run(f"tail -c {_LOG_TAIL_BYTES} {self._quoted('node.log')}", check=False).text
+            tail = self._connection.run(f"tail -c {_LOG_TAIL_BYTES} {self._quoted('node.log')}", check=False).stdout
         except HostError as error:
             return f"its log cannot be read: {error.message}"
+        text = self._secret.redacted(tail).decode(errors="replace").strip()
         return " / ".join(text.split("\n")).strip(" /") or "its log is empty"
 
     def end(self) -> None:
@@ -192,6 +195,14 @@ class RemoteProcess:
         for name, local in (("node.log", self.log), ("trace.jsonl", self.trace)):
             with suppress(HostError):
                 self._connection.download(f"{self.remote}/{name}", local)
+                self._redact(local)
+
+    def _redact(self, file: Path) -> None:
+        """A store may have logged its configuration, and the folder of a run is shown to others."""
+        content = file.read_bytes()
+        redacted = self._secret.redacted(content)
+        if redacted != content:
+            file.write_bytes(redacted)
 
     def _signal(self, name: str, pid: int) -> None:
         self._connection.run(f"kill -{name} {pid} 2>/dev/null || true")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from faultline.harness.errors import HarnessError, UsageError
 from faultline.harness.plan import Plan
-from faultline.harness.system import HostedStore, StorePlace
+from faultline.harness.system import GuardedStore, HostedStore, StorePlace
 from faultline.harness.world.ports import NodeId, NodeStatus
 from faultline.hosts.abilities import AGENT_FAULTS, CLOCK_FAULTS
 from faultline.hosts.cluster import HostCluster
@@ -41,6 +41,8 @@ class StoreCluster(HostCluster):
         self.serving_timeout_s, self.steady_s = store.serving_timeout_s, store.steady_s
         self._members: dict[NodeId, StoreProcess] = {}
         super().__init__(plan, "", host_set, folder, asked)
+        if isinstance(store, GuardedStore):
+            store.password = self.secret.password()
         self._clocks = StoreClocks(store.name, self.agents if asked & CLOCK_FAULTS else {}, self.remote)
 
     async def open_links(self) -> None:

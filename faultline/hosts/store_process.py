@@ -95,9 +95,10 @@ class StoreProcess(RemoteProcess):
         tail = f"tail -n {_EXCERPT_FROM_LINES} {self._quoted('node.log')}"
         script = f"{tail} | grep -iE -A 3 {shlex.quote(_TROUBLE)} | tail -n 4 | cut -c -{_EXCERPT_CHARACTERS}"
         try:
-            lines = self._connection.run(script, check=False).text.split("\n")
+            said = self._secret.redacted(self._connection.run(script, check=False).stdout)
         except HostError as error:
             return f"its log cannot be read: {error.message}"
+        lines = said.decode(errors="replace").split("\n")
         return " / ".join(line.strip() for line in lines if line.strip()) or super().log_tail()
 
     def processes(self) -> list[int]:

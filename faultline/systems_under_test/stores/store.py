@@ -41,6 +41,8 @@ class RealStore(ABC):
     starts_in_order: ClassVar[bool] = False
     serving_timeout_s: ClassVar[float] = 20.0
     steady_s: ClassVar[float] = 0.0
+    password: str = ""
+    """The password of the run, see `GuardedStore`; adapters of stores that ask for none leave it alone."""
 
     @abstractmethod
     def command(self, place: StorePlace) -> Sequence[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -38,6 +38,7 @@ def run_store(
     workload: str = "register",
     options: Mapping[str, str] | None = None,
     duration_s: float = 3.0,
+    progress: Callable[[str], None] | None = None,
 ) -> tuple[RunRecord, Judgement] | None:
     """What came of it; None where the hosts lack the store, after a look at the refusal.
 
@@ -62,7 +63,7 @@ def run_store(
                 run_on_hosts(plan, parts, hosts, folder=folder)
             assert f"apt-get install {package}" in refused.value.next_step
             return None
-    record = run_on_hosts(plan, parts, hosts, folder=folder)
+    record = run_on_hosts(plan, parts, hosts, folder=folder, progress=progress)
     assert record.errors == [] and record.breaches == []
     assert [(fault.kind, fault.applied) for fault in record.faults] == [(fault.kind, None) for fault in possible]
     return record, judge(record, parts, run_id=system)

@@ -61,7 +61,7 @@ class ScriptedSession(GaleraSession):
 def server(monkeypatch: pytest.MonkeyPatch) -> Server:
     server = Server()
 
-    def open_session(address: str, timeout_s: float, settings: dict[str, str]) -> ScriptedSession:
+    def open_session(address: str, timeout_s: float, settings: dict[str, str], password: str) -> ScriptedSession:
         assert settings == {"wsrep_sync_wait": "7"}
         if server.is_down:
             raise pymysql.OperationalError(2003, "Can't connect")

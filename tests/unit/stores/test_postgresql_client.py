@@ -80,7 +80,7 @@ class ScriptedSession(Session):
 def servers(monkeypatch: pytest.MonkeyPatch) -> dict[str, Server]:
     servers = {"athens": Server(), "byzantium": Server()}
 
-    def open_session(address: str, timeout_s: float, isolation: str) -> ScriptedSession:
+    def open_session(address: str, timeout_s: float, password: str, isolation: str) -> ScriptedSession:
         assert isolation == "repeatable read"
         if servers[address].is_down:
             raise ConnectionRefusedError

@@ -65,7 +65,7 @@ class ScriptedChannel:
 def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
     broker = Broker()
 
-    def open_channel(address: str, timeout_s: float, *, confirms: bool) -> ScriptedChannel:
+    def open_channel(address: str, timeout_s: float, *, confirms: bool, password: str) -> ScriptedChannel:
         assert confirms
         if broker.is_down:
             raise ConnectionRefusedError
@@ -221,12 +221,14 @@ PLACE = StorePlace(
 
 def test_members_find_each_other_by_address_and_share_a_secret() -> None:
     store = RabbitMQ()
+    store.password = "a-secret"
     assert isinstance(store, HostedStore)
     assert store.up_port != store.client_port, "members killed together let clients in only when all are up"
     files = store.files(PLACE)
     assert "cluster_formation.classic_config.nodes.2 = rabbit@10.0.0.2\n" in files["rabbitmq.conf"]
     assert "cluster_partition_handling = pause_minority\n" in files["rabbitmq.conf"]
-    assert files[".erlang.cookie"] and "chmod 400 .erlang.cookie" in store.preparation(PLACE)
+    assert files[".erlang.cookie"] == "a-secret" and "chmod 400 .erlang.cookie" in store.preparation(PLACE)
+    assert "default_pass = a-secret\n" in files["rabbitmq.conf"]
     command = store.command(PLACE)
     assert {"HOME=/athens", "ERL_EPMD_ADDRESS=10.0.0.1", "RABBITMQ_MNESIA_BASE=/athens/data"} <= set(command)
 

@@ -42,6 +42,7 @@ HANDSHAKE_TIMEOUT_S = 10.0
 """How long either end waits for the other's proof, until it hangs up."""
 
 _NONCE_BYTES = 16
+_PASSWORD_CHARACTERS = 32
 _ENCODER = msgspec.msgpack.Encoder()
 
 
@@ -89,6 +90,16 @@ class RunSecret:
     def reveal(self) -> bytes:
         """Its bytes, for the pipe to a node."""
         return self._key
+
+    def password(self) -> str:
+        """A password for stores that ask for one. It is derived from the secret, which does not follow from it."""
+        return hmac.digest(self._key, b"password of the store", "sha256").hex()[:_PASSWORD_CHARACTERS]
+
+    def redacted(self, data: bytes) -> bytes:
+        """`data`, of a node or a store, without the secret and the password: nothing else of it is kept or shown."""
+        for told in (self._key, self._key.hex().encode(), self.password().encode()):
+            data = data.replace(told, b"[secret]")
+        return data
 
     def proof(self, part: str, hello: _Hello, listener: str, nonce: bytes) -> bytes:
         """What only one who knows the secret can say in this `part`, on the connection of these random bytes."""

@@ -29,9 +29,10 @@ from faultline.systems_under_test.patterns.clusters.transactional_kv.programs im
 from faultline.systems_under_test.patterns.data_partitioning.transaction_client import Program, Read, Refused, Write
 from faultline.systems_under_test.stores.client import NOT_CONNECTED, ForeignAnswer, MemberClient
 
-__all__ = ["FUNCTIONS", "GaleraClient", "GaleraSession", "NothingCommitted", "open_session", "outcomes"]
+__all__ = ["FUNCTIONS", "USER", "GaleraClient", "GaleraSession", "NothingCommitted", "open_session", "outcomes"]
 
 CLIENT_PORT = 3306
+USER = "faultline"
 _DEADLOCK = 1213
 _NOT_READY = 1047
 _NAMES = {_DEADLOCK: "deadlock", _NOT_READY: "not-ready", 2013: "connection-lost", 2006: "connection-lost"}
@@ -77,13 +78,14 @@ class GaleraSession:
         return changed
 
 
-def open_session(address: str, timeout_s: float, settings: Mapping[str, str]) -> GaleraSession:
+def open_session(address: str, timeout_s: float, settings: Mapping[str, str], password: str = "") -> GaleraSession:
     """A session with the member at `address`, with these session variables. Raises OSError or pymysql.MySQLError."""
     session = GaleraSession(
         pymysql.connect(
             host=address,
             port=CLIENT_PORT,
-            user="root",
+            user=USER,
+            password=password,
             connect_timeout=max(1, round(timeout_s)),
             read_timeout=timeout_s,
             write_timeout=timeout_s,
@@ -110,14 +112,16 @@ class GaleraClient(MemberClient[GaleraSession]):
         *,
         settings: Mapping[str, str],
         timeout_s: float,
+        password: str = "",
     ) -> None:
         super().__init__(address_of, members, node)
+        self._password = password
         self._settings = settings
         self._timeout_s = timeout_s
 
     def connect(self, address: str) -> GaleraSession:
         """A session with the member at `address`; one that is not ready refuses to be used."""
-        session = open_session(address, self._timeout_s, self._settings)
+        session = open_session(address, self._timeout_s, self._settings, self._password)
         try:
             session.changes("USE faultline")
         except self.failures:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["Galera"]
 
 _CLIENT_PORT = 3306
+_GROUP_PORT = 4567
+_USER = "faultline"
 _SYNC_CHANGES, _SYNC_READS = 6, 1
 """Bits of `wsrep_sync_wait`: UPDATE and INSERT, and reads."""
 
@@ -34,6 +36,14 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS faultline.objects (name VARCHAR(100) PRIMARY KEY, content LONGTEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS faultline.elements (name VARCHAR(100), element BIGINT, PRIMARY KEY (name, element))",
 )
+# The server that carries this out serves nobody, and has not read its own tables yet.
+_ACCOUNTS = """\
+FLUSH PRIVILEGES;
+DELETE FROM mysql.global_priv;
+FLUSH PRIVILEGES;
+CREATE USER {user}@'%' IDENTIFIED BY '{password}';
+GRANT ALL ON *.* TO {user}@'%' WITH GRANT OPTION;
+"""
 _START = """\
 as_owner() {{
   if [ "$(id -u)" = 0 ]; then setpriv --reuid=mysql --regid=mysql --init-groups "$@"; else "$@"; fi
@@ -92,15 +102,19 @@ class Galera(RealStore):
         settings = " ".join(f"--{name}={value}" for name, value in _settings(place).items())
         members = ",".join(place.addresses.values())
         start = _START.format(data=_database(place), settings=settings, members=members)
-        return {"start.sh": start} | ({"bootstrap": ""} if place.node == place.members[0] else {})
+        accounts = _ACCOUNTS.format(user=_USER, password=self.password)
+        return {"start.sh": start, "accounts.sql": accounts} | (
+            {"bootstrap": ""} if place.node == place.members[0] else {}
+        )
 
     def preparation(self, place: StorePlace) -> str:
-        """An empty database, whose root needs no password."""
+        """An empty database with one account, which knows the password of the run; others have the same by then."""
         database = _database(place)
         own = f"mkdir -p {database} && {{ [ $(id -u) != 0 ] || chown mysql: {database}; }}"
         user = "$([ $(id -u) != 0 ] || echo --user=mysql)"
         make = f"mariadb-install-db --no-defaults {user} --datadir={database} --skip-test-db --skip-name-resolve"
-        return f"{own} && {make} --auth-root-authentication-method=normal"
+        give = f"mariadbd --no-defaults {user} --datadir={database} --bootstrap <accounts.sql && rm accounts.sql"
+        return f"chmod 711 . && {own} && {make} --auth-root-authentication-method=normal && {give}"
 
     def command(self, place: StorePlace) -> list[str]:
         """The server, as the user mysql when started by root."""
@@ -108,11 +122,11 @@ class Galera(RealStore):
 
     def provision(self, addresses: Mapping[str, str], options: Mapping[str, str]) -> None:
         """The tables, at the first member; Galera carries them to the others. Raises OSError."""
-        _ask(next(iter(addresses.values())), 10.0, _TABLES)
+        _ask(next(iter(addresses.values())), 10.0, _TABLES, self.password)
 
     def status(self, address: str, timeout_s: float) -> NodeStatus:
         """Ready for a member of the primary component that is not behind. Raises OSError when it does not answer."""
-        said = dict(_ask(address, max(timeout_s, 1.0), ["SHOW STATUS LIKE 'wsrep_%%'"]))
+        said = dict(_ask(address, max(timeout_s, 1.0), ["SHOW STATUS LIKE 'wsrep_%%'"], self.password))
         is_ready = said.get("wsrep_ready") == "ON" and said.get("wsrep_local_state_comment") == "Synced"
         size = int(said.get("wsrep_cluster_size", 0))
         return NodeStatus(role=READY if is_ready else "joining", detail={"size": size})
@@ -136,6 +150,7 @@ class Galera(RealStore):
             node,
             settings=_session_settings(options),
             timeout_s=int(options["client_timeout_ms"]) / 1000,
+            password=self.password,
         )
 
 
@@ -159,14 +174,13 @@ def _settings(place: StorePlace) -> dict[str, str]:
         "bind-address": place.address,
         "socket": f"{database}/s.sock",
         "pid-file": f"{database}/mariadbd.pid",
-        "skip-grant-tables": "1",  # nobody else is on the hosts' network
         "innodb-buffer-pool-size": "32M",
         "innodb-log-file-size": "16M",
         "binlog-format": "ROW",
         "innodb-autoinc-lock-mode": "2",
         "wsrep-on": "ON",
         "wsrep-provider": "/usr/lib/galera/libgalera_smm.so",
-        "wsrep-provider-options": "gcache.size=32M",
+        "wsrep-provider-options": f"gcache.size=32M;gmcast.listen_addr=tcp://{place.address}:{_GROUP_PORT}",
         "wsrep-cluster-name": "faultline",
         "wsrep-node-address": place.address,
         "wsrep-node-name": place.node,
@@ -174,14 +188,14 @@ def _settings(place: StorePlace) -> dict[str, str]:
     }
 
 
-def _ask(address: str, timeout_s: float, statements: Sequence[str]) -> Sequence[tuple[str, str]]:
+def _ask(address: str, timeout_s: float, statements: Sequence[str], password: str) -> Sequence[tuple[str, str]]:
     """The rows of the last of `statements` to the member at `address`. Raises OSError."""
     import pymysql
 
     from faultline.systems_under_test.stores.galera.client import open_session
 
     try:
-        session = open_session(address, timeout_s, {})
+        session = open_session(address, timeout_s, {}, password)
         try:
             *before, last = statements
             for statement in before:

@@ -35,9 +35,10 @@ from faultline.harness.outcome import Outcome, OutcomeRegistry, ok
 from faultline.systems_under_test.stores.client import NOT_CONNECTED, ForeignAnswer, MemberClient
 from faultline.systems_under_test.stores.library import client_library
 
-__all__ = ["CLIENT_PORT", "FUNCTIONS", "Bucket", "BucketClient", "BucketRefusal", "outcomes"]
+__all__ = ["CLIENT_PORT", "FUNCTIONS", "USER", "Bucket", "BucketClient", "BucketRefusal", "outcomes"]
 
 CLIENT_PORT = 4222
+USER = "faultline"
 BUCKET = "faultline"
 _SUBJECTS = f"$KV.{BUCKET}."
 _FORGOTTEN_S = 2.0
@@ -64,7 +65,7 @@ class Bucket:
     With `direct` reads any server that has a replica answers, without them the leader of the stream does.
     """
 
-    def __init__(self, address: str, *, direct: bool, timeout_s: float) -> None:
+    def __init__(self, address: str, *, direct: bool, timeout_s: float, password: str = "") -> None:
         nats = client_library("nats", extra="nats")
         self._nats_errors = nats.errors
         self._stream_errors = client_library("nats.js.errors", extra="nats")
@@ -79,6 +80,8 @@ class Bucket:
                     f"nats://{address}:{CLIENT_PORT}",
                     allow_reconnect=False,
                     connect_timeout=timeout_s,
+                    user=USER,
+                    password=password,
                     error_cb=_ignore,
                 )
             )
@@ -222,15 +225,23 @@ class BucketClient(MemberClient[Bucket]):
     failures = (OSError, BucketRefusal)
 
     def __init__(
-        self, address_of: Callable[[str], str], members: Sequence[str], node: str, *, direct: bool, timeout_s: float
+        self,
+        address_of: Callable[[str], str],
+        members: Sequence[str],
+        node: str,
+        *,
+        direct: bool,
+        timeout_s: float,
+        password: str = "",
     ) -> None:
         super().__init__(address_of, members, node)
+        self._password = password
         self._direct = direct
         self._timeout_s = timeout_s
 
     def connect(self, address: str) -> Bucket:
         """A connection to the server at `address`, which passes on what others must do."""
-        return Bucket(address, direct=self._direct, timeout_s=self._timeout_s)
+        return Bucket(address, direct=self._direct, timeout_s=self._timeout_s, password=self._password)
 
     def hang_up(self, connection: Bucket) -> None:
         """Close the connection."""

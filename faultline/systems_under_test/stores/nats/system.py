@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from faultline.harness.errors import UsageError
 from faultline.harness.system import OptionDescription, StorePlace
 from faultline.harness.world.ports import NodeStatus
-from faultline.systems_under_test.stores.nats.bucket import CLIENT_PORT, FUNCTIONS, Bucket, BucketRefusal
+from faultline.systems_under_test.stores.nats.bucket import CLIENT_PORT, FUNCTIONS, USER, Bucket, BucketRefusal
 from faultline.systems_under_test.stores.nats.watches import WATCH_FUNCTIONS, WatchingBucketClient
 from faultline.systems_under_test.stores.status_page import status_page
 from faultline.systems_under_test.stores.store import RealStore
@@ -69,13 +69,16 @@ class NatsJetStream(RealStore):
                 "NATS on a single host never becomes ready: JetStream waits for other servers of its cluster.",
                 "Use --hosts namespaces:3, with --option replicas=1 for a bucket on one of them.",
             )
-        routes = ", ".join(f'"nats://{address}:{ROUTE_PORT}"' for address in place.addresses.values())
+        account = f"{USER}:{self.password}@" if self.password else ""
+        routes = ", ".join(f'"nats://{account}{address}:{ROUTE_PORT}"' for address in place.addresses.values())
+        guard = f'authorization {{ user: {USER}, password: "{self.password}" }}' if self.password else ""
         lines = [
             f"server_name: {place.node}",
             f'listen: "{place.address}:{CLIENT_PORT}"',
             f'http: "{place.address}:{MONITOR_PORT}"',
             f'jetstream {{ store_dir: "{place.data_folder}", max_file_store: 256MB, max_memory_store: 64MB }}',
-            f'cluster {{ name: faultline, listen: "{place.address}:{ROUTE_PORT}", routes: [{routes}] }}',
+            guard,
+            f'cluster {{ name: faultline, listen: "{place.address}:{ROUTE_PORT}", {guard}\n routes: [{routes}] }}',
         ]
         return {"nats.conf": "\n".join(lines) + "\n"}
 
@@ -96,7 +99,9 @@ class NatsJetStream(RealStore):
                 f"A bucket cannot keep {options['history']} values of a key.",
                 f"Use --option history=N with N from 1 to {HISTORY_MAX}.",
             )
-        bucket = Bucket(next(iter(addresses.values())), direct=False, timeout_s=PROVISION_TIMEOUT_S)
+        bucket = Bucket(
+            next(iter(addresses.values())), direct=False, timeout_s=PROVISION_TIMEOUT_S, password=self.password
+        )
         try:
             bucket.make(replicas, int(options["history"]))
         except BucketRefusal as refusal:
@@ -152,6 +157,7 @@ class NatsJetStream(RealStore):
             direct=options["read_mode"] == "direct",
             timeout_s=int(options["client_timeout_ms"]) / 1000,
             tells_skips=options["watch_skips"] == "told",
+            password=self.password,
         )
 
 

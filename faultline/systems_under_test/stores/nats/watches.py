@@ -85,8 +85,9 @@ class WatchingBucketClient(BucketClient):
         direct: bool,
         timeout_s: float,
         tells_skips: bool,
+        password: str = "",
     ) -> None:
-        super().__init__(address_of, members, node, direct=direct, timeout_s=timeout_s)
+        super().__init__(address_of, members, node, direct=direct, timeout_s=timeout_s, password=password)
         self._tells_skips = tells_skips
         self._watches = WatchKeeping(self._watch)
 

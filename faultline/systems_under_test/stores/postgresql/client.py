@@ -77,8 +77,10 @@ class PostgresClient(MemberClient[Session]):
         isolation: str,
         primary_only: bool,
         timeout_s: float,
+        password: str = "",
     ) -> None:
         super().__init__(address_of, members, node)
+        self._password = password
         self._isolation = isolation
         self._primary_only = primary_only
         self._timeout_s = timeout_s
@@ -86,7 +88,7 @@ class PostgresClient(MemberClient[Session]):
 
     def connect(self, address: str) -> Session:
         """A session with the server at `address`, if that is what the client needs."""
-        session = open_session(address, self._timeout_s, self._isolation)
+        session = open_session(address, self._timeout_s, self._password, self._isolation)
         try:
             with session.deadline(self._timeout_s):
                 is_standby = session.rows("SELECT pg_is_in_recovery()")[0][0]

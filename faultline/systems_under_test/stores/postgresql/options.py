@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
-from faultline.harness.system import OptionDescription, StoreClient
+from faultline.harness.system import OptionDescription, StoreClient, StorePlace
 
 if TYPE_CHECKING:
     from faultline.systems_under_test.stores.postgresql.client import PostgresClient
@@ -14,13 +16,16 @@ __all__ = [
     "AS_OWNER",
     "BINARIES",
     "FUNCTIONS",
-    "HOST_RULES",
     "OPTIONS",
     "PORT",
     "PROGRAMS",
+    "USER",
+    "hide",
+    "host_rules",
     "make_client",
     "make_folder",
     "make_tables",
+    "password_file",
     "settings",
 ]
 
@@ -50,8 +55,7 @@ OPTIONS: Mapping[str, OptionDescription] = {
     "client_timeout_ms": OptionDescription(default="1500", summary="how long a client waits for an answer"),
 }
 
-HOST_RULES = "host all all 0.0.0.0/0 trust\nhost replication all 0.0.0.0/0 trust\n"
-"""Who may connect: everybody, since nobody else is on the hosts' network."""
+USER = "postgres"
 
 AS_OWNER = """\
 as_owner() {
@@ -77,21 +81,48 @@ def settings() -> dict[str, str]:
     }
 
 
+def host_rules(addresses: Iterable[str]) -> list[str]:
+    """Who may connect: whoever knows the password, from the members' own hosts if it is to replicate.
+
+    Clients may come from anywhere, since the harness may be anywhere.
+    """
+    replicating = [f"host replication {USER} {_only(address)} scram-sha-256" for address in addresses]
+    return [f"host all {USER} all scram-sha-256", *replicating]
+
+
+def _only(address: str) -> str:
+    """`address` as a rule names it: a number with the length of its mask, or a name."""
+    with suppress(ValueError):
+        return str(ip_network(address))
+    return address
+
+
+def password_file(password: str) -> str:
+    """What libpq reads a password from, for every server."""
+    return f"*:*:*:{USER}:{password}\n"
+
+
+def hide(place: StorePlace, *files: str) -> str:
+    """The shell command that lets PostgreSQL's user alone read these of the member's `files`."""
+    names = " ".join(files)
+    return f"chmod 600 {names} && {{ [ $(id -u) != 0 ] || chown postgres: {names}; }} && chmod 711 {place.folder}"
+
+
 def make_folder(path: str) -> str:
     """The shell command for a folder that belongs to PostgreSQL's user, and to nobody else."""
     return f"mkdir -p {path} && chmod 700 {path} && {{ [ $(id -u) != 0 ] || chown postgres: {path}; }}"
 
 
-def make_tables(address: str, timeout_s: float) -> None:
+def make_tables(address: str, timeout_s: float, password: str) -> None:
     """Make what the workloads use, at the primary. Raises OSError."""
     from faultline.systems_under_test.stores.postgresql.session import ask
     from faultline.systems_under_test.stores.postgresql.statements import TABLES
 
-    ask(address, timeout_s, [*TABLES, "SELECT 1"])
+    ask(address, timeout_s, [*TABLES, "SELECT 1"], password)
 
 
 def make_client(
-    address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]
+    address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str], password: str
 ) -> StoreClient:
     """A client that talks to `node` first, as `options` want it."""
     from faultline.systems_under_test.stores.postgresql.client import PostgresClient, ReadsAnywhere
@@ -104,6 +135,7 @@ def make_client(
             isolation=isolation.replace("-", " "),
             primary_only=primary_only,
             timeout_s=int(options["client_timeout_ms"]) / 1000,
+            password=password,
         )
 
     changing = one(True, options["isolation"])

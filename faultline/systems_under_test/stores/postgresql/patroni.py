@@ -30,10 +30,12 @@ from faultline.systems_under_test.stores.postgresql.options import (
     AS_OWNER,
     BINARIES,
     FUNCTIONS,
-    HOST_RULES,
     OPTIONS,
     PORT,
     PROGRAMS,
+    USER,
+    hide,
+    host_rules,
     make_client,
     make_folder,
     make_tables,
@@ -48,7 +50,6 @@ REST_PORT = 8008
 _ETCD_PORT = 2379
 _POLL_S = 0.1
 _POLL_TIMEOUT_S = 5.0
-_PASSWORD = "faultline"  # on a network that nobody else is on
 
 
 class Patroni(RealStore):
@@ -76,12 +77,12 @@ class Patroni(RealStore):
         etcd = " ".join(Etcd().command(_etcd_place(place)))
         start = f"{AS_OWNER}{etcd} & as_owner patroni {place.folder}/patroni.yml & wait -n\n"
         # JSON is YAML, too.
-        configuration = msgspec.json.format(msgspec.json.encode(_configuration(place))).decode()
+        configuration = msgspec.json.format(msgspec.json.encode(_configuration(place, self.password))).decode()
         return {"patroni.yml": configuration, "start.sh": start}
 
     def preparation(self, place: StorePlace) -> str:
         """A folder that is PostgreSQL's own: Patroni makes the database."""
-        return make_folder(_home(place))
+        return f"{hide(place, 'patroni.yml')} && {make_folder(_home(place))}"
 
     def command(self, place: StorePlace) -> list[str]:
         """Both programs, in one shell."""
@@ -100,7 +101,7 @@ class Patroni(RealStore):
         primary = _primary(addresses)
         if not primary:
             raise HarnessError("No member says that it is the primary.")
-        make_tables(primary, _POLL_TIMEOUT_S)
+        make_tables(primary, _POLL_TIMEOUT_S, self.password)
 
     def status(self, address: str, timeout_s: float) -> NodeStatus:
         """What the member's Patroni says of its PostgreSQL. Raises OSError when it does not answer."""
@@ -135,7 +136,7 @@ class Patroni(RealStore):
         self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]
     ) -> StoreClient:
         """A client that talks to `node` first, and for changes to the primary of the moment."""
-        return make_client(address_of, members, node, options)
+        return make_client(address_of, members, node, options, self.password)
 
 
 def _statuses(addresses: Mapping[str, str]) -> dict[str, NodeStatus]:
@@ -167,13 +168,17 @@ def _etcd_place(place: StorePlace) -> StorePlace:
     return msgspec.structs.replace(place, folder=f"{place.data_folder}/etcd", options=defaults)
 
 
-def _configuration(place: StorePlace) -> dict[str, Any]:
+def _configuration(place: StorePlace, password: str) -> dict[str, Any]:
     address, ttl_s = place.address, int(place.options["ttl_s"])
-    account = {"username": "postgres", "password": _PASSWORD}
+    account = {"username": USER, "password": password}
     return {
         "scope": "faultline",
         "name": place.node,
-        "restapi": {"listen": f"{address}:{REST_PORT}", "connect_address": f"{address}:{REST_PORT}"},
+        "restapi": {
+            "listen": f"{address}:{REST_PORT}",
+            "connect_address": f"{address}:{REST_PORT}",
+            "authentication": account,
+        },
         "etcd3": {"hosts": [f"{member}:{_ETCD_PORT}" for member in place.addresses.values()]},
         "bootstrap": {
             "dcs": {
@@ -192,7 +197,7 @@ def _configuration(place: StorePlace) -> dict[str, Any]:
             "pgpass": f"{_home(place)}/pgpass",
             "bin_dir": BINARIES,
             "parameters": {"unix_socket_directories": ""},
-            "pg_hba": HOST_RULES.splitlines(),
+            "pg_hba": host_rules(place.addresses.values()),
             "authentication": {"superuser": account, "replication": account, "rewind": account},
         },
     }

@@ -83,7 +83,7 @@ class Session:
         self.unreplicated |= _UNREPLICATED in (notice.message_primary or "")
 
 
-def open_session(address: str, timeout_s: float, isolation: str = "read committed") -> Session:
+def open_session(address: str, timeout_s: float, password: str, isolation: str = "read committed") -> Session:
     """A session with the server at `address`. Raises OSError or psycopg.Error."""
     # libpq would wait two seconds for a host that does not answer.
     socket.create_connection((address, PORT), timeout_s).close()
@@ -93,6 +93,7 @@ def open_session(address: str, timeout_s: float, isolation: str = "read committe
             host=address,
             port=PORT,
             user="postgres",
+            password=password,
             dbname="postgres",
             connect_timeout=_CONNECT_TIMEOUT_S,
             autocommit=True,
@@ -101,10 +102,10 @@ def open_session(address: str, timeout_s: float, isolation: str = "read committe
     )
 
 
-def ask(address: str, timeout_s: float, statements: Sequence[str]) -> list[Any]:
+def ask(address: str, timeout_s: float, statements: Sequence[str], password: str) -> list[Any]:
     """The first row of the last of `statements` to the server at `address`. Raises OSError."""
     try:
-        session = open_session(address, timeout_s)
+        session = open_session(address, timeout_s, password)
         try:
             with session.deadline(timeout_s):
                 *before, last = statements

@@ -21,13 +21,16 @@ from faultline.systems_under_test.stores.postgresql.options import (
     AS_OWNER,
     BINARIES,
     FUNCTIONS,
-    HOST_RULES,
     OPTIONS,
     PORT,
     PROGRAMS,
+    USER,
+    hide,
+    host_rules,
     make_client,
     make_folder,
     make_tables,
+    password_file,
     settings,
 )
 from faultline.systems_under_test.stores.store import RealStore
@@ -62,16 +65,20 @@ class PostgreSQL(RealStore):
             "synchronous_standby_names": _confirming(place),
         }
         chosen = " ".join(f"-c {name}='{value}'" for name, value in own.items())
-        start = f"{AS_OWNER}{_copy(place)}as_owner {BINARIES}/postgres -D {_database(place)} {chosen}\n"
-        return {"pg_hba.conf": HOST_RULES, "start.sh": start}
+        # The standbys' own connections to the primary read it, too.
+        knows = f"export PGPASSFILE={place.folder}/pgpass\n"
+        start = f"{AS_OWNER}{knows}{_copy(place)}as_owner {BINARIES}/postgres -D {_database(place)} {chosen}\n"
+        rules = "".join(f"{rule}\n" for rule in host_rules(place.addresses.values()))
+        secret = {"pgpass": password_file(self.password), "password": f"{self.password}\n"}
+        return {"pg_hba.conf": rules, "start.sh": start, **secret}
 
     def preparation(self, place: StorePlace) -> str:
         """A folder that is PostgreSQL's own, with an empty database in it if it is the primary's."""
-        folder = make_folder(_database(place))
+        own = f"{hide(place, 'pgpass', 'password')} && {make_folder(_database(place))}"
         if not _is_primary(place):
-            return folder
-        make = f"as_owner {BINARIES}/initdb -D {_database(place)} -U postgres -A trust -E UTF8 --no-locale"
-        return f"{AS_OWNER}{folder} && {make}"
+            return own
+        access = f"-U {USER} -A scram-sha-256 --pwfile={place.folder}/password"
+        return f"{AS_OWNER}{own} && as_owner {BINARIES}/initdb -D {_database(place)} {access} -E UTF8 --no-locale"
 
     def command(self, place: StorePlace) -> list[str]:
         """The server, as the user postgres when started by root."""
@@ -79,13 +86,13 @@ class PostgreSQL(RealStore):
 
     def provision(self, addresses: Mapping[str, str], options: Mapping[str, str]) -> None:
         """The tables, at the primary. Raises OSError."""
-        make_tables(next(iter(addresses.values())), self.serving_timeout_s)
+        make_tables(next(iter(addresses.values())), self.serving_timeout_s, self.password)
 
     def status(self, address: str, timeout_s: float) -> NodeStatus:
         """Primary or standby, on which timeline, and how many standbys stream from it. Raises OSError."""
         from faultline.systems_under_test.stores.postgresql.session import ask
 
-        is_standby, timeline, streaming = ask(address, timeout_s, [_STATUS])
+        is_standby, timeline, streaming = ask(address, timeout_s, [_STATUS], self.password)
         role = "standby" if is_standby else "leader"
         return NodeStatus(role=role, generation=timeline, detail={"streaming": streaming})
 
@@ -99,7 +106,7 @@ class PostgreSQL(RealStore):
         self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]
     ) -> StoreClient:
         """A client that talks to `node` first, and for changes to the primary."""
-        return make_client(address_of, members, node, options)
+        return make_client(address_of, members, node, options, self.password)
 
 
 def _database(place: StorePlace) -> str:

@@ -19,12 +19,13 @@ from typing import Any
 from faultline.systems_under_test.stores.client import ForeignAnswer
 from faultline.systems_under_test.stores.library import client_library
 
-__all__ = ["CLIENT_PORT", "ChannelRefusal", "QueueChannel"]
+__all__ = ["CLIENT_PORT", "USER", "ChannelRefusal", "QueueChannel"]
 
 logging.getLogger("pika").addHandler(logging.NullHandler())
 logging.getLogger("pika").propagate = False  # what goes wrong is in the history
 
 CLIENT_PORT = 5672
+USER = "faultline"
 _FAREWELL_S = 0.2
 _RETURNED = object()
 """The answer to a publication that no queue wanted."""
@@ -40,7 +41,7 @@ class QueueChannel:
     With `confirms` a publication waits until RabbitMQ says that it has the element safe.
     """
 
-    def __init__(self, address: str, timeout_s: float, *, confirms: bool) -> None:
+    def __init__(self, address: str, timeout_s: float, *, confirms: bool, password: str = "") -> None:
         pika = client_library("pika", extra="rabbitmq")
         self._errors = client_library("pika.exceptions", extra="rabbitmq")
         self._specification = client_library("pika.spec", extra="rabbitmq")
@@ -49,7 +50,12 @@ class QueueChannel:
         self._confirms = confirms
         self._answers: list[Any] = []
         parameters = pika.ConnectionParameters(
-            host=address, port=CLIENT_PORT, heartbeat=0, socket_timeout=timeout_s, stack_timeout=timeout_s
+            host=address,
+            port=CLIENT_PORT,
+            heartbeat=0,
+            socket_timeout=timeout_s,
+            stack_timeout=timeout_s,
+            credentials=pika.PlainCredentials(USER, password),
         )
         self._connection = pika.SelectConnection(
             parameters,

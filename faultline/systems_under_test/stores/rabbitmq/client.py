@@ -49,15 +49,17 @@ class QueueClient(MemberClient[QueueChannel]):
         confirms: bool,
         is_lent: bool,
         timeout_s: float,
+        password: str = "",
     ) -> None:
         super().__init__(address_of, members, node)
+        self._password = password
         self._confirms = confirms
         self._is_lent = is_lent
         self._timeout_s = timeout_s
 
     def connect(self, address: str) -> QueueChannel:
         """A channel to the member at `address`."""
-        return QueueChannel(address, self._timeout_s, confirms=self._confirms)
+        return QueueChannel(address, self._timeout_s, confirms=self._confirms, password=self._password)
 
     def hang_up(self, connection: QueueChannel) -> None:
         """Close the channel; what was lent goes back."""

@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 
 from faultline.harness.system import OptionDescription, StorePlace
 from faultline.harness.world.ports import NodeStatus
-from faultline.systems_under_test.stores.rabbitmq.channel import CLIENT_PORT, ChannelRefusal, QueueChannel
+from faultline.systems_under_test.stores.rabbitmq.channel import CLIENT_PORT, USER, ChannelRefusal, QueueChannel
 from faultline.systems_under_test.stores.rabbitmq.client import FUNCTIONS, QueueClient
 from faultline.systems_under_test.stores.status_page import status_page
 from faultline.systems_under_test.stores.store import RealStore
@@ -38,7 +38,6 @@ QUEUES = ("queue-0", "queue-1")
 """The queues that the workload `queue` uses, one or both of them."""
 PROVISION_TIMEOUT_S = 20.0
 _SERVER = "/usr/lib/rabbitmq/bin/rabbitmq-server"
-_GUEST = "Basic " + base64.b64encode(b"guest:guest").decode()
 
 
 class RabbitMQ(RealStore):
@@ -82,7 +81,8 @@ class RabbitMQ(RealStore):
             f"listeners.tcp.1 = {place.address}:{CLIENT_PORT}",
             f"management.tcp.ip = {place.address}",
             f"management.tcp.port = {MANAGEMENT_PORT}",
-            "loopback_users = none",
+            f"default_user = {USER}",
+            f"default_pass = {self.password}",
             "log.console.level = info",
             f"cluster_partition_handling = {place.options['partition_handling']}",
             "cluster_formation.peer_discovery_backend = classic_config",
@@ -91,12 +91,13 @@ class RabbitMQ(RealStore):
         return {
             "rabbitmq.conf": "\n".join(lines) + "\n",
             "enabled_plugins": "[rabbitmq_management].\n",
-            ".erlang.cookie": "faultline",
+            # Who knows this may run code on a member.
+            ".erlang.cookie": self.password,
         }
 
     def preparation(self, place: StorePlace) -> str:
         """Erlang refuses a secret that others may read or change."""
-        return "chmod 400 .erlang.cookie"
+        return "chmod 400 .erlang.cookie rabbitmq.conf"
 
     def command(self, place: StorePlace) -> list[str]:
         """The server with one scheduler that does not spin, since many members share a machine."""
@@ -111,13 +112,15 @@ class RabbitMQ(RealStore):
             "RABBITMQ_LOG_BASE": place.folder,
             "RABBITMQ_LOGS": "-",
             "ERL_EPMD_ADDRESS": place.address,
-            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "+S 1:1 +sbwt none",
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": f"+S 1:1 +sbwt none{_listening_on(place.address)}",
         }
         return ["env", *(f"{name}={value}" for name, value in settings.items()), _SERVER]
 
     def provision(self, addresses: Mapping[str, str], options: Mapping[str, str]) -> None:
         """Make the queues, each on all members. Raises OSError."""
-        channel = QueueChannel(next(iter(addresses.values())), PROVISION_TIMEOUT_S, confirms=False)
+        channel = QueueChannel(
+            next(iter(addresses.values())), PROVISION_TIMEOUT_S, confirms=False, password=self.password
+        )
         try:
             for name in QUEUES:
                 channel.declare(name, members=len(addresses))
@@ -131,8 +134,8 @@ class RabbitMQ(RealStore):
 
         RabbitMQ tells no generation: of two that say they lead, the one whom more members name leads.
         """
-        queues = _asked(address, "/api/queues?disable_stats=true&enable_queue_totals=true", timeout_s)
-        nodes = _asked(address, "/api/nodes?columns=name,running", timeout_s)
+        queues = _asked(address, "/api/queues?disable_stats=true&enable_queue_totals=true", timeout_s, self.password)
+        nodes = _asked(address, "/api/nodes?columns=name,running", timeout_s, self.password)
         seen = sum(1 for node in nodes if node.get("running"))
         return status_from(address, queues, seen)
 
@@ -155,6 +158,7 @@ class RabbitMQ(RealStore):
             confirms=options["confirms"] == "on",
             is_lent=options["acknowledgements"] == "manual",
             timeout_s=int(options["client_timeout_ms"]) / 1000,
+            password=self.password,
         )
 
 
@@ -166,9 +170,18 @@ def status_from(address: str, queues: Sequence[Mapping[str, Any]], seen: int) ->
     return NodeStatus(role="leader" if leader == address else "follower", leader=leader, detail={"seen": seen})
 
 
-def _asked(address: str, path: str, timeout_s: float) -> Any:
+def _asked(address: str, path: str, timeout_s: float, password: str) -> Any:
     """What the management plugin at `address` answers. Raises OSError."""
-    page = status_page(address, MANAGEMENT_PORT, path, max(timeout_s, 1.0), {"Authorization": _GUEST})
+    account = "Basic " + base64.b64encode(f"{USER}:{password}".encode()).decode()
+    page = status_page(address, MANAGEMENT_PORT, path, max(timeout_s, 1.0), {"Authorization": account})
     if page.code != HTTPStatus.OK:
         raise OSError(f"no status: the management plugin answered {page.code}")
     return page.told
+
+
+def _listening_on(address: str) -> str:
+    """Erlang's arguments by which members take connections of each other on `address` alone, where it is a number."""
+    parts = address.split(".")
+    if len(parts) != 4 or not all(part.isdecimal() for part in parts):
+        return ""
+    return f" -kernel inet_dist_use_interface {{{','.join(parts)}}}"

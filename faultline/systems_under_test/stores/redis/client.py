@@ -29,12 +29,14 @@ class RedisClient(MemberClient[Connection]):
         reads_replicas: bool,
         waiting: Waiting,
         timeout_s: float,
+        password: str = "",
     ) -> None:
         super().__init__(address_of, members, node)
         self._names = {address_of(member): member for member in members}
         self._reads_replicas = reads_replicas
         self._waiting = waiting
         self._timeout_s = timeout_s
+        self._password = password
 
     def word_for(self, error: Exception) -> str:
         """The first word of Redis's error, `timeout`, or `connection-lost`."""

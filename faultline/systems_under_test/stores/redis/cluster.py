@@ -72,7 +72,7 @@ class RedisCluster(RealStore):
     def files(self, place: StorePlace) -> Mapping[str, str]:
         """All members are alike; who is a master stands in `nodes.conf`, which Redis writes."""
         timeout = f"cluster-node-timeout {place.options['node_timeout_ms']}"
-        return {"redis.conf": configuration(place, PORT, "cluster-enabled yes", timeout)}
+        return {"redis.conf": configuration(place, PORT, self.password, "cluster-enabled yes", timeout)}
 
     def command(self, place: StorePlace) -> list[str]:
         """Redis with its configuration."""
@@ -84,15 +84,15 @@ class RedisCluster(RealStore):
         masters = known[: _masters(options, len(known))]
         # The first member's epoch is the highest, so that faults which are aimed at the leader begin with it.
         for epoch, address in enumerate(reversed(known), 1):
-            ask_once(address, PORT, "CLUSTER", "SET-CONFIG-EPOCH", epoch)
+            self._ask(address, "CLUSTER", "SET-CONFIG-EPOCH", epoch)
         for address, (first, last) in zip(masters, shares(len(masters))):
-            ask_once(address, PORT, "CLUSTER", "ADDSLOTSRANGE", first, last)
+            self._ask(address, "CLUSTER", "ADDSLOTSRANGE", first, last)
         for address in known[1:]:
-            ask_once(known[0], PORT, "CLUSTER", "MEET", address, PORT)
-        _wait_until(lambda: all(len(_table(address)) == len(known) for address in known), "meet")
+            self._ask(known[0], "CLUSTER", "MEET", address, PORT)
+        _wait_until(lambda: all(len(self._table(address)) == len(known) for address in known), "meet")
         for number, address in enumerate(known[len(masters) :]):
-            master = ask_once(masters[number % len(masters)], PORT, "CLUSTER", "MYID")
-            ask_once(address, PORT, "CLUSTER", "REPLICATE", master)
+            master = self._ask(masters[number % len(masters)], "CLUSTER", "MYID")
+            self._ask(address, "CLUSTER", "REPLICATE", master)
         _wait_until(
             lambda: self.serving({address: self.status(address, 1.0) for address in known}) is not None, "agree"
         )
@@ -104,9 +104,9 @@ class RedisCluster(RealStore):
         which faults are aimed.
         """
         try:
-            role = ask_once(address, PORT, "ROLE", timeout_s=timeout_s)
-            table = _table(address, timeout_s)
-            state = ask_once(address, PORT, "CLUSTER", "INFO", timeout_s=timeout_s)
+            role = self._ask(address, "ROLE", timeout_s=timeout_s)
+            table = self._table(address, timeout_s)
+            state = self._ask(address, "CLUSTER", "INFO", timeout_s=timeout_s)
         except RedisRefusal as refusal:
             raise OSError(f"no status: {refusal}") from refusal
         mine = next(line for line in table if "myself" in line[2])
@@ -143,7 +143,16 @@ class RedisCluster(RealStore):
             reads_replicas=options["read_from"] == "replica",
             waiting=waiting_of(options),
             timeout_s=int(options["client_timeout_ms"]) / 1000,
+            password=self.password,
         )
+
+    def _ask(self, address: str, *words: object, timeout_s: float = 1.0) -> Any:
+        return ask_once(address, PORT, *words, timeout_s=timeout_s, password=self.password)
+
+    def _table(self, address: str, timeout_s: float = 1.0) -> list[list[str]]:
+        """The lines of CLUSTER NODES, in words: id, address, flags, master, times, epoch, link, slots."""
+        text: Any = self._ask(address, "CLUSTER", "NODES", timeout_s=timeout_s)
+        return [line.split() for line in text.splitlines()]
 
 
 Place = tuple[str, int]
@@ -175,7 +184,7 @@ class ClusterClient(RedisClient[_Session]):
 
     def connect(self, address: str) -> _Session:
         """The table of slots as the member at `address` has it."""
-        rows = ask_once(address, PORT, "CLUSTER", "SLOTS", timeout_s=self._timeout_s)
+        rows = ask_once(address, PORT, "CLUSTER", "SLOTS", timeout_s=self._timeout_s, password=self._password)
         return _Session([(first, last, [(at[0], int(at[1])) for at in places]) for first, last, *places in rows])
 
     def hang_up(self, connection: _Session) -> None:
@@ -217,7 +226,7 @@ class ClusterClient(RedisClient[_Session]):
             session.connections.pop(place).close()
         if place not in session.connections:
             try:
-                made = RedisConnection(*place, self._timeout_s)
+                made = RedisConnection(*place, self._timeout_s, self._password)
                 session.connections[place] = made
                 if self._reads_replicas:
                     made.ask("READONLY")
@@ -246,12 +255,6 @@ def _masters(options: Mapping[str, str], members: int) -> int:
             f"Use at least {_MASTERS_MIN}, and as many hosts: --nodes 6 --hosts namespaces:6 gives each a replica.",
         )
     return masters
-
-
-def _table(address: str, timeout_s: float = 1.0) -> list[list[str]]:
-    """The lines of CLUSTER NODES, in words: id, address, flags, master, times, epoch, link, slots."""
-    text: Any = ask_once(address, PORT, "CLUSTER", "NODES", timeout_s=timeout_s)
-    return [line.split() for line in text.splitlines()]
 
 
 def _wait_until(condition: Callable[[], bool], aim: str) -> None:

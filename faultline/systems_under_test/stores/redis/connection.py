@@ -41,14 +41,18 @@ class RedisRefusal(Exception):
 
 
 class RedisConnection:
-    """An open connection to the Redis at `address`. Raises OSError when it does not come about."""
+    """An open connection to the Redis at `address`, which lets in only who knows the `password`, if there is one.
 
-    def __init__(self, address: str, port: int, timeout_s: float) -> None:
+    Raises OSError when it does not come about.
+    """
+
+    def __init__(self, address: str, port: int, timeout_s: float, password: str = "") -> None:
         redis = client_library("redis", extra="redis")
         self._errors = redis.exceptions
         self._connection = redis.Connection(
             host=address,
             port=port,
+            password=password or None,
             protocol=2,
             decode_responses=True,
             socket_timeout=timeout_s,
@@ -93,9 +97,9 @@ class RedisConnection:
         return ConnectionError(str(error))
 
 
-def ask_once(address: str, port: int, *words: object, timeout_s: float = 1.0) -> Any:
+def ask_once(address: str, port: int, *words: object, timeout_s: float = 1.0, password: str = "") -> Any:
     """One question over a connection of its own. Raises what the connection does."""
-    connection = RedisConnection(address, port, timeout_s)
+    connection = RedisConnection(address, port, timeout_s, password)
     try:
         return connection.ask(*words)
     finally:

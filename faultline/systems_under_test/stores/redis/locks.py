@@ -20,6 +20,7 @@ import msgspec
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome, ok
 from faultline.systems_under_test.patterns.cluster_management.lease import DUPLICATE_LEASE, STALE_TOKEN
+from faultline.systems_under_test.stores.client import ForeignAnswer
 from faultline.systems_under_test.stores.lock_keeping import KeptLock, LockKeeping
 from faultline.systems_under_test.stores.lock_owner import lock_outcomes
 from faultline.systems_under_test.stores.redis.commands import Waiting, outcomes
@@ -64,8 +65,17 @@ class SentinelLocks(SentinelClient):
         timeout_s: float,
         ttl_ms: int,
         is_fenced: bool,
+        password: str = "",
     ) -> None:
-        super().__init__(address_of, members, node, reads_replicas=reads_replicas, waiting=waiting, timeout_s=timeout_s)
+        super().__init__(
+            address_of,
+            members,
+            node,
+            reads_replicas=reads_replicas,
+            waiting=waiting,
+            timeout_s=timeout_s,
+            password=password,
+        )
         self._ttl_ms = ttl_ms
         self._write_script = _WRITE_FENCED if is_fenced else _WRITE
         self.keeping = LockKeeping[_Entry]()
@@ -90,21 +100,22 @@ class SentinelLocks(SentinelClient):
         owner = f"{operation.process}.{self._acquired}"
         sent_us = self.keeping.clock.monotonic_us()
         keys = (_lock_key(name), f"locks/{name}/token")
-        token = session.master.ask("EVAL", _ACQUIRE, len(keys), *keys, owner, self._ttl_ms)
+        token = _number(session.master.ask("EVAL", _ACQUIRE, len(keys), *keys, owner, self._ttl_ms))
         if not token:
             return lock_outcomes.outcome(DUPLICATE_LEASE, session.master_name)
-        outcome = self._replicated(session, {"token": int(token)})
+        outcome = self._replicated(session, {"token": token})
         if outcome.kind == "ok":
             entry = _Entry(self, name, owner, self._ttl_ms)
-            self.keeping.granted(name, int(token), entry, sent_us, self._ttl_ms / 1000)
+            self.keeping.granted(name, token, entry, sent_us, self._ttl_ms / 1000)
         return outcome
 
     def _write(self, session: SentinelSession, lock: KeptLock[_Entry], value: Any) -> Outcome:
         content = msgspec.json.encode(value).decode()
-        index = session.master.ask("EVAL", self._write_script, 1, f"resources/{lock.name}", lock.token, content)
+        place = f"resources/{lock.name}"
+        index = _number(session.master.ask("EVAL", self._write_script, 1, place, lock.token, content))
         if not index:
             return lock_outcomes.outcome(STALE_TOKEN, session.master_name)
-        return self._replicated(session, int(index))
+        return self._replicated(session, index)
 
     def _replicated(self, session: SentinelSession, result: Any) -> Outcome:
         missing = self._waiting.missing(session.master)
@@ -123,6 +134,13 @@ class _Entry(TimedHook[SentinelSession]):
     def prolong(self, connection: SentinelSession) -> bool:
         """Is the entry still this owner's?"""
         return bool(connection.master.ask("EVAL", _REFRESH, 1, _lock_key(self._name), self.owner, self._ttl_ms))
+
+
+def _number(answer: Any) -> int:
+    """What a script of ours answers: 0 where it refuses."""
+    if type(answer) is not int:
+        raise ForeignAnswer(f"a script was answered with {answer!r:.80}")
+    return answer
 
 
 def _lock_key(name: str) -> str:

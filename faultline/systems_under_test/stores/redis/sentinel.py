@@ -71,8 +71,10 @@ class RedisSentinel(RealStore):
             f"sentinel down-after-milliseconds {MASTER} {place.options['down_after_ms']}",
             f"sentinel failover-timeout {MASTER} {place.options['failover_timeout_ms']}",
         ]
+        if self.password:
+            sentinel += [f"requirepass {self.password}", f"sentinel auth-pass {MASTER} {self.password}"]
         return {
-            "redis.conf": configuration(place, REDIS_PORT, *following),
+            "redis.conf": configuration(place, REDIS_PORT, self.password, *following),
             "sentinel.conf": "\n".join(sentinel) + "\n",
         }
 
@@ -91,11 +93,11 @@ class RedisSentinel(RealStore):
         lacks = dict.fromkeys(addresses.values(), "does not answer")
         while any(lacks.values()) and time.monotonic() < deadline_s:
             time.sleep(_POLL_S)
-            lacks = {address: _lack(address, others) for address in lacks}
+            lacks = {address: _lack(address, others, self.password) for address in lacks}
         for address, lack in lacks.items():
             if lack:
                 raise HarnessError(f"The member at {address} {lack}, after {_FORM_TIMEOUT_S:g} s.")
-            _set_pace(address, _USUAL_PACE_MS)
+            _set_pace(address, _USUAL_PACE_MS, self.password)
 
     def status(self, address: str, timeout_s: float) -> NodeStatus:
         """The role that Redis gives itself, in the epoch in which its own Sentinel last saw a master chosen.
@@ -103,8 +105,8 @@ class RedisSentinel(RealStore):
         A deposed master still says `leader`, and its Sentinel, cut off with it, still tells the old epoch.
         """
         try:
-            role = ask_once(address, REDIS_PORT, "ROLE", timeout_s=timeout_s)
-            master = _master(address, timeout_s)
+            role = ask_once(address, REDIS_PORT, "ROLE", timeout_s=timeout_s, password=self.password)
+            master = _master(address, timeout_s, self.password)
         except RedisRefusal as refusal:
             raise OSError(f"no status: {refusal}") from refusal
         leads = role[0] == "master"
@@ -138,22 +140,24 @@ class RedisSentinel(RealStore):
             timeout_s=int(options["client_timeout_ms"]) / 1000,
             ttl_ms=int(options["lease_ttl_ms"]),
             is_fenced=options["fencing"] == "on",
+            password=self.password,
         )
         return LockOwner(client)
 
 
-def _master(address: str, timeout_s: float) -> dict[str, str]:
+def _master(address: str, timeout_s: float, password: str) -> dict[str, str]:
     """What the Sentinel at `address` knows of the master, by Redis's names for it."""
-    told = ask_once(address, SENTINEL_PORT, "SENTINEL", "MASTER", MASTER, timeout_s=timeout_s)
+    asked = ("SENTINEL", "MASTER", MASTER)
+    told = ask_once(address, SENTINEL_PORT, *asked, timeout_s=timeout_s, password=password)
     return dict(zip(told[::2], told[1::2]))
 
 
-def _lack(address: str, others: int) -> str:
+def _lack(address: str, others: int, password: str) -> str:
     """What the member at `address` still lacks for a fail-over; empty when nothing."""
     try:
-        _set_pace(address, _HURRY_MS)
-        knows = _master(address, 1.0)
-        role = ask_once(address, REDIS_PORT, "ROLE")
+        _set_pace(address, _HURRY_MS, password)
+        knows = _master(address, 1.0, password)
+        role = ask_once(address, REDIS_PORT, "ROLE", password=password)
     except (OSError, RedisRefusal) as error:
         return f"does not answer ({error})"
     if role[0] != "master" and role[3] != "connected":
@@ -162,6 +166,7 @@ def _lack(address: str, others: int) -> str:
     return "" if (sentinels, replicas) == (others, others) else f"knows {sentinels} others and {replicas} replicas"
 
 
-def _set_pace(address: str, periods_ms: Mapping[str, int]) -> None:
+def _set_pace(address: str, periods_ms: Mapping[str, int], password: str) -> None:
     """How often the Sentinel at `address` asks and tells others what it knows."""
-    ask_once(address, SENTINEL_PORT, "SENTINEL", "DEBUG", *(word for pair in periods_ms.items() for word in pair))
+    words = (word for pair in periods_ms.items() for word in pair)
+    ask_once(address, SENTINEL_PORT, "SENTINEL", "DEBUG", *words, password=password)

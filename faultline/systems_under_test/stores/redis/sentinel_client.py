@@ -38,16 +38,17 @@ class SentinelClient(RedisClient[SentinelSession]):
 
     def connect(self, address: str) -> SentinelSession:
         """Ask the Sentinel at `address` who the master is, and that one whether it is."""
-        found = ask_once(
-            address, SENTINEL_PORT, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", MASTER, timeout_s=self._timeout_s
-        )
+        asked = ("SENTINEL", "GET-MASTER-ADDR-BY-NAME", MASTER)
+        found = ask_once(address, SENTINEL_PORT, *asked, timeout_s=self._timeout_s, password=self._password)
         if not found:
             raise RedisRefusal("NOMASTER", "the Sentinel knows none")
-        master = RedisConnection(found[0], int(found[1]), self._timeout_s)
+        master = RedisConnection(found[0], int(found[1]), self._timeout_s, self._password)
         try:
             if (role := master.ask("ROLE")[0]) != "master":
                 raise RedisRefusal("NOMASTER", f"it is a {role}")
-            reader = RedisConnection(address, REDIS_PORT, self._timeout_s) if self._reads_replicas else master
+            reader = master
+            if self._reads_replicas:
+                reader = RedisConnection(address, REDIS_PORT, self._timeout_s, self._password)
         except BaseException:
             master.close()
             raise

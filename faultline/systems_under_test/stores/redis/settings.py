@@ -40,13 +40,19 @@ OPTIONS: Mapping[str, OptionDescription] = {
 }
 
 
-def configuration(place: StorePlace, port: int, *more: str) -> str:
+def _guard(password: str) -> list[str]:
+    """The lines by which a server asks for the password, and knows it itself."""
+    return [f"requirepass {password}", f"masterauth {password}"] if password else []
+
+
+def configuration(place: StorePlace, port: int, password: str, *more: str) -> str:
     """The text of `redis.conf` for a server on `port`, with `more` lines at its end."""
     options = place.options
     lines = [
         f"port {port}",
         f"bind {place.address}",
         "protected-mode no",
+        *_guard(password),
         f"dir {place.data_folder}",
         f"appendonly {options['append_only']}",
         f"appendfsync {options['append_fsync']}",
