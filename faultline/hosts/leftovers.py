@@ -3,7 +3,8 @@
 A run cleans up after itself however it ends, since the keeper of its hosts does that (`namespaces/keeper.sh`). Left is
 something only when the keeper itself was killed, or the machine lost power: the set's folder, loop devices of disks in
 it, control groups and shared memory named after it, and for a moment its link. A set is in use while the harness that
-made it runs, whose number is in its name, or any process that has its folder in its command line, as the keeper has.
+made it runs, whose number is in its name, or its keeper, which has its folder in its command line. Others that have it
+there, as the probe of a frozen disk that hangs in a write, are left over themselves: they end when the disk is thawed.
 
 On machines over SSH a broken connection leaves the table of our firewall rules, and nodes that were stopped when it
 broke; an agent that was killed there leaves its control groups, and what libfaketime shares.
@@ -16,6 +17,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -32,6 +34,9 @@ _SETS_FOLDER = Path("/tmp")
 _LINK = re.compile(r"faultline(\d+)m?")
 _TABLES = ("faultline", "faultline_loss", "faultline_resets")
 _GROUPS = Path("/sys/fs/cgroup")
+_KEEPER = b"/keeper.sh"
+_FROZEN_NOTE = "frozen"
+"""Stands beside the image of a disk that is frozen."""
 # The agent of a group that is in use has its name in its command line.
 _GROUPS_OF_NOBODY = (
     "find /sys/fs/cgroup -type d \\( -name 'faultline-ssh-*' -o -name 'faultline-doctor-*' \\) | while read -r g; do "
@@ -56,7 +61,8 @@ class Leftover:
 def leftovers_here() -> list[Leftover]:
     """What is left on this machine, in the order in which it can be removed."""
     living = frozenset(_living_sets())
-    return [*_groups(living), *_disks(living), *_links(living), *_shared(living), *_folders(living)]
+    # What hangs in a write to a frozen disk keeps its control group busy.
+    return [*_disks(living), *_groups(living), *_links(living), *_shared(living), *_folders(living)]
 
 
 def leftovers_on(connection: Connection) -> list[Leftover]:
@@ -111,8 +117,10 @@ def _living_sets() -> Iterator[str]:
     """The names of the sets that are in use."""
     for command_line in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
-            for match in re.finditer(rb"faultline-hosts-[\w-]+", command_line.read_bytes()):
-                yield match[0].decode()
+            words = command_line.read_bytes().split(b"\0")
+            if any(word.endswith(_KEEPER) for word in words):
+                for word in words:
+                    yield from (match[0].decode() for match in re.finditer(rb"faultline-hosts-[\w-]+", word))
     for folder in _SETS_FOLDER.glob(f"{SETS}*"):
         maker = folder.name.removeprefix(SETS).partition("-")[0]
         if Path(f"/proc/{maker}").exists():
@@ -158,7 +166,25 @@ def _disks(living: frozenset[str]) -> Iterator[Leftover]:
             image = Path(backing.read_text().strip())
             if any(part.startswith(SETS) for part in image.parts) and not _named(image.parts, living):
                 device = f"/dev/{backing.parent.parent.name}"
-                yield Leftover(f"the loop device {device} of {image}", _program("losetup", "-d", device))
+                yield Leftover(f"the loop device {device} of {image}", partial(_free, device, backing, image))
+
+
+def _free(device: str, backing: Path, image: Path) -> None:
+    """Let the loop device go. Who hangs in a write to its frozen file system, and so keeps it busy, goes on before."""
+    if image.with_name(_FROZEN_NOTE).exists():
+        with tempfile.TemporaryDirectory(prefix="faultline-thaw-") as place:
+            # Where it was mounted is gone; mounted anew it is the same file system, frozen as it was.
+            _program("mount", device, place)()
+            try:
+                _program("fsfreeze", "-u", place)()
+            finally:
+                _program("umount", place)()
+    try:
+        _program("losetup", "-d", device)()
+    except OSError:
+        # It clears itself when the last who used it has gone.
+        if backing.exists():
+            raise
 
 
 def _links(living: frozenset[str]) -> Iterator[Leftover]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +19,15 @@ from faultline.hosts.leftovers import leftovers_here, leftovers_on
 from faultline.hosts.namespaces.host_set import SETS, NamespaceHosts
 
 pytestmark = pytest.mark.real
+
+
+def processes_that_name(text: str) -> list[int]:
+    """The numbers of the processes that have `text` in their command lines."""
+    found = []
+    for command_line in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found += [int(command_line.parent.name)] * (text.encode() in command_line.read_bytes())
+    return found
 
 
 def mentions(name: str) -> list[str]:
@@ -53,17 +63,46 @@ def test_the_groups_disks_and_folder_of_a_set_whose_maker_is_gone_are_left(hosts
     shared.touch()
     expected = [f"the shared memory {shared}", f"the folder {dead}"]
     disk = subprocess.run(["losetup", "-f", "--show", str(dead / "image")], capture_output=True, text=True, check=False)
-    if disk.returncode == 0:
-        expected.insert(0, f"the loop device {disk.stdout.strip()} of {dead / 'image'}")
     with suppress(OSError):
         group.mkdir()
         expected.insert(0, f"the control group {group}")
+    if disk.returncode == 0:
+        expected.insert(0, f"the loop device {disk.stdout.strip()} of {dead / 'image'}")
     found = [leftover for leftover in leftovers_here() if dead.name in leftover.what]
     for leftover in found:
         leftover.remove()
     assert [leftover.what for leftover in found] == expected
     assert not mentions(dead.name) and not dead.exists() and not group.exists()
     assert not mentions(hosts.keeper.folder.name)
+
+
+@on_namespaces
+def test_a_frozen_disk_of_a_dead_set_is_thawed_and_whoever_hangs_in_it_ends(
+    hosts: NamespaceHosts, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The probe that hangs has the set's folder in its command line, and the set is dead all the same."""
+    if hosts.disks.refusal():
+        return
+    freeze = (
+        "hosts.disks.attach('n1', hosts.hosts[0].folder)",
+        "hosts.disks.strike('n1', 'stalled')",
+        "said = hosts.disks.state('n1')",
+    )
+    with other_harness(*freeze) as other:
+        assert other.said == "stalled"
+        other.kill_with_its_keeper()
+    folder = other.folder
+    hanging = processes_that_name(str(folder))
+    assert hanging, "the probe hangs in its write"
+    ends = [os.pidfd_open(pid) for pid in hanging]
+    told = mentions(folder.name)
+    assert any("loop device" in what for what in told) and f"the folder {folder}" in told
+    assert perform(["doctor", "--clean"]) == 0
+    assert f"removed the folder {folder}" in capsys.readouterr().out
+    for end in ends:
+        assert select.select([end], [], [], 20)[0], "what hung in the frozen disk has not ended"
+        os.close(end)
+    assert not mentions(folder.name) and not folder.exists()
 
 
 @on_namespaces
