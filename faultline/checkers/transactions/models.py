@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from faultline.checkers.transactions.anomalies import implied
 from faultline.harness.errors import UsageError
@@ -224,7 +225,8 @@ def canonical(model: str) -> str:
     return name
 
 
-def weaker_models(model: str) -> set[str]:
+@cache
+def weaker_models(model: str) -> frozenset[str]:
     """All that a history of `model` fulfils, itself included."""
     found, waiting = {model}, [model]
     while waiting:
@@ -232,7 +234,7 @@ def weaker_models(model: str) -> set[str]:
             if weaker.name not in found:
                 found.add(weaker.name)
                 waiting.append(weaker.name)
-    return found
+    return frozenset(found)
 
 
 def forbidden_by(model: str) -> set[str]:
@@ -256,7 +258,8 @@ def ruled_out(anomalies: Iterable[str]) -> RuledOut:
     return RuledOut(tuple(weakest), tuple(model for model in everything if model not in weakest))
 
 
-def _everything() -> list[str]:
+@cache
+def _everything() -> tuple[str, ...]:
     """All models, weaker ones before stronger ones, and otherwise by name."""
     names = {*STRONGER_THAN, *(source.name for sources in STRONGER_THAN.values() for source in sources)}
-    return sorted(names, key=lambda name: (len(weaker_models(name)), name))
+    return tuple(sorted(names, key=lambda name: (len(weaker_models(name)), name)))
