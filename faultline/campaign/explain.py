@@ -23,6 +23,7 @@ from faultline.harness.judgement import Judgement
 from faultline.harness.parts import Parts
 from faultline.harness.plan import Plan
 from faultline.harness.store import read_run, write_judgement
+from faultline.harness.untrusted import read_json
 from faultline.harness.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def explain_run(job: SimulationJob, run_id: str, shrinks_to: str | None = None) 
 
     path = job.folder.run(run_id)
     stored = read_run(path)
-    judgement = msgspec.json.decode((path / "verdict.json").read_bytes(), type=Judgement)
+    judgement = read_json(path / "verdict.json", Judgement)
     parts = job.engine.resolve(job.plan.request(_cell(job, judgement), judgement.seed))
     record = job.engine.simulate(stored.file.plan, parts, True)
     if record.history.digest() != judgement.history_sha256:

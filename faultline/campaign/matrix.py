@@ -22,7 +22,7 @@ from faultline.harness.run_record import WorldName
 
 __all__ = ["CampaignPlan", "Cell", "WorkUnit", "parse_seeds"]
 
-_SEEDS = re.compile(r"(\d+)(?:\.\.(\d+))?")
+_SEEDS = re.compile(r"(\d{1,15})(?:\.\.(\d{1,15}))?", re.ASCII)
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,8 +16,8 @@ A plan that cannot be used is refused with its file, the key and the cause, befo
 from __future__ import annotations
 
 import difflib
+import os
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -27,10 +27,13 @@ import msgspec
 
 from faultline.campaign.matrix import CampaignPlan
 from faultline.harness.errors import UsageError
+from faultline.harness.planning import refuse_bad_numbers
+from faultline.harness.untrusted import from_toml, read_toml
 
-__all__ = ["load_plan", "parse_plan", "plan_from_flags", "shipped_plans"]
+__all__ = ["load_plan", "parse_plan", "plan_from_flags", "refuse_absurd_counts", "shipped_plans"]
 
 _KEYS = tuple(field.name for field in msgspec.structs.fields(CampaignPlan))
+_UNITS_MAX = 1_000_000
 _AT_LEAST_ONE = ("systems", "workloads", "fault_sets", "mutants", "nodes", "workers", "operations", "seeds_per_task")
 
 
@@ -46,20 +49,17 @@ def load_plan(name_or_file: str) -> CampaignPlan:
         text = (resources.files("faultline.campaign") / "plans" / f"{name_or_file}.toml").read_text("utf-8")
         return parse_plan(text, f"plan {name_or_file}")
     file = Path(name_or_file)
-    if not file.is_file():
+    if not os.path.exists(file) or os.path.isdir(file):
         raise UsageError(f"There is no campaign plan {name_or_file!r}, neither shipped nor as a file.", _hint(file))
-    try:
-        return parse_plan(file.read_text("utf-8"), str(file))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file}: cannot be read ({error}).", "A plan is a TOML file in UTF-8.") from error
+    return _plan_of(read_toml(file), str(file))
 
 
 def parse_plan(text: str, source: str) -> CampaignPlan:
     """The plan in `text`; `source` names it in errors. Raises UsageError with the key and the cause."""
-    try:
-        values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{source}: not TOML: {error}.", "Correct that line.") from error
+    return _plan_of(from_toml(text, source), source)
+
+
+def _plan_of(values: Mapping[str, Any], source: str) -> CampaignPlan:
     _refuse_unknown_keys(values, source)
     try:
         plan = msgspec.convert(values, CampaignPlan)
@@ -110,8 +110,24 @@ def _checked(plan: CampaignPlan, source: str) -> CampaignPlan:
             raise UsageError(f"{source}: key {key}: must not be {value!r}.", "Give at least one.")
     if plan.keep_per_signature < 0:
         raise UsageError(f"{source}: key keep_per_signature: must not be negative.", "Write 0 to keep none.")
-    plan.cells()
+    refuse_absurd_counts(plan, source)
     return plan
+
+
+def refuse_absurd_counts(plan: CampaignPlan, source: str) -> None:
+    """Raise UsageError for a plan that would never end, or never begin, before anything of it is planned."""
+    cells, seeds = plan.cells(), plan.seed_range()
+    units = len(cells) * -(-len(seeds) // max(plan.seeds_per_task, 1))
+    if units > _UNITS_MAX:
+        raise UsageError(
+            f"{source}: key seeds: {len(seeds):,} seeds in {len(cells)} cells are {units:,} tasks of "
+            f"{plan.seeds_per_task}; a campaign has at most {_UNITS_MAX:,}.",
+            "Take fewer seeds, or a higher seeds_per_task.",
+        )
+    try:
+        refuse_bad_numbers(plan.request(cells[0], seeds[0]))
+    except UsageError as error:
+        raise UsageError(f"{source}: {error.message}", error.next_step) from error
 
 
 def _on_its_hosts(plan: CampaignPlan, source: str) -> CampaignPlan:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-import msgspec
-
 from faultline.campaign.aggregate import RowsEngine
 from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.simulate import write_verdict
 from faultline.harness.judgement import Judgement
+from faultline.harness.untrusted import read_json
 
 __all__ = ["prune"]
 
@@ -30,7 +29,7 @@ def prune(engine: RowsEngine, folder: CampaignFolder, kept: Container[str]) -> N
 
 def _reduce(folder: CampaignFolder, run_id: str, run_again: str) -> None:
     path = folder.run(run_id)
-    judgement = msgspec.json.decode((path / "verdict.json").read_bytes(), type=Judgement)
+    judgement = read_json(path / "verdict.json", Judgement)
     judgement.replay = run_again
     write_verdict(folder, judgement)
     for name in _ONLY_IN_WHOLE_FOLDERS:

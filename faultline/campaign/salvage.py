@@ -10,7 +10,6 @@ from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pyarrow as pa
 
 from faultline.campaign.commands import run_command
@@ -18,6 +17,7 @@ from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.matrix import CampaignPlan
 from faultline.campaign.row import run_row
 from faultline.harness.judgement import Judgement
+from faultline.harness.untrusted import DamagedInput, read_json
 from faultline.harness.verdict import merge
 
 __all__ = ["salvage", "stored_verdicts"]
@@ -56,8 +56,8 @@ def stored_verdicts(folder: CampaignFolder, besides: Container[str] = frozenset(
     """
     for path in sorted(each for each in folder.runs.iterdir() if each.name not in besides):
         try:
-            yield path, msgspec.json.decode((path / "verdict.json").read_bytes(), type=Judgement)
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            yield path, read_json(path / "verdict.json", Judgement)
+        except DamagedInput:
             continue
 
 

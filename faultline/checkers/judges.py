@@ -16,6 +16,7 @@ Last come the checkers of other packages (entry points, see `faultline.harness.p
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 from faultline.checkers import CHECKERS
@@ -124,6 +125,7 @@ def _linearizable() -> dict[str, str]:
     return {name: f"linearizable: {description.summary}" for name, description in MODELS.items()}
 
 
+@cache
 def _transactional() -> tuple[str, ...]:
     """The consistency models of which something can be checked; others forbid nothing that a history shows."""
     from faultline.checkers.transactions.models import ALIASES, STRONGER_THAN, forbidden_by
@@ -168,7 +170,7 @@ def _workload(history: History) -> str:
 def _micro_operations(value: Any) -> list[Any]:
     if value.__class__ is not list:
         return []
-    return [part for part in value if part.__class__ is list and len(part) > 1]
+    return [part for part in value if part.__class__ is list and len(part) > 1 and part[0].__class__ is str]
 
 
 def _made(model: str, make: Any, options: Mapping[str, Any]) -> HistoryChecker:

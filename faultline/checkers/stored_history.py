@@ -7,12 +7,11 @@ is linearizable never. Afterwards it is a `History` like any other; it does not 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from faultline.harness.errors import UsageError
-from faultline.harness.history import History
+from faultline.harness.history import OPEN, History
+from faultline.harness.untrusted import DamagedInput, decoded
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,6 +37,10 @@ PLAIN_COLUMNS = (
 JSON_COLUMNS = ("value", "result")
 """The columns that are stored as JSON text."""
 
+_INTEGERS = frozenset(("process", "worker", "invoke_us", "complete_us", "invoke_index", "complete_index"))
+_ORDER = ("process", "invoke_index", "complete_index")
+_OUTCOMES = frozenset(("ok", "fail", "info"))
+_SEE = "See docs/reference/history.md for the columns."
 _MAY_BE_NULL = frozenset(("key", "error", "node", "first_node"))
 
 
@@ -45,8 +48,7 @@ class StoredHistory(History):
     """The operations in `table`, of which every row is one. Raises UsageError when it lacks a column or a value."""
 
     def __init__(self, table: pa.Table, source: str = "The table") -> None:
-        _check(table, source)
-        self.table = table
+        self.table = _checked(table, source)
         self.source = source
         self.faults = []
         self.problems = ()
@@ -74,11 +76,10 @@ class StoredHistory(History):
 
     def _decoded(self, name: str) -> list[Any]:
         try:
-            return list(map(msgspec.json.decode, self.table[name].to_pylist()))
-        except (msgspec.DecodeError, TypeError) as error:
-            raise UsageError(
-                f"{self.source}: the column {name} holds what is not JSON ({error}).", "See docs/reference/history.md."
-            ) from error
+            return list(map(decoded, self.table[name].to_pylist()))
+        except ValueError as error:
+            cause = f"the column {name} holds what is not JSON ({error})"
+            raise DamagedInput(self.source, cause, next_step=_SEE) from error
 
 
 def _listed(column: pa.ChunkedArray) -> list[Any]:
@@ -93,12 +94,66 @@ def _listed(column: pa.ChunkedArray) -> list[Any]:
     return listed
 
 
-def _check(table: pa.Table, source: str) -> None:
-    missing = [name for name in (*PLAIN_COLUMNS, *JSON_COLUMNS) if name not in table.column_names]
-    empty = [name for name in PLAIN_COLUMNS if name not in {*missing, *_MAY_BE_NULL} and table[name].null_count]
-    if missing or empty:
-        fault = f"no column {missing[0]}" if missing else f"an operation without {empty[0]}"
-        raise UsageError(
-            f"{source} does not hold histories of a campaign: it has {fault}.",
-            "See docs/reference/history.md for the columns.",
-        )
+def _checked(table: pa.Table, source: str) -> pa.Table:
+    """`table` with the types that campaigns write; one that lacks something, or holds anything else, is refused."""
+    import pyarrow as pa
+
+    for name in (*PLAIN_COLUMNS, *JSON_COLUMNS):
+        fault = _fault_of(name, table)
+        if fault:
+            cause = f"it does not hold histories of a campaign: it has {fault}"
+            raise DamagedInput(source, cause, next_step=_SEE)
+    try:
+        table.validate(full=True)
+        table = _with_usual_types(table)
+    except pa.ArrowInvalid as error:
+        raise DamagedInput(source, str(error), next_step=_SEE) from error
+    for cause in _impossible(table):
+        raise DamagedInput(source, cause, next_step=_SEE)
+    return table
+
+
+def _with_usual_types(table: pa.Table) -> pa.Table:
+    """Other programs store the same texts and integers as other types."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    for name in (*PLAIN_COLUMNS, *JSON_COLUMNS):
+        place, kind = table.column_names.index(name), table[name].type
+        usual = pa.int64() if name in _INTEGERS else pa.string()
+        if kind != usual and not (name in PLAIN_COLUMNS and types.is_dictionary(kind) and kind.value_type == usual):
+            table = table.set_column(place, name, table[name].cast(usual))
+    return table
+
+
+def _impossible(table: pa.Table) -> Iterator[str]:
+    """Why the operations are none of single-threaded clients, in order of invocation."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    process, invoked, completed = (np.asarray(table[name]).astype(np.int64) for name in _ORDER)
+    outcomes = set(pc.unique(table["outcome"]).to_pylist())
+    if not outcomes <= _OUTCOMES:
+        yield f"the column outcome holds {min(outcomes - _OUTCOMES)!r:.60}"
+    if len(invoked) and (invoked[0] < 0 or (np.diff(invoked) <= 0).any()):
+        yield "the indices of the invocations do not grow"
+    if ((completed != OPEN) & (completed <= invoked)).any():
+        yield "an operation completes before it is invoked"
+    by_process = np.lexsort((invoked, process))
+    same = np.diff(process[by_process]) == 0
+    before, after = completed[by_process][:-1][same], invoked[by_process][1:][same]
+    if ((before == OPEN) | (before >= after)).any():
+        yield "a process invokes while its operation before is still open"
+
+
+def _fault_of(name: str, table: pa.Table) -> str:
+    """What is wrong with the column called `name`, to be said after *it has*; nothing when it is as it should be."""
+    from pyarrow import types
+
+    if table.column_names.count(name) != 1:
+        return f"{table.column_names.count(name) or 'no'} column {name}"
+    column = table[name]
+    kind = column.type.value_type if types.is_dictionary(column.type) else column.type
+    if not (types.is_integer(kind) if name in _INTEGERS else types.is_string(kind) or types.is_large_string(kind)):
+        return f"a column {name} of {column.type}"
+    return f"an operation without {name}" if column.null_count and name not in _MAY_BE_NULL else ""

@@ -8,15 +8,18 @@ all of a run whose unit of work did not come to its end. A planned run that left
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from os.path import isdir, isfile
 from pathlib import Path
 
 import msgspec
 
-from faultline.campaign.expectation import Expectation, not_allowed
+from faultline.campaign.expectation import not_allowed
 from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.matrix import CampaignPlan
+from faultline.campaign.planfile import refuse_absurd_counts
 from faultline.checkers.files import CheckedHistory
 from faultline.checkers.importers.parquet import read_parquet
 from faultline.cli.own_runs import Settings, check_own_run, check_verdict, checkers_for, judged_again, not_judged, shown
@@ -29,21 +32,24 @@ from faultline.harness.parts import Parts
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run_record import RunRecord
 from faultline.harness.stored_record import OTHER_PLAN, judgement_in, take_observations
+from faultline.harness.untrusted import DamagedInput, read_json
 from faultline.harness.verdict import CheckResult, Verdict
 from faultline.harness.workload import Checker
 from faultline.registry import resolve
 
 __all__ = ["campaign_of", "check_own_campaign"]
 
+_SEED = re.compile(r"0|[1-9]\d{0,14}", re.ASCII)
+
 
 def campaign_of(path: Path) -> Path | None:
     """The folder of the campaign that `path` is, or whose histories it holds or is; None for anything else."""
-    if path.is_dir():
+    if isdir(path):
         root = path.absolute().parent if path.name == "histories" else path
     else:
         root = path.absolute().parent.parent if path.match("histories/part-*.parquet") else path
     folder = CampaignFolder(root)
-    return root if folder.plan.is_file() and (folder.runs.is_dir() or folder.histories.is_dir()) else None
+    return root if isfile(folder.plan) and (isdir(folder.runs) or isdir(folder.histories)) else None
 
 
 def check_own_campaign(path: Path, root: Path, settings: Settings) -> Iterator[CheckedHistory]:
@@ -54,7 +60,7 @@ def check_own_campaign(path: Path, root: Path, settings: Settings) -> Iterator[C
     not apply.
     """
     campaign = _Campaign(root, str(path), settings)
-    parts = [path] if path.is_file() else sorted(campaign.folder.histories.glob("part-*.parquet"))
+    parts = [path] if isfile(path) else sorted(campaign.folder.histories.glob("part-*.parquet"))
     tell = line_now_and_then(f"runs of {path} checked")
     present: set[str] = set()
     unreadable: list[UsageError] = []
@@ -84,25 +90,21 @@ def _histories(parts: Sequence[Path], unreadable: list[UsageError]) -> Iterator[
 
 
 class _Campaign:
-    """A stored campaign: its folder, what the user called it, and the requests of its runs by how their names begin.
+    """A stored campaign: its folder, what the user called it, and its cells by how the names of their runs begin.
 
-    A name goes on with a digest, which another version of Faultline makes differently.
+    A name goes on with the seed, and then with a digest, which another version of Faultline makes differently.
     """
 
     def __init__(self, root: Path, label: str, settings: Settings) -> None:
         self.folder = CampaignFolder(root)
         self._label = label
         self._settings = settings
-        self._planned: dict[str, RunRequest] = {}
-        self._allowed: dict[str, Expectation] = {}
         self._parts: dict[str, Parts] = {}
         self._checkers: dict[str, Sequence[Checker]] = {}
-        plan, self._why_no_plan = _plan_in(self.folder)
-        for cell in plan.cells() if plan else ():
-            assert plan is not None
-            self._allowed[cell.name] = cell.expected
-            for seed in plan.seed_range():
-                self._planned[f"{cell.name.replace('/', '.')}.{seed}"] = plan.request(cell, seed)
+        self._plan, self._why_no_plan = _plan_in(self.folder)
+        cells = self._plan.cells() if self._plan else ()
+        self._cells = {cell.name.replace("/", "."): cell for cell in cells}
+        self._seeds = self._plan.seed_range() if self._plan else range(0)
 
     def run(self, run_id: str, history: History | None) -> CheckedHistory:
         """Judge one run: from its folder where that is whole, else by its operations, else by its verdict alone."""
@@ -117,9 +119,12 @@ class _Campaign:
 
     def completeness(self, present: set[str]) -> CheckedHistory:
         """How many of the planned runs are `present`; what the others would have shown is unknown."""
-        if not self._planned:
+        if self._plan is None:
             return shown(self._label, History(), "", [left_out("plan", self._why_no_plan)])
-        planned, there = len(self._planned), len({self._beginning(run_id) for run_id in present} - {""})
+        planned, there = (
+            len(self._cells) * len(self._seeds),
+            len({self._beginning(run_id) for run_id in present} - {""}),
+        )
         if there < planned:
             why = f"{planned - there} of the {planned} runs of the plan are not there"
             return shown(self._label, History(), "", [left_out("plan", why)])
@@ -131,14 +136,21 @@ class _Campaign:
         """How the name of the run begins in the plan; '' for a run that the plan does not have."""
         words = run_id.split(".")
         beginnings = (".".join(words[:end]) for end in range(len(words), 0, -1))
-        return next((beginning for beginning in beginnings if beginning in self._planned), "")
+        return next((beginning for beginning in beginnings if self._planned(beginning)), "")
+
+    def _planned(self, beginning: str) -> RunRequest | None:
+        """The request of the run whose name begins so, None for one that the plan does not have."""
+        name, _, seed = beginning.rpartition(".")
+        if self._plan is None or name not in self._cells or not _SEED.fullmatch(seed) or int(seed) not in self._seeds:
+            return None
+        return self._plan.request(self._cells[name], int(seed))
 
     def _by_operations(self, label: str, folder: Path, history: History) -> CheckedHistory:
         """Judge a run of which only the operations are kept: by the promise of its workload.
 
         The checkers that judge the test rather than the promise need faults too: what they said then counts.
         """
-        request = self._planned.get(self._beginning(folder.name))
+        request = self._planned(self._beginning(folder.name))
         if request is None:
             why = self._why_no_plan or "the plan of the campaign has no such run"
             return not_judged(label, history, folder, (), why)
@@ -173,8 +185,8 @@ class _Campaign:
         return self._parts[request.cell]
 
     def _with_what_is_allowed(self, checked: CheckedHistory, run_id: str) -> CheckedHistory:
-        request = self._planned.get(self._beginning(run_id))
-        allowed = self._allowed[request.cell] if request else ()
+        cell = self._cells.get(self._beginning(run_id).rpartition(".")[0])
+        allowed = cell.expected if cell else ()
         result = checked.result
         if result.verdict is not Verdict.VIOLATION or not allowed or not_allowed(result.findings, allowed):
             return checked
@@ -191,16 +203,15 @@ def _is_of(stored: Judgement, history: History) -> bool:
 def _plan_in(folder: CampaignFolder) -> tuple[CampaignPlan | None, str]:
     """The campaign's plan, else why there is none; what it expects counts only where it can be understood."""
     try:
-        plan = msgspec.json.decode(folder.plan.read_bytes(), type=CampaignPlan)
-    except (OSError, ValueError, RecursionError) as error:
-        return None, f"{folder.plan} cannot be read ({error})"
+        plan = read_json(folder.plan, CampaignPlan)
+    except DamagedInput as error:
+        return None, error.message.removesuffix(".")
     try:
         plan.expectations()
     except UsageError:
         plan = msgspec.structs.replace(plan, expected={})
     try:
-        plan.cells()
-        plan.seed_range()
+        refuse_absurd_counts(plan, str(folder.plan))
     except UsageError as error:
         return None, f"{folder.plan} is no plan that can be used: {error.message.removesuffix('.')}"
     return plan, ""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from os.path import isdir, isfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,8 +57,8 @@ class Settings(NamedTuple):
 
 def folder_of_run(path: Path) -> Path | None:
     """The folder of the run whose folder or history `path` is; None for anything else."""
-    folder = path if path.is_dir() else path.parent if path.name == "history.jsonl" else None
-    if folder is None or not any((folder / name).is_file() for name in ("run.json", "verdict.json")):
+    folder = path if isdir(path) else path.parent if path.name == "history.jsonl" else None
+    if folder is None or not any(isfile(folder / name) for name in ("run.json", "verdict.json")):
         return None
     return folder
 

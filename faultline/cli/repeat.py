@@ -17,6 +17,7 @@ from faultline.harness.judgement import Judgement
 from faultline.harness.parts import Parts
 from faultline.harness.plan import Plan
 from faultline.harness.store import StoredRun, claim_folder, open_history, prepare_run
+from faultline.harness.stored_plan import refuse_unfit_plan
 from faultline.harness.verdict import Verdict, merge
 from faultline.registry import resolve
 
@@ -48,9 +49,11 @@ def repeat(
     its sender says, and are not looked at.
     """
     parts = resolve(stored.file.plan)
+    refuse_unfit_plan(stored.file.plan, parts, str(Path(stored.folder) / "run.json"))
     if stored.file.world == "simulated":
         return _repeat_simulated(stored, parts)
     plan = as_it_happened(stored.file.plan, stored.history()) if as_happened else stored.file.plan
+    refuse_unfit_plan(plan, parts, str(Path(stored.folder) / "history.jsonl"))
     do = _kept(stored, plan, parts, hosts) if keep else _discarded(stored, plan, parts, hosts)
     return _compared(stored, [do() for _ in range(times)])
 

@@ -25,6 +25,7 @@ def command(run: Path, as_json: bool) -> Sealed:
     """
     from faultline.cli.single_run import shrink_and_report
     from faultline.harness.store import read_run, write_judgement
+    from faultline.harness.stored_plan import refuse_unfit_plan
     from faultline.registry import resolve
     from faultline.reports.terminal import minimal_lines
 
@@ -35,7 +36,9 @@ def command(run: Path, as_json: bool) -> Sealed:
             f"{run} is no violation of the simulated world, so there is nothing to shrink.",
             "Give the folder of a violating simulated run, as printed after `replay`.",
         )
-    shrink_and_report(run, stored.file.plan, judgement, resolve(stored.file.plan))
+    parts = resolve(stored.file.plan)
+    refuse_unfit_plan(stored.file.plan, parts, str(run / "run.json"))
+    shrink_and_report(run, stored.file.plan, judgement, parts)
     write_judgement(run, judgement)
     if as_json:
         import msgspec

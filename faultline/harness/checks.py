@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from faultline.harness.deadline import Overdue, deadline
-from faultline.harness.errors import HarnessError
+from faultline.harness.errors import HarnessError, UsageError
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Cause, CheckResult, Finding, Reason, Verdict
 from faultline.harness.workload import Checker
@@ -44,6 +44,8 @@ def ask(checker: Checker, record: RunRecord, limit_s: float | None = None) -> Ch
             verdict=Verdict.HARNESS_ERROR,
             sentence=f"The checker {name} itself failed: {type(error).__name__}: {error}.",
         )
+    except UsageError as error:
+        return unknown_check(name, f"The history does not fit the checker {name}: {error}")
     except SystemExit as error:
         return unknown_check(name, f"The checker {name} itself failed: it called sys.exit({error.code!r}).")
     except Exception as error:

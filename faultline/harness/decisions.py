@@ -16,6 +16,8 @@ import msgspec
 
 from faultline.harness.history import FaultEvent, History
 from faultline.harness.plan import Plan, PlannedFault, PlannedOperation
+from faultline.harness.stored_faults import FaultBegun, fault_begun, fault_ended
+from faultline.harness.untrusted import DamagedInput
 
 __all__ = ["as_it_happened"]
 
@@ -39,16 +41,20 @@ def _operations(history: History) -> Iterator[PlannedOperation]:
 
 
 def _faults(plan: Plan, history: History) -> Iterator[PlannedFault]:
-    stops = {event.value["fault"]: event.time_us for event in history.faults if event.f.startswith("stop-")}
+    stops = {fault_ended(event).fault: event.time_us for event in history.faults if event.f.startswith("stop-")}
     for event in history.faults:
         if event.f.startswith("start-"):
-            number = event.value["fault"]
-            yield _decided(plan.faults[number], event, min(stops.get(number, plan.heal_us), plan.heal_us))
+            told = fault_begun(event)
+            if told.fault >= len(plan.faults):
+                cause = f"it tells of fault {told.fault}, and the plan has {len(plan.faults)}"
+                raise DamagedInput("history.jsonl", cause, place=f"event {event.index}")
+            stop_us = min(stops.get(told.fault, plan.heal_us), plan.heal_us)
+            yield _decided(plan.faults[told.fault], event, told, stop_us)
 
 
-def _decided(planned: PlannedFault, event: FaultEvent, stop_us: int) -> PlannedFault:
+def _decided(planned: PlannedFault, event: FaultEvent, told: FaultBegun, stop_us: int) -> PlannedFault:
     """`planned`, aimed at what it hit. A fault that hit nobody is left as it was planned."""
-    nodes, links = event.value["nodes"], event.value["links"]
+    nodes, links = told.nodes, told.links
     argument: dict[str, Any] = planned.argument | ({"links": [list(link) for link in links]} if links else {})
     return PlannedFault(
         kind=planned.kind,

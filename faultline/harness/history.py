@@ -14,13 +14,13 @@ operation that never completed has `complete_index == OPEN` and counts as `info`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
-from faultline.harness.errors import UsageError
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome
+from faultline.harness.untrusted import DamagedInput, decoded
 
 __all__ = ["OPEN", "EventSink", "FaultEvent", "History", "Row"]
 
@@ -95,6 +95,25 @@ class _FaultLine(msgspec.Struct, frozen=True, gc=False):
     process: str
     f: str
     value: dict[str, Any]
+
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 60)]
+_Number = Annotated[int, msgspec.Meta(ge=-(1 << 60), le=1 << 60)]
+
+
+class _StoredLine(msgspec.Struct, frozen=True, gc=False):
+    """Any of the three as it is read back: every field has its type, and what some lines lack is None."""
+
+    index: _Count
+    time_us: _Count
+    type: Literal["invoke", "ok", "fail", "info"]
+    process: _Number | Literal["nemesis"]
+    f: str
+    key: str | None = None
+    value: Any = None
+    worker: _Number | None = None
+    node: str | None = None
+    error: str | None = None
 
 
 _EventLine = _InvocationLine | _CompletionLine | _FaultLine
@@ -250,34 +269,48 @@ class History:
 
     @classmethod
     def from_jsonl(cls, lines: Iterable[bytes | str], source: str = "history.jsonl") -> History:
-        """Read a history back. A torn last line is dropped; any other malformed line raises UsageError."""
+        """Read a history back. A torn last line is dropped; any other malformed line raises DamagedInput."""
         history = cls()
         rows: dict[int, int] = {}
-        numbered = list(enumerate(lines, start=1))
-        for number, line in numbered:
+        torn: ValueError | None = None
+        number = 0
+        for number, line in enumerate(lines, start=1):
+            if torn is not None:
+                raise _malformed(source, number - 1, torn)
             try:
-                event = msgspec.json.decode(line)
+                event = decoded(line, _StoredLine)
+            except ValueError as error:
+                torn = error
+                continue
+            try:
                 history._replay(event, rows)
-            except (msgspec.DecodeError, KeyError, TypeError, AssertionError) as error:
-                if number == len(numbered) and isinstance(error, msgspec.DecodeError):
-                    break
-                raise UsageError(
-                    f"{source}, line {number}: not an event of a history ({error!r}).",
-                    "Each line must be one JSON object as `faultline run` writes it; see docs/reference/history.md.",
-                ) from error
+            except ValueError as error:
+                raise _malformed(source, number, error) from error
+        if torn is not None and line[-1:] in (b"\n", "\n"):
+            raise _malformed(source, number, torn)
         return history
 
-    def _replay(self, event: dict[str, Any], rows: dict[int, int]) -> None:
-        self.next_index = event["index"]
-        process, kind, time_us = event["process"], event["type"], event["time_us"]
+    def _replay(self, event: _StoredLine, rows: dict[int, int]) -> None:
+        """Take the next event; raises ValueError when it cannot follow those before it."""
+        if event.index < self.next_index:
+            raise ValueError(f"index {event.index} comes after index {self.next_index - 1}")
+        self.next_index = event.index
+        process = event.process
         if process == "nemesis":
-            self.fault(event["f"], event["value"], time_us)
-        elif kind == "invoke":
-            operation = Operation(process, event["f"], event.get("key"), event.get("value"))
-            rows[process] = self.invoke(operation, time_us, event.get("worker", process), event.get("node", ""))
+            if not isinstance(event.value, dict):
+                raise ValueError("the value of an event of the nemesis must be an object")
+            self.fault(event.f, event.value, event.time_us)
+        elif event.type == "invoke":
+            if process in rows:
+                raise ValueError(f"process {process} invokes while its operation before is still open")
+            operation = Operation(process, event.f, event.key, event.value)
+            worker = process if event.worker is None else event.worker
+            rows[process] = self.invoke(operation, event.time_us, worker, event.node or "")
         else:
-            outcome = Outcome(kind, event.get("value"), event.get("error"), event.get("node"))
-            self.complete(rows[process], outcome, time_us)
+            if process not in rows:
+                raise ValueError(f"process {process} completes what it has not invoked")
+            outcome = Outcome(event.type, event.value, event.error, event.node)
+            self.complete(rows.pop(process), outcome, event.time_us)
 
     def _lines(self) -> list[_EventLine]:
         lines: list[_EventLine] = [self._invocation(row) for row in range(len(self))]
@@ -311,6 +344,15 @@ class History:
             self.error[row],
             None if node == self.first_node[row] else node,
         )
+
+
+def _malformed(source: str, line: int, error: ValueError) -> DamagedInput:
+    return DamagedInput(
+        source,
+        f"not an event of a history: {error}",
+        place=f"line {line}",
+        next_step="Each line must be one JSON object as `faultline run` writes it; see docs/reference/history.md.",
+    )
 
 
 def _fault_line(event: FaultEvent) -> _FaultLine:

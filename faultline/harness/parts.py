@@ -43,6 +43,9 @@ def refuse_what_cannot_run(plan: Plan, parts: Parts, capabilities: frozenset[str
             f"{parts.system.name} is a program of its own and runs on hosts only.", "Use --hosts namespaces:3."
         )
     for kind in dict.fromkeys(fault.kind for fault in plan.faults):
+        if kind not in parts.nemeses:
+            known = ", ".join(sorted(parts.nemeses))
+            raise UsageError(f"The plan has a fault of the kind {kind!r}, which is not known.", f"There are {known}.")
         missing = parts.nemeses[kind].needs - capabilities
         if missing:
             raise UsageError(
@@ -50,6 +53,9 @@ def refuse_what_cannot_run(plan: Plan, parts: Parts, capabilities: frozenset[str
                 "Leave that fault out, or use another world; `faultline doctor` lists what each can do.",
             )
     for name in plan.mutants:
+        if name not in parts.system.mutants:
+            see = "See them with `faultline list mutants`."
+            raise UsageError(f"The plan has a planted bug {name!r}, which {parts.system.name} does not know.", see)
         mutant = parts.system.mutants[name]
         if _SHOWS_LIKE.get(world, world) not in mutant.worlds:
             raise UsageError(

@@ -3,19 +3,22 @@
 Operations and faults stand at absolute times and faults name their targets symbolically (`leader`), so that taking one
 out moves no other. Together with weather that is a pure function of (seed, stream, time) this is what lets
 counterexamples shrink, and survive changes of the code under test.
+
+A plan may come from a file: the types say which numbers and names make sense, and reading refuses others.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 __all__ = [
     "FAULT_TARGETS",
     "NODE_NAMES",
+    "WORKERS_MAX",
     "Plan",
     "PlannedFault",
     "PlannedOperation",
@@ -26,6 +29,9 @@ __all__ = [
 
 NODE_NAMES = ("athens", "byzantium", "cyrene", "delphi", "ephesus", "fatima", "gortyn", "halicarnassus", "ithaca")
 """The names of simulated and local nodes, in order; see `node_names` for more than these."""
+
+WORKERS_MAX = 10_000
+"""No run has more workers."""
 
 FAULT_TARGETS = ("leader", "follower", "last-follower", "one", "first", "minority", "majority", "all")
 """The symbolic targets of faults that act on nodes: `one` and `follower` are drawn for each fault, `first` is always
@@ -40,6 +46,18 @@ def node_names(count: int) -> tuple[str, ...]:
     return (*NODE_NAMES[:count], *(f"node-{number:04}" for number in range(len(NODE_NAMES) + 1, count + 1)))
 
 
+_YEAR_US = 366 * 24 * 3_600 * 1_000_000
+_Moment = Annotated[int, msgspec.Meta(ge=0, le=_YEAR_US)]
+_Delay = Annotated[int, msgspec.Meta(ge=0, le=3_600 * 1_000_000)]
+_Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+_Drift = Annotated[int, msgspec.Meta(ge=0, le=500_000)]
+_Seed = Annotated[int, msgspec.Meta(ge=0)]
+_Workers = Annotated[int, msgspec.Meta(ge=1, le=WORKERS_MAX)]
+_Worker = Annotated[int, msgspec.Meta(ge=0, lt=WORKERS_MAX)]
+_NodeName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
+_Nodes = Annotated[tuple[_NodeName, ...], msgspec.Meta(min_length=1, max_length=1_000)]
+
+
 def cell_name(system: str, mutants: Sequence[str], workload: str, fault_set: Sequence[str]) -> str:
     """The name of a campaign cell, all of a run but its numbers: `consistent-core+stale-read/register/kill`."""
     planted = "".join(f"+{name}" for name in mutants)
@@ -49,8 +67,8 @@ def cell_name(system: str, mutants: Sequence[str], workload: str, fault_set: Seq
 class PlannedOperation(msgspec.Struct, frozen=True):
     """`worker` invokes `f` on `key` with `value` no earlier than `at_us`, and once its previous operation is done."""
 
-    worker: int
-    at_us: int
+    worker: _Worker
+    at_us: _Moment
     f: str
     key: str | None = None
     value: Any = None
@@ -60,8 +78,8 @@ class PlannedFault(msgspec.Struct, frozen=True):
     """A fault of `kind` (a nemesis by name) from `at_us` for `duration_us`, against `target`, with plain arguments."""
 
     kind: str
-    at_us: int
-    duration_us: int
+    at_us: _Moment
+    duration_us: _Moment
     target: str = "one"
     argument: dict[str, Any] = {}
 
@@ -77,14 +95,14 @@ class Weather(msgspec.Struct, frozen=True, kw_only=True):
     `client_distance_us_max` puts clients at distances of their own from each node, up to that much one way.
     """
 
-    latency_us_min: int = 300
-    latency_us_max: int = 2_500
-    fsync_us_min: int = 100
-    fsync_us_max: int = 1_500
-    loss: float = 0.0
-    duplicate: float = 0.0
-    drift_ppm_max: int = 100
-    client_distance_us_max: int = 0
+    latency_us_min: _Delay = 300
+    latency_us_max: _Delay = 2_500
+    fsync_us_min: _Delay = 100
+    fsync_us_max: _Delay = 1_500
+    loss: _Share = 0.0
+    duplicate: _Share = 0.0
+    drift_ppm_max: _Drift = 100
+    client_distance_us_max: _Delay = 0
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,9 +115,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     system: str
     workload: str
-    seed: int
-    nodes: tuple[str, ...]
-    workers: int
+    seed: _Seed
+    nodes: _Nodes
+    workers: _Workers
     operations: tuple[PlannedOperation, ...]
     faults: tuple[PlannedFault, ...] = ()
     fault_set: tuple[str, ...] = ()
@@ -107,8 +125,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     host_options: dict[str, str] = {}
     mutants: tuple[str, ...] = ()
     weather: Weather = Weather()
-    heal_us: int
-    end_us: int
+    heal_us: _Moment
+    end_us: _Moment
 
     def digest(self) -> str:
         """SHA-256 over the encoded plan, in hexadecimal: the address of this plan."""

@@ -15,14 +15,16 @@ import msgspec
 from faultline.harness.errors import UsageError
 from faultline.harness.generator.simulate import planned_operations
 from faultline.harness.parts import Parts
-from faultline.harness.plan import NODE_NAMES, Plan, PlannedOperation, cell_name, node_names
+from faultline.harness.plan import NODE_NAMES, WORKERS_MAX, Plan, PlannedOperation, cell_name, node_names
 from faultline.harness.run_record import WorldName
 from faultline.harness.system import NodeSystem, options_missing
 
-__all__ = ["RunRequest", "effective_options", "make_plan"]
+__all__ = ["RunRequest", "effective_options", "make_plan", "refuse_bad_numbers"]
 
 _SECOND_US = 1_000_000
 _MOST_SIMULATED_NODES = 1_000
+_OPERATIONS_MAX = 10_000_000
+_DURATION_S_MAX = 30 * 24 * 3_600
 _SIMULATED_START_US = 600_000
 _SIMULATED_US_PER_OPERATION = 20_000
 _SIMULATED_SETTLE_US = 900_000
@@ -64,7 +66,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 def make_plan(request: RunRequest, parts: Parts) -> Plan:
     """The plan of `request`: a pure function of it. Raises UsageError for names and numbers that cannot be used."""
-    _refuse_bad_numbers(request)
+    refuse_bad_numbers(request)
     options = effective_options(parts.system, request.options, request.mutants)
     _refuse_what_is_not_served(parts, options)
     start_us, heal_us = _active_phase(request)
@@ -131,7 +133,8 @@ def _unknown(complaint: str, name: str, known: Iterable[str], command: str) -> U
     return UsageError(f"{complaint} called {name!r}.", f"{hint}See them with `{command}`.")
 
 
-def _refuse_bad_numbers(request: RunRequest) -> None:
+def refuse_bad_numbers(request: RunRequest) -> None:
+    """Raise UsageError for numbers with which no run could be planned, or none that ends."""
     most = _MOST_SIMULATED_NODES if request.world == "simulated" else len(NODE_NAMES)
     if not 1 <= request.nodes <= most:
         raise UsageError(
@@ -139,7 +142,11 @@ def _refuse_bad_numbers(request: RunRequest) -> None:
         )
     if request.workers < 1 or request.operations < 1:
         raise UsageError("A run needs at least one worker and one operation.", "Leave --workers and --operations out.")
-    if request.duration_s is not None and request.duration_s <= 0:
+    if request.workers > WORKERS_MAX or request.operations > _OPERATIONS_MAX:
+        raise UsageError(
+            f"A run has at most {WORKERS_MAX:,} workers and {_OPERATIONS_MAX:,} operations.", "Ask for less of them."
+        )
+    if request.duration_s is not None and not 0 < request.duration_s <= _DURATION_S_MAX:
         raise UsageError(f"A run cannot last {request.duration_s} s.", "Give --duration in seconds, such as 60.")
     if request.seed < 0:
         raise UsageError(f"Seeds are whole numbers from 0, not {request.seed}.", "Use --seed 0.")

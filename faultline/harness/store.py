@@ -12,6 +12,7 @@ import functools
 import hashlib
 import itertools
 from collections.abc import Iterable, Iterator
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from faultline.harness.planning import RunRequest
 from faultline.harness.plugins import SYSTEMS_GROUP, WORKLOADS_GROUP, provider_of
 from faultline.harness.results import appending, writable, write_pieces, write_whole
 from faultline.harness.run_record import WorldName
+from faultline.harness.untrusted import HISTORY_BYTES_MAX, read_json, read_whole
 
 __all__ = [
     "RunFile",
@@ -140,7 +142,7 @@ def read_run(folder: Path) -> StoredRun:
     return StoredRun(
         folder=str(folder),
         file=file,
-        history_bytes=history_path.read_bytes() if history_path.is_file() else b"",
+        history_bytes=read_whole(history_path, bytes_max=HISTORY_BYTES_MAX) if isfile(history_path) else b"",
         judgement=read_judgement(folder),
     )
 
@@ -148,18 +150,17 @@ def read_run(folder: Path) -> StoredRun:
 def read_run_file(folder: Path) -> RunFile:
     """The plan of the run in `folder`, and its circumstances. Raises UsageError when there is none to be read."""
     path = folder / "run.json"
-    if not path.is_file():
+    if not isfile(path):
         raise UsageError(
             f"{folder} is not a run: it has no run.json.", "Give the folder of a run, as printed after `replay`."
         )
-    file: RunFile = _decode(path, RunFile)
-    return file
+    return read_json(path, RunFile)
 
 
 def read_judgement(folder: Path) -> Judgement | None:
     """The judgement of the run in `folder`, None when there is none. Raises UsageError when it cannot be read."""
     path = folder / "verdict.json"
-    return _decode(path, Judgement) if path.is_file() else None
+    return read_json(path, Judgement) if isfile(path) else None
 
 
 def _run_file_pieces(file: RunFile) -> Iterator[bytes]:
@@ -189,12 +190,3 @@ _cached_providers = functools.cache(_providers)
 
 def _pretty(record: Any) -> bytes:
     return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
-
-
-def _decode(path: Path, kind: type[Any]) -> Any:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
-    except msgspec.MsgspecError as error:
-        raise UsageError(
-            f"{path} cannot be read: {error}.", "It was written by another version, or damaged."
-        ) from error

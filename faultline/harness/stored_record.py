@@ -14,12 +14,14 @@ from typing import NamedTuple
 import msgspec
 
 from faultline.harness.errors import UsageError
-from faultline.harness.history import FaultEvent, History
+from faultline.harness.history import History
 from faultline.harness.invariant import Breach
 from faultline.harness.judgement import Judgement
 from faultline.harness.plan import Plan
 from faultline.harness.run_record import FaultInterval, RunRecord
 from faultline.harness.store import StoredRun, read_judgement, read_run_file
+from faultline.harness.stored_faults import fault_begun, fault_ended
+from faultline.harness.untrusted import HISTORY_BYTES_MAX, read_whole
 
 __all__ = ["OTHER_PLAN", "Recovered", "judgement_in", "recovered", "take_observations"]
 
@@ -43,7 +45,7 @@ class Recovered(NamedTuple):
 def recovered(folder: Path) -> Recovered:
     """The run in `folder`, which has a history. Raises UsageError for a plan or a history that is malformed."""
     history_path = folder / "history.jsonl"
-    file, data = read_run_file(folder), history_path.read_bytes()
+    file, data = read_run_file(folder), read_whole(history_path, bytes_max=HISTORY_BYTES_MAX)
     judgement, why_not = judgement_in(folder, file.plan, hashlib.sha256(data).hexdigest())
     stored = StoredRun(folder=str(folder), file=file, history_bytes=data, judgement=judgement)
     history = stored.history()
@@ -51,7 +53,7 @@ def recovered(folder: Path) -> Recovered:
         plan=file.plan,
         world=file.world,
         history=history,
-        faults=_intervals(history),
+        faults=_intervals(history, str(history_path)),
         detail={"node_logs": [str(log) for log in sorted(folder.glob("nodes/*/node.log"))]},
     )
     if judgement is not None:
@@ -93,19 +95,18 @@ def _breaches(judgement: Judgement) -> list[Breach]:
     ]
 
 
-def _intervals(history: History) -> list[FaultInterval]:
+def _intervals(history: History, source: str) -> list[FaultInterval]:
     """The faults as they were, in order of the plan; one that was never stopped lasted as long as the history."""
     intervals: dict[int, FaultInterval] = {}
+    end_us = history.end_us()
     for event in history.faults:
         verb, _, kind = event.f.partition("-")
-        number = event.value.get("fault")
-        if verb == "start" and number is not None:
-            intervals[number] = _begun(kind, event, history.end_us())
-        elif verb == "stop" and number in intervals:
-            intervals[number] = msgspec.structs.replace(intervals[number], stop_us=event.time_us)
+        if verb == "start" and "fault" in event.value:
+            told = msgspec.structs.asdict(fault_begun(event, source))
+            number = told.pop("fault")
+            intervals[number] = FaultInterval(kind=kind, start_us=event.time_us, stop_us=end_us, **told)
+        elif verb == "stop" and "fault" in event.value:
+            number = fault_ended(event, source).fault
+            if number in intervals:
+                intervals[number] = msgspec.structs.replace(intervals[number], stop_us=event.time_us)
     return [interval for _, interval in sorted(intervals.items())]
-
-
-def _begun(kind: str, event: FaultEvent, end_us: int) -> FaultInterval:
-    told = {name: event.value[name] for name in ("target", "nodes", "links", "roles", "description", "applied")}
-    return msgspec.convert(told | {"kind": kind, "start_us": event.time_us, "stop_us": end_us}, FaultInterval)

@@ -21,7 +21,6 @@ The keys of a host are the fields of `faultline.hosts.host.Host`. Files are name
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from typing import Any
 import msgspec
 
 from faultline.harness.errors import UsageError
+from faultline.harness.untrusted import converted, read_toml
 from faultline.hosts.host import Host
 
 __all__ = ["read_host_file"]
@@ -51,12 +51,7 @@ def read_host_file(path: Path) -> tuple[Host, ...]:
 
 
 def _tables(path: Path) -> dict[str, dict[str, Any]]:
-    try:
-        tables = tomllib.loads(path.read_text())
-    except OSError as error:
-        raise UsageError(f"The host file {path} cannot be read: {error.strerror or error}.", _HINT) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"The host file {path} is no TOML: {error}.", "Mend that line.") from error
+    tables = read_toml(path, next_step=_HINT)
     for name, table in tables.items():
         if name not in _TABLES:
             raise UsageError(f"{path} has a table [{name}], which means nothing.", f"There are {', '.join(_TABLES)}.")
@@ -73,20 +68,16 @@ def _without_jump(defaults: Mapping[str, Any]) -> dict[str, Any]:
 def _host(path: Path, name: str, entry: Mapping[str, Any], jumps: Mapping[str, Host]) -> Host:
     fields: dict[str, Any] = {**entry, "name": name}
     jump = fields.pop("jump", None)
-    if jump is not None and jump not in jumps:
+    if jump is not None and (not isinstance(jump, str) or jump not in jumps):
         raise UsageError(
-            f"In {path}, the host {name} is reached through {jump!r}, which is no jump host.", _known(jumps)
+            f"In {path}, the host {name} is reached through {jump!r:.60}, which is no jump host.", _known(jumps)
         )
     if isinstance(fields.get("key"), str):
         fields["key"] = _file(path, fields["key"])
     if isinstance(fields.get("known_hosts"), list):
         fields["known_hosts"] = [_file(path, str(known)) for known in fields["known_hosts"]]
-    try:
-        host = msgspec.convert(fields, Host)
-    except msgspec.ValidationError as error:
-        raise UsageError(
-            f"In {path}, the host {name}: {error}.", "See the fields in docs/how-to/run-on-hosts.md."
-        ) from error
+    see = "See the fields in docs/how-to/run-on-hosts.md."
+    host = converted(fields, Host, path, place=f"the host {name}", next_step=see)
     return msgspec.structs.replace(host, jump=jumps[jump]) if jump is not None else host
 
 
@@ -95,4 +86,7 @@ def _known(jumps: Mapping[str, Host]) -> str:
 
 
 def _file(path: Path, named: str) -> str:
-    return str((path.parent / Path(named).expanduser()).absolute())
+    try:
+        return str((path.parent / Path(named).expanduser()).absolute())
+    except RuntimeError as error:
+        raise UsageError(f"In {path}, there is no home for {named!r:.60}.", "Write the whole path.") from error

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from faultline.harness.untrusted import decoded
 from faultline.hosts.errors import UnreadableAnswer
 
 __all__ = ["LineChannel"]
@@ -37,8 +38,8 @@ class LineChannel:
         self.channel.sendall(msgspec.json.encode(question) + b"\n")
         line = self._line()
         try:
-            return msgspec.json.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            return decoded(line)
+        except ValueError as error:
             raise UnreadableAnswer(self._host, "a program of ours", line) from error
 
     def complaint(self) -> str:

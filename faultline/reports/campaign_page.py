@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from markupsafe import Markup
 
-from faultline.harness.errors import UsageError
+from faultline.harness.untrusted import read_json
 from faultline.reports.campaign_summary import (
     Campaign,
     Cell,
@@ -48,19 +47,7 @@ def write_campaign_report(folder: Path) -> Path:
     Raises UsageError when there is no campaign in the folder, or its summary cannot be read.
     """
     source = folder / "campaign.json"
-    try:
-        summary = msgspec.json.decode(source.read_bytes())
-    except OSError as error:
-        raise UsageError(
-            f"There is no campaign to report on: cannot read {source} ({error.strerror}).",
-            "Name the folder of a finished campaign, the one that holds campaign.json.",
-        ) from error
-    except msgspec.DecodeError as error:
-        raise UsageError(
-            f"{source} is not valid JSON: {error}.", "Run the campaign again to have it rewritten."
-        ) from error
-    if not isinstance(summary, dict):
-        raise UsageError(f"{source} does not hold a campaign.", "Run the campaign again to have it rewritten.")
+    summary = read_json(source, dict[str, Any], next_step="Name the folder of a finished campaign, or run it again.")
     return write_page(folder / "index.html", "campaign.html", campaign_values(summary, folder))
 
 

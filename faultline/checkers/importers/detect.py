@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
-from faultline.checkers.importers.text import unreadable
+from faultline.checkers.importers.text import NO_HISTORY
+from faultline.harness.untrusted import opened
 
 __all__ = ["detect_format", "is_history", "looks_like_json"]
 
@@ -27,7 +29,7 @@ def detect_format(path: Path) -> str | None:
 
     An empty file is in every format, and is said to be `jepsen-edn`. Raises UsageError when it cannot be read.
     """
-    if path.is_dir():
+    if os.path.isdir(path):
         return "faultline" if _is_own_folder(path) else None
     beginning = _beginning(path)
     if beginning.startswith(b"PAR1"):
@@ -62,8 +64,5 @@ def is_history(path: Path) -> bool:
 
 
 def _beginning(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(_LOOKED_AT).removeprefix(b"\xef\xbb\xbf")
-    except OSError as error:
-        raise unreadable(path, error) from error
+    with opened(path, next_step=NO_HISTORY) as file:
+        return file.read(_LOOKED_AT).removeprefix(b"\xef\xbb\xbf")

@@ -28,6 +28,7 @@ COLUMNS = tuple(name for name, column in vars(History()).items() if isinstance(c
 
 _COMPLETIONS = frozenset(("ok", "fail", "info"))
 _INDEX_MAX = 1 << 60
+_NUMBER_MAX = 1 << 63
 _ERROR_LENGTH_MAX = 200
 
 
@@ -61,7 +62,7 @@ class EventRecorder:
         kind = event.get("type")
         if kind == "invoke":
             self._invoke(process, event)
-        elif kind in _COMPLETIONS:
+        elif isinstance(kind, str) and kind in _COMPLETIONS:
             self._complete(process, kind, event)
         else:
             raise EventError(f"the type of an event must be invoke, ok, fail or info, not {_shown(kind)}")
@@ -139,7 +140,7 @@ class EventRecorder:
             raise EventError("some events name a process, and others do not")
         if not has:
             return 0
-        if process.__class__ is not int:
+        if process.__class__ is not int or abs(process) >= _NUMBER_MAX:
             raise EventError(f"a process must be an integer or nemesis, not {_shown(process)}")
         number: int = process
         return number
@@ -153,7 +154,7 @@ class EventRecorder:
             raise EventError("some events have a time, and others do not")
         if not has:
             return self.events - 1
-        if time.__class__ is not int or time < 0:
+        if time.__class__ is not int or not 0 <= time < _NUMBER_MAX:
             raise EventError(f"a time must be an integer, counted from the start, not {_shown(time)}")
         return int(time // divisor)
 
@@ -197,5 +198,5 @@ def _error_code(error: Any, kind: str) -> str:
 
 def _shown(value: Any) -> str:
     """A value in an error message, cut when it is long."""
-    text = repr(value)
+    text = "a number of many digits" if value.__class__ is int and value.bit_length() > 400 else repr(value)
     return text if len(text) <= 60 else f"{text[:59]}…"

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from faultline.checkers.importers.events import EventError
 from faultline.checkers.importers.imported import ImportedHistory
 from faultline.checkers.importers.recording import imported
 from faultline.checkers.importers.text import EventSource, Lines
-from faultline.harness.errors import UsageError
+from faultline.harness.untrusted import decoded, opened
 
 __all__ = ["events", "read", "read_all", "streamed"]
 
 
 def read_all(path: Path) -> Iterator[ImportedHistory]:
     """The histories at `path`: one for a file or a run's folder, one for each run of a campaign or Parquet file."""
-    if path.is_file() and not _is_parquet(path):
+    is_folder = os.path.isdir(path)
+    if not is_folder and not _is_parquet(path):
         yield read(path)
     elif (path / "history.jsonl").is_file():
         yield read(path / "history.jsonl")
@@ -27,7 +27,7 @@ def read_all(path: Path) -> Iterator[ImportedHistory]:
         from faultline.checkers.importers.parquet import read_parquet
 
         folder = path / "histories" if (path / "histories").is_dir() else path
-        for part in [path] if path.is_file() else sorted(folder.glob("part-*.parquet")):
+        for part in sorted(folder.glob("part-*.parquet")) if is_folder else [path]:
             yield from read_parquet(part)
 
 
@@ -48,8 +48,8 @@ def streamed(path: Path) -> EventSource | None:
 
 def _event(line: str) -> Any:
     try:
-        event = msgspec.json.decode(line)
-    except msgspec.DecodeError as error:
+        event = decoded(line)
+    except ValueError as error:
         raise ValueError(f"not an event of a history ({error})") from error
     if isinstance(event, dict) and not ("index" in event and "time_us" in event):
         raise EventError("not an event of a history: it has no index or no time_us")
@@ -57,10 +57,5 @@ def _event(line: str) -> Any:
 
 
 def _is_parquet(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return file.read(4) == b"PAR1"
-    except OSError as error:
-        raise UsageError(
-            f"{path} cannot be read: {error.strerror}.", "Name a file or folder that holds a history."
-        ) from error
+    with opened(path, next_step="Name a file or folder that holds a history.") as file:
+        return file.read(4) == b"PAR1"

@@ -6,6 +6,7 @@ stays there as Arrow's columns, see `stored_history`.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from faultline.checkers.importers.imported import ImportedHistory
 from faultline.checkers.importers.suggest import suggested_model
 from faultline.checkers.stored_history import StoredHistory
-from faultline.harness.errors import UsageError
+from faultline.harness.untrusted import DamagedInput
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,9 +27,10 @@ _FEW_VALUES = ("run_id", "first_node", "node", "f", "key", "outcome", "error")
 
 def read_parquet(path: Path) -> Iterator[ImportedHistory]:
     """The histories in one file, run by run. Raises UsageError when it is not such a file."""
-    for run_id, table in _runs(path):
-        history = StoredHistory(table, f"{path}, run {run_id}")
-        yield ImportedHistory(history, suggested_model(history), "seconds", part=str(run_id))
+    with _refused(path):
+        for run_id, table in _runs(path):
+            history = StoredHistory(table, f"{path}, run {run_id}")
+            yield ImportedHistory(history, suggested_model(history), "seconds", part=str(run_id))
 
 
 def read_run(path: Path, run_id: str) -> StoredHistory:
@@ -36,12 +38,25 @@ def read_run(path: Path, run_id: str) -> StoredHistory:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    own = [
-        part if pc.all(is_own).as_py() else part.filter(is_own)
-        for part in _row_groups(path)
-        for is_own in [pc.equal(part["run_id"].cast(pa.string()), run_id)]
-    ]
-    return StoredHistory(pa.concat_tables(own), str(path))
+    with _refused(path):
+        own = [
+            part if pc.all(is_own).as_py() else part.filter(is_own)
+            for part in _row_groups(path)
+            for is_own in [pc.equal(part["run_id"].cast(pa.string()), run_id)]
+        ]
+        return StoredHistory(pa.concat_tables(own), str(path))
+
+
+@contextlib.contextmanager
+def _refused(path: Path) -> Iterator[None]:
+    """Let whatever Arrow says against a file be a DamagedInput."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
+        cause = " ".join(str(error).split()) or type(error).__name__
+        raise DamagedInput(path, cause, next_step="It is damaged, or no Parquet file.") from error
 
 
 def _runs(path: Path) -> Iterator[tuple[str, pa.Table]]:
@@ -76,21 +91,17 @@ def _stretches(table: pa.Table) -> Iterator[tuple[Any, pa.Table]]:
 
 def _row_groups(path: Path) -> Iterator[pa.Table]:
     """The row groups of one file; without any, an empty table."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
+    from pyarrow import types
 
-    try:
-        columns = pq.read_schema(path).names
-        if "run_id" not in columns:
-            raise UsageError(
-                f"{path} does not hold histories of a campaign: it has no column run_id.",
-                "See docs/reference/history.md for the columns.",
-            )
-        repeating = [name for name in _FEW_VALUES if name in columns]
-        with pq.ParquetFile(path, read_dictionary=repeating) as file:
-            if not file.num_row_groups:
-                yield file.read()
-            for number in range(file.num_row_groups):
-                yield file.read_row_group(number)
-    except (pa.ArrowException, OSError) as error:
-        raise UsageError(f"{path} cannot be read: {error}.", "It is damaged, or no Parquet file.") from error
+    schema = pq.read_schema(path)
+    columns = schema.names
+    if columns.count("run_id") != 1:
+        cause = "it does not hold histories of a campaign: it has no column run_id"
+        raise DamagedInput(path, cause, next_step="See docs/reference/history.md for the columns.")
+    repeating = [field.name for field in schema if field.name in _FEW_VALUES and types.is_string(field.type)]
+    with pq.ParquetFile(path, read_dictionary=repeating) as file:
+        if not file.num_row_groups:
+            yield file.read()
+        for number in range(file.num_row_groups):
+            yield file.read_row_group(number)

@@ -6,15 +6,33 @@ not lines, because that is faster; only when an event has to be refused is the f
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Protocol
 
 from faultline.checkers.importers.events import EventError
-from faultline.harness.errors import UsageError
+from faultline.harness.untrusted import DamagedInput, opened
 
-__all__ = ["EventSource", "FormReader", "Forms", "Lines", "Tail", "malformed", "numbered_lines", "unreadable"]
+__all__ = [
+    "LONGEST_CHARACTERS",
+    "NO_HISTORY",
+    "EventSource",
+    "FormReader",
+    "Forms",
+    "Lines",
+    "Tail",
+    "malformed",
+    "numbered_lines",
+]
 
+NO_HISTORY = "Name a file that holds a history."
+
+LONGEST_CHARACTERS = 1 << 28
+"""How long one event, or one line, may be: it must fit into memory."""
+
+_TOO_LONG = f"one event has more than {LONGEST_CHARACTERS >> 20} Mi characters"
 _PIECE = 1 << 20
 _LONG = 1 << 16
 
@@ -44,9 +62,11 @@ class Tail:
         self._next_try = 0
 
     def add(self, text: str) -> bool:
-        """Take more text; answers whether it is time to read."""
+        """Take more text; answers whether it is time to read. Raises ValueError when too much has come unread."""
         self._pieces.append(text)
         self._length += len(text)
+        if self._length > LONGEST_CHARACTERS:
+            raise ValueError(_TOO_LONG)
         return self._length >= self._next_try
 
     def take(self) -> str:
@@ -111,7 +131,7 @@ class Forms:
 class Lines:
     """Events of one line each; `parse` makes an event of a line, or raises ValueError with the cause.
 
-    With `may_be_torn`, a last line that cannot be parsed is dropped, unless it is whole and an EventError says what is
+    With `may_be_torn`, a last line that cannot be parsed and does not end is dropped, unless an EventError says what is
     wrong with it.
     """
 
@@ -123,6 +143,7 @@ class Lines:
 
     def __iter__(self) -> Iterator[Any]:
         torn: ValueError | None = None
+        has_end = False
         for number, text in numbered_lines(self.path):
             if torn is not None:
                 raise malformed(self.path, self._line, str(torn)) from torn
@@ -132,9 +153,11 @@ class Lines:
             except ValueError as error:
                 if not self._may_be_torn or isinstance(error, EventError):
                     raise malformed(self.path, number, str(error)) from error
-                torn = error
+                torn, has_end = error, text.endswith("\n")
             else:
                 yield event
+        if torn is not None and has_end:
+            raise malformed(self.path, self._line, str(torn)) from torn
 
     def line_of(self, number: int) -> int:
         """The line that was read last."""
@@ -147,44 +170,31 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _pieces(path: Path) -> Iterator[str]:
-    with _Opened(path) as file:
+    with _opened(path) as file:
         while piece := file.read(_PIECE):
             yield piece
 
 
 def _lines(path: Path) -> Iterator[str]:
-    with _Opened(path) as file:
-        yield from file
+    with _opened(path) as file:
+        for number, line in enumerate(iter(lambda: file.readline(LONGEST_CHARACTERS), ""), start=1):
+            if len(line) == LONGEST_CHARACTERS:
+                raise malformed(path, number, _TOO_LONG)
+            yield line
 
 
-class _Opened:
-    """A text file whose errors are UsageErrors, whenever they come."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> Any:
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[TextIOWrapper]:
+    """A text file whose errors are DamagedInput, whenever they come."""
+    with opened(path, next_step=NO_HISTORY) as file:
         try:
-            self._file = self._path.open(encoding="utf-8-sig", newline="\n")
-        except OSError as error:
-            raise unreadable(self._path, error) from error
-        return self._file
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        self._file.close()
-        if isinstance(error, OSError):
-            raise unreadable(self._path, error) from error
-        if isinstance(error, UnicodeDecodeError):
-            raise UsageError(
-                f"{self._path} is not a text file in UTF-8.", "Name a file that holds a history."
-            ) from error
+            yield TextIOWrapper(file, encoding="utf-8-sig", newline="\n")
+        except UnicodeDecodeError as error:
+            raise DamagedInput(path, "it is no text file in UTF-8", next_step=NO_HISTORY) from error
 
 
-def unreadable(path: Path, error: OSError) -> UsageError:
-    """The error of a file that cannot be opened or read."""
-    return UsageError(f"{path} cannot be read: {error.strerror or error}.", "Name a file that holds a history.")
-
-
-def malformed(path: Path, line: int, cause: str) -> UsageError:
+def malformed(path: Path, line: int, cause: str) -> DamagedInput:
     """The error of a line that cannot be understood."""
-    return UsageError(f"{path}, line {line}: {cause}.", "Check the file, and that --format names its format.")
+    return DamagedInput(
+        path, cause, place=f"line {line}", next_step="Check the file, and that --format names its format."
+    )

@@ -218,6 +218,9 @@ def test_a_torn_last_line_is_dropped_and_any_other_is_refused(tmp_path):
     path.write_bytes(b"".join(lines[:2]) + lines[2][:20] + b"\n" + lines[3])
     with pytest.raises(UsageError, match="line 3: not an event"):
         FORMATS["faultline"].read(path)
+    path.write_bytes(b"".join(lines[:3]) + lines[3].replace(b'"', b"'", 1))
+    with pytest.raises(UsageError, match="line 4: not an event"):
+        FORMATS["faultline"].read(path)
 
 
 # -- folders --------------------------------------------------------------------------------------------------------

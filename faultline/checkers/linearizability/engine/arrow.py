@@ -11,7 +11,6 @@ from __future__ import annotations
 from array import array
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +18,7 @@ import pyarrow.compute as pc
 from faultline.checkers.linearizability.engine.columns import PENDING, Columns, Numbers
 from faultline.checkers.linearizability.operations import AVOID, OBSERVE, SWAP, WRITE, FailedCas, canonical
 from faultline.harness.outcome import CAS_MISMATCH
+from faultline.harness.untrusted import decoded
 
 __all__ = ["columns_of_table"]
 
@@ -61,7 +61,7 @@ def columns_of_table(
         texts = pc.replace_with_mask(texts, pa.array(pair_wanted), expected)
     try:
         numbers, values = _numbered(pa.concat_arrays([texts.take(pa.array(taken)), new]))
-    except msgspec.DecodeError:
+    except ValueError:  # the generic way says what is wrong
         return None
     return _assembled(table, rows, taken, numbers, values)
 
@@ -129,7 +129,7 @@ def _numbered(texts: pa.Array) -> tuple[Integers, list[Any]]:
     if is_exact:
         return codes, [None, *distinct]
     numbers = Numbers([None])
-    by_code = np.array([0, *(numbers[canonical(msgspec.json.decode(text))] for text in distinct)], np.int64)
+    by_code = np.array([0, *(numbers[canonical(decoded(text))] for text in distinct)], np.int64)
     return by_code[codes], list(numbers)
 
 

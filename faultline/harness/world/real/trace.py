@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from faultline.harness.invariant import Breach, Invariant
+from faultline.harness.untrusted import decoded
 from faultline.harness.world.real.clock import machine_monotonic_us
 
 __all__ = ["FileTrace", "SilentTrace", "TraceLine", "observe", "read_traces"]
@@ -81,12 +82,11 @@ class FileTrace:
 
 def read_traces(paths: Iterable[Path]) -> list[TraceLine]:
     """The lines of all nodes' traces in order of time. Lines that a kill has torn are dropped."""
-    decoder = msgspec.json.Decoder(TraceLine)
     lines: list[TraceLine] = []
     for path in paths:
         for line in path.read_bytes().split(b"\n") if path.exists() else ():
-            with suppress(msgspec.DecodeError):
-                lines.append(decoder.decode(line))
+            with suppress(ValueError):
+                lines.append(decoded(line, TraceLine))
     return sorted(lines, key=lambda line: line.time_us)
 
 

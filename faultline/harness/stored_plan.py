@@ -1,0 +1,39 @@
+"""Whether a plan that was read from a file can be carried out: what its types alone cannot say.
+
+A plan that the planner has just made fits its parts. One that lay in a folder may be of another version, or damaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from faultline.harness.errors import UsageError
+from faultline.harness.parts import Parts
+from faultline.harness.plan import Plan
+from faultline.harness.planning import effective_options
+
+__all__ = ["refuse_unfit_plan"]
+
+_AFTER_THE_HEAL_US_MAX = 600_000_000
+
+
+def refuse_unfit_plan(plan: Plan, parts: Parts, source: str) -> None:
+    """Raise UsageError, with the key, when `plan`, which was read from `source`, cannot be carried out by `parts`."""
+    for complaint in _complaints(plan):
+        raise UsageError(f"{source}: {complaint}.", "It was written by another version, or damaged.")
+    effective_options(parts.system, plan.options, plan.mutants)
+
+
+def _complaints(plan: Plan) -> Iterator[str]:
+    weather = plan.weather
+    if len(set(plan.nodes)) < len(plan.nodes):
+        yield "nodes has a name twice"
+    if not plan.heal_us <= plan.end_us <= plan.heal_us + _AFTER_THE_HEAL_US_MAX:
+        yield f"end_us is {plan.end_us}, which is not within ten minutes after heal_us, {plan.heal_us}"
+    for name in ("latency_us", "fsync_us"):
+        least, most = getattr(weather, f"{name}_min"), getattr(weather, f"{name}_max")
+        if least > most:
+            yield f"weather.{name}_min is {least}, which is more than {name}_max, {most}"
+    worker = max((operation.worker for operation in plan.operations), default=0)
+    if worker >= plan.workers:
+        yield f"an operation is of worker {worker}, and there are {plan.workers}, counted from 0"
