@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from os.path import isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faultline.checkers.importers import AUTO, FORMATS, FormatDescription, format_of
 from faultline.checkers.judges import STEPS_MAX, Budget, is_per_key, judge, models
 from faultline.harness.errors import UsageError
+from faultline.harness.untrusted import DamagedInput
 from faultline.harness.verdict import CheckResult, Verdict
 
 if TYPE_CHECKING:
@@ -85,7 +87,7 @@ def check_histories(
     """
     description = format_of(path, format_name)
     check = _Check(description, model, Budget(steps_max, timeout_s), options or {})
-    large = check.in_parts(path, large_bytes) if path.is_file() and path.stat().st_size > large_bytes else None
+    large = check.in_parts(path, large_bytes) if isfile(path) and path.stat().st_size > large_bytes else None
     if large is not None:
         yield large
         return
@@ -162,13 +164,28 @@ def files_in(folder: Path) -> Iterator[tuple[Path, bool]]:
     if detect_format(folder) is not None:
         yield folder, True
         return
-    for path in sorted(folder.iterdir()):
+    try:
+        content = sorted(folder.iterdir())
+    except OSError:
+        yield folder, True  # whoever reads it says what is wrong
+        return
+    for path in content:
         if path.name.startswith("."):
             continue
         if path.is_dir():
             yield from files_in(path)
         elif path.is_file():
-            yield path, detect_format(path) is not None
+            yield path, _may_be_a_history(path)
+
+
+def _may_be_a_history(path: Path) -> bool:
+    """Whether to check a file among others: also one that cannot be read, so that this is told."""
+    from faultline.checkers.importers.detect import detect_format
+
+    try:
+        return detect_format(path) is not None
+    except DamagedInput:
+        return True
 
 
 def _no_model(label: str, imported: ImportedHistory) -> UsageError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,9 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from faultline.cli.check_again import Asked, next_step_for
-from faultline.cli.output import say
+from faultline.cli.output import OutputLost, json_line, say
 from faultline.cli.sealed_outcome import Sealed, announce
-from faultline.harness.errors import UsageError
+from faultline.harness.errors import FaultlineError, HarnessError, UsageError
 from faultline.harness.verdict import Verdict, merge
 
 if TYPE_CHECKING:
@@ -74,6 +75,11 @@ def command(
         except UsageError as error:
             unusable = True
             _show_error(path, error, as_json)
+        except OutputLost:
+            raise
+        except Exception as error:
+            verdicts.append(Verdict.HARNESS_ERROR)
+            _show_error(path, error if isinstance(error, HarnessError) else _itself_failed(error), as_json)
     if unusable and merge(verdicts) is not Verdict.VIOLATION:
         return Sealed(code=_UNUSABLE)
     return _sealed(verdicts or [Verdict.VACUOUS], files, files[-1] if files else None)
@@ -120,7 +126,7 @@ def _files(paths: tuple[Path, ...]) -> Iterator[Path]:
     from faultline.checkers.files import files_in
 
     for path in paths:
-        if not path.is_dir():
+        if not os.path.isdir(path):
             yield path
             continue
         for file, is_history in files_in(path):
@@ -134,15 +140,14 @@ def _checker_options(pairs: tuple[str, ...]) -> dict[str, object]:
     """`("total=100", …)` as keyword arguments: JSON values where they are JSON, else text."""
     if not pairs:
         return {}
-    import json
-
     from faultline.cli.options import as_options
+    from faultline.harness.untrusted import decoded
 
     options: dict[str, object] = {}
     for name, text in as_options(pairs).items():
         try:
-            options[name.replace("-", "_")] = json.loads(text)
-        except json.JSONDecodeError:
+            options[name.replace("-", "_")] = decoded(text)
+        except ValueError:
             options[name.replace("-", "_")] = text
     return options
 
@@ -163,7 +168,7 @@ def _show(checked: CheckedHistory, next_step: str, as_json: bool, explain: bool)
             "operations": checked.operations,
             "nemesis_events": checked.imported.nemesis_events,
         }
-        say(msgspec.json.encode(about | msgspec.to_builtins(result)).decode())
+        say(json_line(about | msgspec.to_builtins(result)))
         return
     say(f"{checked.label}: {result.verdict.value}: {result.sentence}")
     if next_step:
@@ -187,12 +192,18 @@ def _show_circumstances(checked: CheckedHistory) -> None:
         say(f"  {note}")
 
 
-def _show_error(path: Path, error: UsageError, as_json: bool) -> None:
-    if as_json:
-        import msgspec
+def _itself_failed(error: Exception) -> HarnessError:
+    """What no other file of the same command should have to suffer from."""
+    said = f"{type(error).__name__}: {error}".splitlines()[0][:300]
+    return HarnessError(
+        f"The check itself failed: {said}.", "Report this to the authors of the checker, with the file."
+    )
 
-        about = {"file": str(path), "error": error.message, "next_step": error.next_step}
-        say(msgspec.json.encode(about).decode())
+
+def _show_error(path: Path, error: FaultlineError, as_json: bool) -> None:
+    if as_json:
+        say(json_line({"file": str(path), "error": error.message, "next_step": error.next_step}))
         return
-    say(f"faultline: {error.message}", err=True)
+    label = "" if str(path) in error.message else f"{path}: "
+    say(f"faultline: {label}{error.message}", err=True)
     say(f"  {error.next_step}", err=True)

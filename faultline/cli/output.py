@@ -11,9 +11,9 @@ import contextlib
 import errno
 import os
 import sys
-from typing import TextIO
+from typing import Any, TextIO
 
-__all__ = ["OutputLost", "complain", "say"]
+__all__ = ["OutputLost", "complain", "json_line", "say"]
 
 
 class OutputLost(Exception):
@@ -41,6 +41,18 @@ def say(text: str | bytes = "", *, err: bool = False) -> None:
     except OSError as error:
         _discard(stream)
         raise OutputLost(error) from error
+
+
+def json_line(record: Any) -> str:
+    """`record` as one line of JSON; half characters, which JSON in UTF-8 cannot hold, as escapes."""
+    import msgspec
+
+    try:
+        return msgspec.json.encode(record).decode()
+    except UnicodeEncodeError:
+        import json
+
+        return json.dumps(msgspec.to_builtins(record))
 
 
 def complain(text: str) -> None:
