@@ -39,6 +39,7 @@ from faultline.registry import resolve
 
 __all__ = ["campaign_of", "check_own_campaign"]
 
+_NAME = re.compile(r"[^/\x00]{1,255}")
 _SEED = re.compile(r"0|[1-9]\d{0,14}", re.ASCII)
 
 
@@ -84,6 +85,8 @@ def _histories(parts: Sequence[Path], unreadable: list[UsageError]) -> Iterator[
     for part in parts:
         try:
             for imported in read_parquet(part):
+                if not _NAME.fullmatch(str(imported.part)):
+                    raise DamagedInput(part, f"{imported.part!r:.60} is no name of a run")
                 yield str(imported.part), imported.history
         except UsageError as error:
             unreadable.append(error)
@@ -109,7 +112,7 @@ class _Campaign:
     def run(self, run_id: str, history: History | None) -> CheckedHistory:
         """Judge one run: from its folder where that is whole, else by its operations, else by its verdict alone."""
         label, folder = f"{self._label}#{run_id}", self.folder.run(run_id)
-        if all((folder / name).is_file() for name in ("run.json", "history.jsonl")):
+        if all(isfile(folder / name) for name in ("run.json", "history.jsonl")):
             checked = check_own_run(Path(label), folder, self._settings)
         elif history is None:
             checked = check_verdict(label, folder)

@@ -70,8 +70,8 @@ def check_own_run(path: Path, folder: Path, settings: Settings) -> CheckedHistor
     else its workload demands is taken from the stored verdict or is *unknown*. Raises UsageError for a workload that is
     not installed, and for options that do not apply.
     """
-    has_history = (folder / "history.jsonl").is_file()
-    if not (folder / "run.json").is_file() and not has_history:
+    has_history = isfile(folder / "history.jsonl")
+    if not isfile(folder / "run.json") and not has_history:
         return check_verdict(str(path), folder)
     try:
         file = read_run_file(folder)
@@ -121,7 +121,7 @@ def _without_plan(path: Path, folder: Path, settings: Settings, error: UsageErro
     """Judged like any history: what else its workload demands is known from the stored verdict, or not at all."""
     checked = next(check_histories(path, "faultline", timeout_s=settings.timeout_s, options=settings.options))
     others = _stored_beyond(checked.result, folder)
-    if (folder / "run.json").is_file():
+    if isfile(folder / "run.json"):
         others += [left_out("workload", error.message.removesuffix("."))]
     return _with(checked, [checked.result, *others], f"Its plan is not known: {error.message}") if others else checked
 
