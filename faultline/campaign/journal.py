@@ -20,6 +20,7 @@ from faultline.campaign.matrix import CampaignPlan
 from faultline.campaign.row import RUN_SCHEMA
 from faultline.harness.errors import UsageError
 from faultline.harness.results import write_whole
+from faultline.harness.untrusted import read_json
 
 __all__ = ["SCHEMA", "Ending", "Journal", "read_journal", "read_plan", "read_rows", "seconds_by_cell", "write_record"]
 
@@ -71,17 +72,12 @@ def read_journal(folder: CampaignFolder) -> Journal:
 
 
 def _read(path: Path, kind: type[Any]) -> Any:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
-    except FileNotFoundError as error:
+    if not path.is_file():
         raise UsageError(
             f"{path.parent} is not a campaign: it has no {path.name}.",
             "Give the folder of a campaign, STORE/campaigns/NAME.",
-        ) from error
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(
-            f"{path} cannot be read: {error}.", "It was written by another version, or damaged."
-        ) from error
+        )
+    return read_json(path, kind)
 
 
 def read_rows(folder: CampaignFolder) -> tuple[pa.Table, list[str]]:
