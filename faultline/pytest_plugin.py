@@ -61,7 +61,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def faultline_store(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """Where runs that fail are kept: `--faultline-store`, else a folder of this test."""
     chosen = request.config.getoption("--faultline-store")
-    return request.config.invocation_params.dir / chosen if chosen else tmp_path / "store"
+    if not chosen:
+        return tmp_path / "store"
+    from faultline.harness.store import store_folder
+
+    return request.config.invocation_params.dir / store_folder(chosen)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -15,9 +15,21 @@ __all__ = ["as_options", "comma_separated", "on_hosts", "request_options", "stor
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
+
+class _StoreFolder(click.Path):
+    """A folder of this machine; an address that looks like one is refused rather than made into one."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, str):
+            from faultline.harness.store import store_folder
+
+            value = store_folder(value)
+        return super().convert(value, param, ctx)
+
+
 store_option = click.option(
     "--store",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=_StoreFolder(path_type=Path, file_okay=False),
     default=Path("store"),
     show_default=True,
     help="Folder that keeps runs and campaigns.",

@@ -11,6 +11,7 @@ import contextlib
 import functools
 import hashlib
 import itertools
+import re
 from collections.abc import Iterable, Iterator
 from os.path import isfile
 from pathlib import Path
@@ -40,10 +41,12 @@ __all__ = [
     "read_run",
     "read_run_file",
     "run_id_of",
+    "store_folder",
     "write_judgement",
 ]
 
 SCHEMA = 1
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _OPERATIONS_AT_ONCE = 1_000
 
 
@@ -86,6 +89,16 @@ def run_id_of(request: RunRequest, hosts: str = "") -> str:
     digest = hashlib.sha256(msgspec.json.encode(asked)).hexdigest()
     world = "" if request.world == "simulated" else f".{request.world}"
     return f"{request.cell.replace('/', '.')}.{request.seed}.{digest[:8]}{world}"
+
+
+def store_folder(named: str) -> Path:
+    """The folder that the user named as the store. Raises UsageError for an address, which would become a folder."""
+    if _ADDRESS.match(named):
+        raise UsageError(
+            f"The store cannot be at {named}: it is a folder.",
+            "Choose one with --store DIR, for a cluster on a file system that all of its machines mount.",
+        )
+    return Path(named)
 
 
 def numbered(name: str) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import threading
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ import pytest
 from campaign_fakes import BROKEN_SEED, fake_engine, fake_plan
 
 from faultline.campaign import histories, tasks
+from faultline.campaign.engine import default_engine
 from faultline.campaign.explain import explain_run
 from faultline.campaign.journal import read_rows
 from faultline.campaign.layout import CampaignFolder
+from faultline.campaign.matrix import CampaignPlan
 from faultline.campaign.progress import read_progress
 from faultline.campaign.row import table_of_rows
 from faultline.campaign.salvage import salvage
@@ -291,3 +294,38 @@ def test_a_given_up_unit_keeps_the_verdicts_that_its_runs_left(job: SimulationJo
     tasks.give_up(job, job.plan.units()[mutant_unit(job)], "failed 4 times: it crashed.")
     assert verdict(job, 10).verdict is Verdict.VIOLATION
     assert verdict(job, 11).verdict is Verdict.HARNESS_ERROR
+
+
+@pytest.mark.slow
+def test_two_attempts_at_every_unit_at_once_write_what_one_writes(tmp_path: Path) -> None:
+    plan = CampaignPlan(
+        name="twice", fault_sets=(("leadership",),), mutants=(("stale-read",),), seeds="0..39", seeds_per_task=1
+    )
+    jobs = [
+        SimulationJob(plan, CampaignFolder(tmp_path / name), Path("shown"), default_engine("simulated"))
+        for name in ("once", "twice")
+    ]
+    for job in jobs:
+        job.folder.make()
+    for unit in plan.units():
+        run_unit(jobs[0], unit)
+    workers = multiprocessing.get_context("forkserver")
+    gate = workers.Barrier(2)
+    attempts = [workers.Process(target=attempt, args=(jobs[1], gate)) for _ in range(2)]
+    for each in attempts:
+        each.start()
+    for each in attempts:
+        each.join()
+    assert [each.exitcode for each in attempts] == [0, 0]
+    once, twice = (
+        {path.relative_to(job.folder.root): content for path, content in contents(job).items()} for job in jobs
+    )
+    assert twice == once
+    assert read_progress(jobs[1].folder.progress, 40, "running").finished == 40
+
+
+def attempt(job: SimulationJob, gate: Any) -> None:
+    """Run all units, each at the same moment as the other attempt."""
+    for unit in job.plan.units():
+        gate.wait(60)
+        run_unit(job, unit)

@@ -2,6 +2,7 @@
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -18,6 +19,7 @@ from faultline.harness.store import (
     prepare_run,
     read_run,
     run_id_of,
+    store_folder,
     write_judgement,
 )
 from faultline.harness.verdict import Verdict
@@ -147,3 +149,14 @@ def test_a_run_never_takes_the_folder_of_an_earlier_one(tmp_path):
         folders = list(threads.map(lambda _: claim_folder(tmp_path / "runs", numbered("r")), range(24)))
     assert len(set(folders)) == 24
     assert {folder.name for folder in folders} == {"r", *(f"r-{number}" for number in range(2, 25))}
+
+
+@pytest.mark.parametrize("address", ["s3a://bucket/nightly", "gs://b", "file:///tmp/x", "hdfs:/x", "S3://b"])
+def test_an_address_is_no_store(address):
+    with pytest.raises(UsageError, match="it is a folder"):
+        store_folder(address)
+
+
+@pytest.mark.parametrize("folder", ["store", "/shared/store", "a:b", "C:/store", "x/s3:/y"])
+def test_any_folder_is_a_store(folder):
+    assert store_folder(folder) == Path(folder)
