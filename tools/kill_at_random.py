@@ -178,9 +178,10 @@ def _about_the_code(trial: Trial, code: int) -> Iterator[str]:
         yield "a violation was invented"
     if code == 0 and trial.violates:
         yield "a violation was lost"
-    if code not in (0, 1, 4, 143, -signal.SIGKILL):
+    # A shell calls both 143: in its first milliseconds an interpreter ends by the signal itself.
+    if code not in (0, 1, 4, 143, -signal.SIGTERM, -signal.SIGKILL):
         yield f"ended with {code}"
-    if code == -signal.SIGKILL and (trial.signal != signal.SIGKILL or trial.whom == "worker"):
+    if code == -signal.SIGKILL and trial.signal != signal.SIGKILL:
         yield "the supervisor was killed by another"
 
 

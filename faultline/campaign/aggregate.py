@@ -12,9 +12,6 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from faultline.campaign.histories import write_parquet
-from faultline.campaign.layout import CampaignFolder
-
 __all__ = ["TABLES", "RowsEngine", "aggregate", "choose_kept", "query"]
 
 TABLES = ("runs", "findings", "cells", "signatures", "latency", "marks", "faults")
@@ -47,10 +44,8 @@ def choose_kept(engine: RowsEngine, keep: int) -> frozenset[str]:
     return frozenset(engine.answer(query("kept"), {"keep": keep})["run_id"].to_pylist())
 
 
-def aggregate(
-    engine: RowsEngine, folder: CampaignFolder, kept: Iterable[str], declared: Iterable[tuple[str, str]]
-) -> dict[str, pa.Table]:
-    """Compute and write all result tables.
+def aggregate(engine: RowsEngine, kept: Iterable[str], declared: Iterable[tuple[str, str]]) -> dict[str, pa.Table]:
+    """Compute all result tables.
 
     `kept` are the runs with a folder, `declared` the marks known by name, each after the system that is to reach it.
     """
@@ -59,10 +54,7 @@ def aggregate(
     engine.add_table("kept_runs", pa.table({"run_id": pa.array(sorted(kept), pa.string())}))
     engine.add_table("declared", pa.table(columns, _DECLARED))
     engine.keep_answer("runs", query("settled"))
-    tables = {name: _plain(engine.answer(query(name), {})) for name in TABLES}
-    for name, table in tables.items():
-        write_parquet(folder.table(name), table)
-    return tables
+    return {name: _plain(engine.answer(query(name), {})) for name in TABLES}
 
 
 def _plain(table: pa.Table) -> pa.Table:

@@ -8,21 +8,26 @@ failed, and when anything went wrong after its runs.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
 import pyarrow as pa
 
 from faultline.campaign.aggregate import aggregate
+from faultline.campaign.histories import write_parquet
 from faultline.campaign.journal import Journal, read_journal, read_plan, read_rows, seconds_by_cell, write_record
 from faultline.campaign.junit import junit_xml
 from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.matrix import CampaignPlan
+from faultline.campaign.outcome import campaign_exit_code
 from faultline.campaign.row import table_of_rows
 from faultline.campaign.salvage import salvage
 from faultline.campaign.summarise import summarise
 from faultline.campaign.summary import CampaignResult, CampaignSummary
-from faultline.harness.results import writable, write_whole
+from faultline.harness.results import write_whole
+from faultline.harness.verdict import Verdict, merge
 
 __all__ = ["conclude", "conclude_folder", "write_results"]
 
@@ -45,11 +50,11 @@ def conclude(plan: CampaignPlan, folder: CampaignFolder, journal: Journal, shown
 
     finished, damaged = read_rows(folder)
     rows = pa.concat_tables([finished, table_of_rows(salvage(plan, folder, finished))])
-    with writable(folder.root):
-        tables = aggregate(DuckdbRows(rows), folder, _whole_folders(folder, rows), journal.declared)
+    tables = aggregate(DuckdbRows(rows), _whole_folders(folder, rows), journal.declared)
     summary = summarise(plan, folder, tables, journal)
     warnings = [f"rows/{name} is damaged; its runs were counted from their verdicts." for name in damaged]
-    return write_results(folder, shown, msgspec.structs.replace(summary, warnings=(*warnings, *summary.warnings)))
+    summary = msgspec.structs.replace(summary, warnings=(*warnings, *summary.warnings))
+    return write_results(folder, shown, summary, tables)
 
 
 def _whole_folders(folder: CampaignFolder, rows: pa.Table) -> list[str]:
@@ -58,23 +63,56 @@ def _whole_folders(folder: CampaignFolder, rows: pa.Table) -> list[str]:
     return [run_id for run_id in kept if (folder.run(run_id) / "history.jsonl").is_file()]
 
 
-def write_results(folder: CampaignFolder, shown: Path, summary: CampaignSummary) -> CampaignResult:
-    """Write the files that tell a campaign's result, and say where they are."""
-    with writable(folder.root):
-        write_whole(folder.junit, junit_xml(summary))
-        write_record(folder.summary, summary)
-    report, problem = _report(folder, shown)
+def write_results(
+    folder: CampaignFolder, shown: Path, summary: CampaignSummary, tables: Mapping[str, pa.Table]
+) -> CampaignResult:
+    """Write the files that tell a campaign's result, and say where they are.
+
+    A file that cannot be written costs that file: the verdict is known. It makes the campaign a harness error, unless
+    it is a violation.
+    """
+    problems = [
+        problem
+        for name, table in tables.items()
+        if (problem := _problem_with(folder.table(name), partial(write_parquet, folder.table(name), table)))
+    ]
+    summary = _with_problems(summary, problems)
+    last = [
+        _problem_with(folder.junit, lambda: write_whole(folder.junit, junit_xml(summary))),
+        _problem_with(folder.summary, lambda: write_record(folder.summary, summary)),
+    ]
+    told = _with_problems(summary, list(filter(None, last)))
+    report, unwritten = _report(folder, shown)
     return CampaignResult(
         folder=shown,
-        verdict=summary.verdict,
-        exit_code=summary.exit_code,
-        sentences=summary.sentences,
-        warnings=(*summary.warnings, *problem),
-        cells=summary.cells,
-        signatures=summary.signatures,
+        verdict=told.verdict,
+        exit_code=told.exit_code,
+        sentences=told.sentences,
+        warnings=(*told.warnings, *unwritten),
+        cells=told.cells,
+        signatures=told.signatures,
         report=report,
-        interrupted=summary.interrupted,
+        interrupted=told.interrupted,
     )
+
+
+def _problem_with(path: Path, write: Callable[[], None]) -> str:
+    """Call `write`; why it could not, as a sentence, or ''."""
+    try:
+        write()
+    except OSError as error:
+        return f"{path.name} could not be written: {error.strerror or error}."
+    return ""
+
+
+def _with_problems(summary: CampaignSummary, problems: Sequence[str]) -> CampaignSummary:
+    """The summary of a campaign whose results could not all be written."""
+    if not problems:
+        return summary
+    verdict = merge([summary.verdict, Verdict.HARNESS_ERROR])
+    code = campaign_exit_code(verdict, interrupted=summary.interrupted)
+    warnings = (*summary.warnings, *problems)
+    return msgspec.structs.replace(summary, verdict=verdict, exit_code=code, warnings=warnings)
 
 
 def _report(folder: CampaignFolder, shown: Path) -> tuple[Path | None, list[str]]:

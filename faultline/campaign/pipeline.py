@@ -78,12 +78,14 @@ def run_campaign(
     if begun is not None:
         begun(folder.root)
     journal, tables = _carry_out(job, journal, session, show)
-    with writable(folder.root):
+    try:
         write_record(folder.journal, journal)
+    except OSError as error:
+        journal = _ended_with(journal, f"The journal could not be written: {error.strerror or error}.")
     if tables is None:
         result = conclude(plan, folder, journal, job.shown)
     else:
-        result = write_results(folder, job.shown, summarise(plan, folder, tables, journal))
+        result = write_results(folder, job.shown, summarise(plan, folder, tables, journal), tables)
     folder.clean()
     return result
 
@@ -114,6 +116,10 @@ def _carry_out(
         _cancel(session)
     seconds = seconds_by_cell(job.plan, job.folder)
     return msgspec.structs.replace(journal, ending=ending, seconds=seconds), tables
+
+
+def _ended_with(journal: Journal, told: str) -> Journal:
+    return msgspec.structs.replace(journal, ending=_failed(journal.ending or Ending(), told))
 
 
 def _failed(ending: Ending, told: str) -> Ending:
@@ -175,6 +181,6 @@ def _tables(
     rows = SparkRows(spark, [*folder.rows_parts(), folder.work / "verdicts.parquet"])
     kept = choose_kept(rows, job.plan.keep_per_signature if job.plan.world == "simulated" else total)
     prune(rows, folder, kept)
-    tables = aggregate(rows, folder, kept, declared)
+    tables = aggregate(rows, kept, declared)
     show(read_progress(folder.progress, total, "explaining violations"))
     return tables, explain(spark, job, tables["runs"], tables["signatures"])

@@ -73,7 +73,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 def answers(engine: RowsEngine, folder: CampaignFolder) -> dict[str, pa.Table]:
     kept = choose_kept(engine, 2)
-    return {"kept": pa.table({"run_id": sorted(kept)}), **aggregate(engine, folder, kept, DECLARED)}
+    return {"kept": pa.table({"run_id": sorted(kept)}), **aggregate(engine, kept, DECLARED)}
 
 
 def test_both_engines_give_the_same_tables(folder: CampaignFolder, session: Any) -> None:
