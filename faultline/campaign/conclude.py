@@ -22,7 +22,6 @@ from faultline.campaign.junit import junit_xml
 from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.matrix import CampaignPlan
 from faultline.campaign.outcome import campaign_exit_code
-from faultline.campaign.row import table_of_rows
 from faultline.campaign.salvage import salvage
 from faultline.campaign.summarise import summarise
 from faultline.campaign.summary import CampaignResult, CampaignSummary
@@ -49,7 +48,7 @@ def conclude(plan: CampaignPlan, folder: CampaignFolder, journal: Journal, shown
     from faultline.campaign.duckdb_rows import DuckdbRows
 
     finished, damaged = read_rows(folder)
-    rows = pa.concat_tables([finished, table_of_rows(salvage(plan, folder, finished))])
+    rows = pa.concat_tables([finished, salvage(plan, folder, finished)])
     tables = aggregate(DuckdbRows(rows), _whole_folders(folder, rows), journal.declared)
     summary = summarise(plan, folder, tables, journal)
     warnings = [f"rows/{name} is damaged; its runs were counted from their verdicts." for name in damaged]

@@ -9,7 +9,7 @@ same.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -23,6 +23,8 @@ from faultline.harness.results import write_whole
 from faultline.harness.untrusted import read_json
 
 __all__ = ["SCHEMA", "Ending", "Journal", "read_journal", "read_plan", "read_rows", "seconds_by_cell", "write_record"]
+
+_Record = TypeVar("_Record")
 
 SCHEMA = 1
 """Version of the journal and of the rows beside it."""
@@ -56,13 +58,12 @@ def write_record(path: Path, record: object) -> None:
 
 def read_plan(folder: CampaignFolder) -> CampaignPlan:
     """The plan of the campaign in `folder`. Raises UsageError when there is none to be read."""
-    plan: CampaignPlan = _read(folder.plan, CampaignPlan)
-    return plan
+    return _read(folder.plan, CampaignPlan)
 
 
 def read_journal(folder: CampaignFolder) -> Journal:
     """The journal of the campaign in `folder`. Raises UsageError when it cannot be read, or is of another version."""
-    journal: Journal = _read(folder.journal, Journal)
+    journal = _read(folder.journal, Journal)
     if journal.schema != SCHEMA:
         raise UsageError(
             f"{folder.journal} has version {journal.schema} of the journal, and this Faultline reads {SCHEMA}.",
@@ -71,7 +72,7 @@ def read_journal(folder: CampaignFolder) -> Journal:
     return journal
 
 
-def _read(path: Path, kind: type[Any]) -> Any:
+def _read(path: Path, kind: type[_Record]) -> _Record:
     if not path.is_file():
         raise UsageError(
             f"{path.parent} is not a campaign: it has no {path.name}.",

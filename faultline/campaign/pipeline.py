@@ -22,7 +22,7 @@ from faultline.campaign.layout import create_campaign_folder
 from faultline.campaign.matrix import CampaignPlan
 from faultline.campaign.progress import read_progress
 from faultline.campaign.prune import prune
-from faultline.campaign.row import table_of_rows
+from faultline.campaign.row import RUN_SCHEMA
 from faultline.campaign.salvage import salvage
 from faultline.campaign.simulate import SimulationJob
 from faultline.campaign.spark import DEFAULT_MASTER, refuse_unusable_master, spark_session
@@ -176,8 +176,8 @@ def _tables(
     """
     folder, total = job.folder, _total(job.plan)
     show(read_progress(folder.progress, total, "aggregating"))
-    others = [] if all_have_rows else salvage(job.plan, folder, read_rows(folder)[0])
-    write_parquet(folder.work / "verdicts.parquet", table_of_rows(others))
+    others = RUN_SCHEMA.empty_table() if all_have_rows else salvage(job.plan, folder, read_rows(folder)[0])
+    write_parquet(folder.work / "verdicts.parquet", others)
     rows = SparkRows(spark, [*folder.rows_parts(), folder.work / "verdicts.parquet"])
     kept = choose_kept(rows, job.plan.keep_per_signature if job.plan.world == "simulated" else total)
     prune(rows, folder, kept)

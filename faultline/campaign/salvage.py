@@ -15,7 +15,7 @@ import pyarrow as pa
 from faultline.campaign.commands import run_command
 from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.matrix import CampaignPlan
-from faultline.campaign.row import run_row
+from faultline.campaign.row import RUN_SCHEMA, run_row, table_of_rows
 from faultline.harness.judgement import Judgement
 from faultline.harness.untrusted import DamagedInput, read_json
 from faultline.harness.verdict import merge
@@ -23,7 +23,7 @@ from faultline.harness.verdict import merge
 __all__ = ["salvage", "stored_verdicts"]
 
 
-def salvage(plan: CampaignPlan, folder: CampaignFolder, finished: pa.Table) -> list[dict[str, Any]]:
+def salvage(plan: CampaignPlan, folder: CampaignFolder, finished: pa.Table) -> pa.Table:
     """The rows of all runs of the campaign that left a verdict and have no row in `finished`.
 
     Where two runs of one cell and seed have left verdicts, because a unit was tried twice, the graver one counts.
@@ -35,7 +35,7 @@ def salvage(plan: CampaignPlan, folder: CampaignFolder, finished: pa.Table) -> l
         if place not in counted and (place not in gravest or _is_graver(judgement, gravest[place][1])):
             gravest[place] = (path, judgement)
     cells, seeds = {cell.name: cell for cell in plan.cells()}, plan.seed_range()
-    return [
+    rows = [
         run_row(
             judgement,
             None,
@@ -47,6 +47,15 @@ def salvage(plan: CampaignPlan, folder: CampaignFolder, finished: pa.Table) -> l
         for (cell, seed), (path, judgement) in gravest.items()
         if cell in cells and seed in seeds
     ]
+    return pa.concat_tables([RUN_SCHEMA.empty_table(), *(table for row in rows for table in _tables(row))])
+
+
+def _tables(row: dict[str, Any]) -> list[pa.Table]:
+    """The row as a table; none when it holds what no table can, which only a damaged verdict does."""
+    try:
+        return [table_of_rows([row])]
+    except (pa.ArrowException, ValueError, OverflowError):
+        return []
 
 
 def stored_verdicts(folder: CampaignFolder, besides: Container[str] = frozenset()) -> Iterator[tuple[Path, Judgement]]:

@@ -20,7 +20,6 @@ from faultline.campaign.journal import read_rows
 from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.matrix import CampaignPlan
 from faultline.campaign.progress import read_progress
-from faultline.campaign.row import table_of_rows
 from faultline.campaign.salvage import salvage
 from faultline.campaign.simulate import SimulationJob, run_unit, write_verdict
 from faultline.harness.judgement import Judgement
@@ -133,7 +132,7 @@ def test_the_verdicts_of_an_unfinished_unit_are_salvaged(job: SimulationJob) -> 
     job.folder.rows_part(mutant_unit(job)).unlink()
     (run_folder(job, 11) / "verdict.json").write_bytes(b'{"torn')
     rows = salvage(job.plan, job.folder, read_rows(job.folder)[0])
-    saved = sorted(table_of_rows(rows).to_pylist(), key=lambda row: row["seed"])
+    saved = sorted(rows.to_pylist(), key=lambda row: row["seed"])
     same = ("run_id", "verdict", "signature", "findings", "marks", "folder_kept", "replay", "run_again")
     assert [[row[name] for name in same] for row in saved] == [[row[name] for name in same] for row in whole[:11]]
     assert {row["verdict_only"] for row in saved} == {True}
@@ -142,7 +141,7 @@ def test_the_verdicts_of_an_unfinished_unit_are_salvaged(job: SimulationJob) -> 
 
 def test_nothing_is_salvaged_from_units_that_finished(job: SimulationJob) -> None:
     run_mutants(job)
-    assert salvage(job.plan, job.folder, read_rows(job.folder)[0]) == []
+    assert salvage(job.plan, job.folder, read_rows(job.folder)[0]).num_rows == 0
 
 
 def test_a_run_with_two_verdicts_is_counted_once_and_by_the_graver(job: SimulationJob) -> None:
@@ -152,7 +151,7 @@ def test_a_run_with_two_verdicts_is_counted_once_and_by_the_graver(job: Simulati
         judgement = verdict(job, seed)
         judgement.verdict, judgement.run_id = Verdict.HARNESS_ERROR, f"another.{seed}"
         write_verdict(job.folder, judgement)
-    rows = {row["seed"]: row["verdict"] for row in salvage(job.plan, job.folder, read_rows(job.folder)[0])}
+    rows = {row["seed"]: row["verdict"] for row in salvage(job.plan, job.folder, read_rows(job.folder)[0]).to_pylist()}
     assert len(rows) == 12
     assert (rows[0], rows[1]) == ("violation", "harness-error")
 
@@ -162,7 +161,7 @@ def test_a_run_that_has_a_row_is_not_salvaged_under_another_name(job: Simulation
     judgement = verdict(job, 1)
     judgement.run_id = "another.1"
     write_verdict(job.folder, judgement)
-    assert salvage(job.plan, job.folder, read_rows(job.folder)[0]) == []
+    assert salvage(job.plan, job.folder, read_rows(job.folder)[0]).num_rows == 0
 
 
 def test_explaining_a_run_writes_its_page(job: SimulationJob) -> None:

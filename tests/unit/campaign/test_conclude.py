@@ -191,6 +191,18 @@ def test_verdicts_that_cannot_be_read_and_those_of_other_campaigns_are_not_count
     assert summary_of(folder).finished == 0
 
 
+def test_a_verdict_that_no_table_can_hold_is_not_counted_and_costs_no_other(tmp_path: Path) -> None:
+    folder = left(tmp_path, 1, mutants=((),), seeds="0..4")
+    folder.rows_part(0).unlink()
+    paths = sorted(folder.runs.glob("*/verdict.json"))
+    for path, (field, value) in zip(
+        paths, [("counts", {"ok": (1 << 64) - 1}), ("marks", {"m": 1 << 63})], strict=False
+    ):
+        path.write_bytes(msgspec.json.encode(msgspec.json.decode(path.read_bytes()) | {field: value}))
+    conclude_folder(tmp_path)
+    assert summary_of(folder).finished == 3
+
+
 def test_tables_have_the_types_of_finished_campaigns_even_without_a_run(tmp_path: Path) -> None:
     empty, full = left(tmp_path / "empty", 0), left(tmp_path / "full")
     conclude_folder(empty.root)
