@@ -187,6 +187,8 @@ def answered(knock_: Knock, folder: Path) -> Answer:
         code = 2
     except Hung:
         code, wrong = -1, f"still at work after {HANGS_AFTER_S} s"
+    except KeyboardInterrupt:
+        raise
     except BaseException as error:
         code, wrong = -1, _crash(error)
     finally:
@@ -262,6 +264,8 @@ def tallied(doors: Sequence[Door], asked: argparse.Namespace) -> Tally:
                     and tally.findings[-1].startswith(f"{knock_.door.name} {knock_.number}:")
                 ):
                     placed(knock_, before / asked.keep / f"{knock_.door.name}-{knock_.number}")
+        except KeyboardInterrupt:
+            print("Interrupted; so far:", flush=True)
         finally:
             os.chdir(before)
     return tally
