@@ -12,14 +12,25 @@ import fcntl
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-__all__ = ["MODES", "Control", "install"]
+__all__ = ["CONTROL", "MODES", "Control", "install", "spare_this_process"]
+
+CONTROL = "FAULTLINE_RESULTS_FAULTS"
+"""The environment variable that names the control folder, for the processes of Spark."""
 
 MODES = ("full", "torn", "broken", "die")
 """How a call fails: no room; half written, then no room; an input/output error; the process dies before it returns."""
 
 _DIED = 137
+_immortal = 0
+
+
+def spare_this_process() -> None:
+    """Let calls of this process that were to die with it fail by an input/output error instead."""
+    global _immortal
+    _immortal = os.getpid()
 
 
 class Control:
@@ -48,9 +59,11 @@ class Control:
         return mode if number == int(target) else ""
 
 
-def install(control: Control) -> Callable[[], None]:
+def install(control: Control, door: ModuleType | None = None) -> Callable[[], None]:
     """Replace the primitives of the results door; returns what puts them back."""
-    from faultline.harness import results
+    results: Any = door
+    if results is None:
+        from faultline.harness import results
 
     primitives: dict[str, Any] = {name: getattr(results, name) for name in ("_write", "_sync", "_rename", "_link")}
 
@@ -80,9 +93,9 @@ def install(control: Control) -> Callable[[], None]:
 
 
 def _fail(mode: str) -> None:
-    if mode == "die":
+    if mode == "die" and os.getpid() != _immortal:
         os._exit(_DIED)
-    if mode == "broken":
+    if mode in ("broken", "die"):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
     if mode:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
