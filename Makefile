@@ -11,7 +11,7 @@ PYTHON_CODE := faultline tests tools benchmarks
 # Given to pytest, faultline demo and the benchmark: make test ARGS='-k quorum', make bench ARGS='--seeds 0..49'.
 ARGS ?=
 
-.PHONY: help demo test check lint format fuzz campaign evidence bench docs lock clean python java hosts
+.PHONY: help demo test check lint format fuzz robustness campaign evidence bench docs lock clean python java hosts
 
 help:  ## this list
 	@sed -nE 's/^([a-z]+):.*  ## (.*)/  make \1\t\2/p' Makefile | expand -t 18
@@ -37,6 +37,11 @@ format: python  ## rewrite the code as ruff formats it, and mend what it can men
 
 fuzz: python  ## an hour: damaged and rewritten inputs at every door, of which nothing but exit codes may come
 	@$(BIN)/python tools/fuzz_doors.py --inputs 1000000000 --seconds 3600 --first $$(( $$(date +%s) * 1000 )) --keep fuzz-findings $(ARGS)
+
+robustness: python java  ## an hour or two: each write of runs and campaigns fails in turn, and commands are killed at random
+	@$(BIN)/python tools/fail_every_write.py
+	@$(BIN)/python tools/fail_campaign_writes.py
+	@$(BIN)/python tools/kill_at_random.py --trials 140
 
 campaign: python  ## hours: what finds each planted bug, and 5,000 seeds of each correct system, recorded with seeds
 	@$(BIN)/python tools/record_evidence.py $(ARGS)
