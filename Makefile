@@ -11,10 +11,10 @@ PYTHON_CODE := faultline tests tools benchmarks
 # Given to pytest, faultline demo and the benchmark: make test ARGS='-k quorum', make bench ARGS='--seeds 0..49'.
 ARGS ?=
 
-.PHONY: help demo test check lint format fuzz robustness campaign evidence bench docs lock clean python java hosts
+.PHONY: help demo test check lint format fuzz robustness campaign evidence bench docs harness-bugs lock clean python java hosts
 
 help:  ## this list
-	@sed -nE 's/^([a-z]+):.*  ## (.*)/  make \1\t\2/p' Makefile | expand -t 18
+	@sed -nE 's/^([a-z-]+):.*  ## (.*)/  make \1\t\2/p' Makefile | expand -t 22
 
 demo: python java  ## a campaign on this machine: planted bugs found, the correct system clean, an HTML report
 	@$(BIN)/faultline demo $(ARGS)
@@ -54,6 +54,9 @@ bench: python  ## runs and events a second of the simulated world, on one core
 
 docs: python  ## the reference pages that are made from the registries
 	@$(BIN)/python tools/generate_reference.py
+
+harness-bugs: python  ## planted bugs of the harness itself, each with every scenario, and the page that lists them
+	@$(BIN)/python tools/harness_bugs.py
 
 lock: python  ## requirements.lock from pyproject.toml, with hashes; ARGS=--upgrade takes the newest versions that fit
 	@tools/lock.sh $(ARGS)
