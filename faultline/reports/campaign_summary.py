@@ -263,7 +263,7 @@ def _signature(entry: Mapping[str, Any]) -> Signature:
         first_seed=_text(entry, "first_seed"),
         run_id=_text(entry, "run_id"),
         operations=_operations(entry.get("operations")),
-        fault_kinds=tuple(map(str, entry.get("fault_kinds") or ())),
+        fault_kinds=_fault_kinds(entry),
         judged=int(entry.get("judged") or 0),
         sentence=_text(entry, "example") or _text(entry, "sentence"),
         replay=_text(entry, "replay"),
@@ -272,6 +272,11 @@ def _signature(entry: Mapping[str, Any]) -> Signature:
         minimal=_text(entry, "minimal"),
         minimal_report=_text(entry, "minimal_report"),
     )
+
+
+def _fault_kinds(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """The kinds of fault around the counterexample; a run that left nothing but its verdict does not tell them."""
+    return tuple(map(str, entry.get("fault_kinds") or ())) if entry.get("faults_known", True) else ("not known",)
 
 
 def _latency(entry: Mapping[str, Any]) -> Latency:

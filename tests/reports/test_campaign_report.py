@@ -107,6 +107,15 @@ def test_a_report_address_that_leaves_the_campaign_is_no_link(tmp_path: Path, ad
     assert page_of(tmp_path, summary).links == ["#violation-1", "#violation-2"]
 
 
+def test_of_a_run_that_left_only_its_verdict_no_fault_is_denied(tmp_path: Path) -> None:
+    summary = campaign_summary()
+    for entry in summary["signatures"]:
+        entry |= {"fault_kinds": [], "faults_known": False}
+    told = page_of(tmp_path, summary).section("violations")
+    assert "faults not known" in told
+    assert "faults none" not in told
+
+
 def test_marks_never_reached_stand_out(page: Page) -> None:
     section = page.section("coverage")
     assert "entries-truncated ✖ never reached" in section
