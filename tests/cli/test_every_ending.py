@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -119,6 +120,32 @@ def two_signals(stage: Stage) -> int:
     return ended(process)[0]
 
 
+def any_violation(stage: Stage) -> int:
+    (stage.folder / "plan.toml").write_text('[expected]\n"*" = "violation"\n')
+    return stage.code("campaign", "--plan", "plan.toml")
+
+
+def a_name_that_is_taken(stage: Stage) -> int:
+    (stage.folder / "store/campaigns/nightly").mkdir(parents=True)
+    return stage.code("campaign", "--seeds", "0..1", "--name", "nightly")
+
+
+def on_unnamed_hosts(stage: Stage) -> int:
+    folder = stage.run_folder(*RUN)
+    stored = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps(stored | {"world": "hosts", "hosts": "ssh:theirs.toml"}))
+    return stage.code("replay", str(folder))
+
+
+def a_silent_pipe(stage: Stage) -> int:
+    os.mkfifo(stage.folder / "pipe")
+    return stage.code("check", "pipe")
+
+
+def without_java(stage: Stage) -> int:
+    return stage.code("campaign", "--seeds", "0..1", env=os.environ | {"JAVA_HOME": str(stage.folder)})
+
+
 VACUOUS = ("run", "--faults", "kill", "--duration", "3", "--operations", "1", "--workers", "2")
 CONTRADICTION = ("run", "--mutant", "wall-clock-lease", "--option", "read_mode=log")
 
@@ -143,6 +170,11 @@ PROVOKED: dict[str, Callable[[Stage], int]] = {
     "a file that is no history": no_history,
     "a folder that is no run": lambda stage: stage.code("replay", "nowhere"),
     "a plan that is no plan": no_plan,
+    'a plan that expects "violation", whichever it is': any_violation,
+    "a store that is an address": lambda stage: stage.code(*RUN, "--store", "s3a://bucket/store"),
+    "a campaign's name that is taken": a_name_that_is_taken,
+    "a run on hosts is replayed without `--hosts`": on_unnamed_hosts,
+    "a pipe that stays silent": a_silent_pipe,
     "a run whose faults met no operation (*vacuous*)": lambda stage: stage.code(*VACUOUS),
     "a workload without a checker of its own": lambda stage: stage.hostile("no-checkers:"),
     "a checker that raises, calls `sys.exit` or returns nonsense": lambda stage: max(
@@ -164,6 +196,7 @@ PROVOKED: dict[str, Callable[[Stage], int]] = {
     "standard output is full": lambda stage: into_a_full_disk(stage, *RUN),
     "a replay that comes out differently": a_replay_that_differs,
     "a stored violation that the checkers deny now": a_violation_that_is_denied,
+    "a campaign where there is no Java": without_java,
     "an error that was not expected": lambda stage: stage.hostile("generator:raise"),
     "SIGHUP": lambda stage: stage.signalled(signal.SIGHUP),
     "SIGINT": lambda stage: stage.signalled(signal.SIGINT),
