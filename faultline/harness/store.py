@@ -92,12 +92,23 @@ def run_id_of(request: RunRequest, hosts: str = "") -> str:
 
 
 def store_folder(named: str) -> Path:
-    """The folder that the user named as the store. Raises UsageError for an address, which would become a folder."""
+    """The folder that the user named as the store.
+
+    Raises UsageError for an address, which would become a folder, and for a name that is no UTF-8, which no file that
+    names the run could hold.
+    """
     if _ADDRESS.match(named):
         raise UsageError(
             f"The store cannot be at {named}: it is a folder.",
             "Choose one with --store DIR, for a cluster on a file system that all of its machines mount.",
         )
+    try:
+        named.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(
+            f"The store cannot be at {named!a}: its name is no UTF-8, and could not be written down.",
+            "Choose another name with --store DIR.",
+        ) from error
     return Path(named)
 
 

@@ -160,3 +160,8 @@ def test_an_address_is_no_store(address):
 @pytest.mark.parametrize("folder", ["store", "/shared/store", "a:b", "C:/store", "x/s3:/y"])
 def test_any_folder_is_a_store(folder):
     assert store_folder(folder) == Path(folder)
+
+
+def test_a_store_whose_name_cannot_be_written_down_is_refused():
+    with pytest.raises(UsageError, match="no UTF-8"):
+        store_folder("st\udcffore")
