@@ -50,22 +50,24 @@ def outcome(
 
 def test_the_first_seed_that_shows_an_expected_violation_is_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
     found = outcome(monkeypatch, "violation", CLEAN, LOST, BROKEN)
-    assert (found.tried, found.shown, found.passed, found.exit_code) == ((3, 4), (4,), (3,), 0)
+    assert (found.tried, found.shown, found.passed, found.verdict) == ((3, 4), (4,), (3,), Verdict.PASS)
     assert (found.finding, found.sentence, found.operations) == ("set-full/lost", "seed 4", 20)
     every = outcome(monkeypatch, "violation", CLEAN, LOST, LOST, every=True)
-    assert (every.tried, every.shown, every.exit_code) == ((3, 4, 5), (4, 5), 0)
+    assert (every.tried, every.shown, every.verdict) == ((3, 4, 5), (4, 5), Verdict.PASS)
 
 
-def test_a_violation_that_nobody_shows_ends_with_1_and_an_undecided_run_with_4(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert outcome(monkeypatch, "violation", CLEAN, CLEAN, CLEAN).exit_code == 1
+def test_a_violation_that_no_seed_shows_is_vacuous_and_an_undecided_run_a_harness_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert outcome(monkeypatch, "violation", CLEAN, CLEAN, CLEAN).verdict is Verdict.VACUOUS
     other = outcome(monkeypatch, "violation", CLEAN, CRASHED, CLEAN)
-    assert (other.borne_out, other.exit_code, other.finding) == (False, 4, "invariants/node-crash")
-    assert outcome(monkeypatch, "violation", CLEAN, BROKEN, CLEAN).exit_code == 4
+    assert (other.borne_out, other.verdict, other.finding) == (False, Verdict.HARNESS_ERROR, "invariants/node-crash")
+    assert outcome(monkeypatch, "violation", CLEAN, BROKEN, CLEAN).verdict is Verdict.HARNESS_ERROR
 
 
 def test_a_pass_is_asked_of_every_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     clean = outcome(monkeypatch, "pass", CLEAN, CLEAN, CLEAN)
-    assert (clean.tried, clean.passed, clean.exit_code) == ((3, 4, 5), (3, 4, 5), 0)
+    assert (clean.tried, clean.passed, clean.verdict) == ((3, 4, 5), (3, 4, 5), Verdict.PASS)
     accused = outcome(monkeypatch, "pass", CLEAN, LOST, CLEAN)
-    assert (accused.tried, accused.exit_code, accused.sentence) == ((3, 4, 5), 1, "seed 4")
-    assert outcome(monkeypatch, "pass", CLEAN, BROKEN, CLEAN).exit_code == 4
+    assert (accused.tried, accused.verdict, accused.sentence) == ((3, 4, 5), Verdict.VIOLATION, "seed 4")
+    assert outcome(monkeypatch, "pass", CLEAN, BROKEN, CLEAN).verdict is Verdict.HARNESS_ERROR
