@@ -7,6 +7,7 @@ order again. Hypothesis prints the decorator that reproduces a failing example.
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Choose the profile: `--hypothesis-profile` when given, else by whether this is CI."""
     if not config.getoption("--hypothesis-profile", default=None):
         settings.load_profile("ci" if os.environ.get("CI") else "local")
+    # A shell's background job begins with SIGINT ignored, which every process that a test starts would inherit.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_report_header() -> str:
