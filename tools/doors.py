@@ -22,6 +22,7 @@ from door_rewrites import WRITERS, KnownHistory
 
 from faultline.campaign.engine import default_engine
 from faultline.campaign.histories import history_table
+from faultline.campaign.journal import Ending, Journal, write_record
 from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.matrix import CampaignPlan
 from faultline.campaign.simulate import SimulationJob, run_unit
@@ -83,7 +84,9 @@ def _load_hosts(path: Path) -> object:
 
 
 _OF_WHOLE_RUNS = ("run.json", "history.jsonl")
-_CAMPAIGN_FILES = ("campaign/histories/part-00000.parquet", "campaign/plan.json", "campaign/runs/*/verdict.json")
+_SUMMARISED = ("campaign/plan.json", "campaign/runs/*/verdict.json")
+_CAMPAIGN_FILES = ("campaign/histories/part-00000.parquet", *_SUMMARISED)
+_JOURNAL_FILES = ("campaign/journal.json", "campaign/rows/part-00000.parquet", *_SUMMARISED)
 RUN_FILES = ("history.jsonl", "run.json", "verdict.json")
 DOORS = (
     *(_check(name) for name in FORMATS if name not in ("faultline", "elle")),
@@ -92,6 +95,7 @@ DOORS = (
     _check("auto"),
     Door("run-folder", tuple(f"run/{name}" for name in RUN_FILES), ("check", "run"), weight=4),
     Door("campaign-folder", _CAMPAIGN_FILES, ("check", "campaign"), weight=1),
+    Door("conclude", _JOURNAL_FILES, ("campaign", "conclude", "campaign"), weight=1),
     Door("parquet", ("part.parquet",), ("check", "part.parquet"), weight=1),
     Door("replay", tuple(f"run/{name}" for name in RUN_FILES), ("replay", "run"), weight=4),
     Door("plan-toml", ("plan.toml",), function=_load_plan),
@@ -126,6 +130,9 @@ def seeds_of(door: Door) -> tuple[Files, ...]:
         case "campaign-folder":
             whole = _campaign()
             return (whole, {name: data for name, data in whole.items() if Path(name).name not in _OF_WHOLE_RUNS})
+        case "conclude":
+            whole = _campaign()
+            return (whole, {name: data for name, data in whole.items() if "/rows/" not in name})
         case "parquet":
             return ({door.targets[0]: _parquet(violating_run())}, {door.targets[0]: _parquet(_run())})
         case "plan-toml":
@@ -245,6 +252,7 @@ def _run(mutant: str = "", operations: int = 8, seed: int = 0) -> Files:
     return files
 
 
+@cache
 def _campaign() -> Files:
     """The folder of a campaign of two runs, of which the first violates."""
     plan = CampaignPlan(
@@ -259,6 +267,7 @@ def _campaign() -> Files:
         folder = CampaignFolder(Path(scratch) / "campaign")
         folder.make()
         folder.plan.write_bytes(msgspec.json.encode(plan))
+        write_record(folder.journal, Journal(master="local[2]", ending=Ending()))
         job = SimulationJob(plan, folder, folder.root, default_engine("simulated"))
         run_unit(job, plan.units()[0])
         folder.clean()
@@ -296,7 +305,9 @@ def with_another_column(rng: random.Random, data: bytes) -> bytes:
             values = [None] * len(table) if rng.random() < 0.3 else _values_of(rng, other, len(table))
             table = table.set_column(place, name, pa.array(values, other))
         case _:
-            changed = rng.choice(_VALUES_OF_INTEGERS if pa.types.is_integer(kind) else _VALUES_OF_STRINGS)
+            is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+            values_of = _VALUES_OF_INTEGERS if pa.types.is_integer(kind) else _VALUES_OF_STRINGS if is_text else (None,)
+            changed = rng.choice(values_of)
             column[rng.randrange(len(column))] = changed
             table = table.set_column(place, name, pa.array(column, kind))
     buffer = io.BytesIO()

@@ -109,7 +109,8 @@ def knock_number(door: Door, number: int) -> Knock:
         if door.name in _OF_RUNS:
             return _reworded(rng, door, number, rng.randrange(len(seeds)))
     files = dict(rng.choice(seeds))
-    target = rng.choice(fnmatch.filter(sorted(files), rng.choice(door.targets)))
+    targets = [target for target in door.targets if fnmatch.filter(files, target)]
+    target = rng.choice(fnmatch.filter(sorted(files), rng.choice(targets)))
     if target.endswith(".parquet") and rng.random() < 0.6:
         files[target] = with_another_column(rng, files[target])
     else:
@@ -138,8 +139,11 @@ def _reworded(rng: random.Random, door: Door, number: int, place: int) -> Knock:
 def _allowed(door: Door, files: dict[str, bytes], target: str) -> frozenset[int]:
     """A run whose history violates is never passed because of what happened to the files beside the history.
 
-    A campaign holds a violating run twice, in its folder and with all others in Parquet.
+    A campaign holds a violating run twice, in its folder and with all others in Parquet. `conclude` goes by
+    its rows and verdicts alone, so damage to these may change what it finds.
     """
+    if door.name == "conclude":
+        return frozenset(CODES) - (set() if target.endswith((".parquet", "verdict.json")) else {0})
     violates = files == seeds_of(door)[0] | {target: files[target]}
     is_evidence = door.name == "run-folder" and target.endswith("history.jsonl")
     if door.name in ("run-folder", "campaign-folder") and violates and not is_evidence:

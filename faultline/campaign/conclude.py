@@ -47,11 +47,12 @@ def conclude(plan: CampaignPlan, folder: CampaignFolder, journal: Journal, shown
     """Summarise the campaign `plan` in `folder`, which the user calls `shown`, and write its results."""
     from faultline.campaign.duckdb_rows import DuckdbRows
 
-    finished, damaged = read_rows(folder)
+    finished, damaged = read_rows(folder, plan)
     rows = pa.concat_tables([finished, salvage(plan, folder, finished)])
     tables = aggregate(DuckdbRows(rows), _whole_folders(folder, rows), journal.declared)
     summary = summarise(plan, folder, tables, journal)
-    warnings = [f"rows/{name} is damaged; its runs were counted from their verdicts." for name in damaged]
+    counted = "is damaged or of another plan; its runs were counted from their verdicts."
+    warnings = [f"rows/{name} {counted}" for name in damaged]
     summary = msgspec.structs.replace(summary, warnings=(*warnings, *summary.warnings))
     return write_results(folder, shown, summary, tables)
 

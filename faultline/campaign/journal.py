@@ -8,6 +8,7 @@ same.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,6 +22,7 @@ from faultline.campaign.row import RUN_SCHEMA
 from faultline.harness.errors import UsageError
 from faultline.harness.results import write_whole
 from faultline.harness.untrusted import read_json
+from faultline.harness.verdict import Verdict
 
 __all__ = ["SCHEMA", "Ending", "Journal", "read_journal", "read_plan", "read_rows", "seconds_by_cell", "write_record"]
 
@@ -81,16 +83,43 @@ def _read(path: Path, kind: type[_Record]) -> _Record:
     return read_json(path, kind)
 
 
-def read_rows(folder: CampaignFolder) -> tuple[pa.Table, list[str]]:
-    """The rows of all finished work units, and the names of the files that are damaged."""
-    tables, damaged = [RUN_SCHEMA.empty_table()], []
+def read_rows(folder: CampaignFolder, plan: CampaignPlan | None = None) -> tuple[pa.Table, list[str]]:
+    """The rows of all finished work units, and the names of the files that are damaged.
+
+    With `plan`, a file counts as damaged too when it has a row that no run of the plan can have left, or one that an
+    earlier file has.
+    """
+    tables, damaged, seen = [RUN_SCHEMA.empty_table()], [], set[tuple[str, int]]()
     for path in folder.rows_parts():
         try:
             with pq.ParquetFile(path) as file:
-                tables.append(file.read().select(RUN_SCHEMA.names).cast(RUN_SCHEMA))
+                table = file.read().select(RUN_SCHEMA.names).cast(RUN_SCHEMA)
+            if plan is not None:
+                seen |= _places(table, plan, seen)
+            tables.append(table)
         except (pa.ArrowException, OSError, KeyError, ValueError):
             damaged.append(path.name)
     return pa.concat_tables(tables), damaged
+
+
+def _places(table: pa.Table, plan: CampaignPlan, seen: Set[tuple[str, int]]) -> set[tuple[str, int]]:
+    """The cell and seed of each row of `table`. Raises ValueError when the rows are not of `plan`, or are not new."""
+    cells, seeds = {cell.name for cell in plan.cells()}, plan.seed_range()
+    places = list(zip(table["cell"].to_pylist(), table["seed"].to_pylist(), strict=True))
+    if not all(cell in cells and seed in seeds for cell, seed in places):
+        raise ValueError("rows of another plan")
+    if len(set(places)) < len(places) or seen & set(places):
+        raise ValueError("two rows of one run")
+    if any(table[name].null_count for name in table.column_names):
+        raise ValueError("rows with holes")
+    if not set(table["verdict"].to_pylist()) <= set(Verdict) or not all(map(_is_name, table["run_id"].to_pylist())):
+        raise ValueError("rows that no run leaves")
+    return set(places)
+
+
+def _is_name(text: str) -> bool:
+    """Whether a file can be called `text`."""
+    return 0 < len(text.encode()) < 256 and not set("/\0") & set(text) and text not in (".", "..")
 
 
 def seconds_by_cell(plan: CampaignPlan, folder: CampaignFolder) -> dict[str, float]:

@@ -8,6 +8,7 @@ from typing import Any
 from xml.etree import ElementTree as xml
 
 import msgspec
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from campaign_fakes import fake_engine, fake_plan
@@ -17,6 +18,7 @@ from faultline.campaign.conclude import conclude_folder
 from faultline.campaign.journal import Ending, Journal, write_record
 from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.matrix import CampaignPlan
+from faultline.campaign.row import RUN_SCHEMA
 from faultline.campaign.simulate import SimulationJob, run_unit
 from faultline.campaign.summary import CampaignSummary
 from faultline.harness.errors import UsageError
@@ -126,7 +128,29 @@ def test_a_damaged_file_of_rows_costs_no_verdict_and_is_named(tmp_path: Path) ->
         folder.rows_part(1).write_bytes(torn)
         result = conclude_folder(tmp_path)
         assert summary_of(folder).finished == 24
-        assert any("part-00001.parquet is damaged" in warning for warning in result.warnings)
+        assert any("part-00001.parquet is damaged or of another plan" in warning for warning in result.warnings)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("cell", "another/register/none"),
+        ("seed", 99),
+        ("seed", 1),
+        ("verdict", "passed"),
+        ("verdict", None),
+        ("run_id", "../" * 9),
+        ("run_id", "n" * 300),
+    ],
+)
+def test_rows_that_no_run_of_the_plan_left_are_damage(tmp_path: Path, column: str, value: object) -> None:
+    folder = left(tmp_path, ending=WHOLE)
+    rows = pq.read_table(folder.rows_part(0)).to_pylist()
+    rows[0][column] = value
+    pq.write_table(pa.Table.from_pylist(rows, RUN_SCHEMA), folder.rows_part(0))
+    result = conclude_folder(tmp_path)
+    assert summary_of(folder).finished == 24 and result.exit_code == 1
+    assert any("part-00000.parquet is damaged or of another plan" in warning for warning in result.warnings)
 
 
 def test_how_a_campaign_ended_is_remembered(tmp_path: Path) -> None:
