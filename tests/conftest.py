@@ -38,9 +38,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Choose the profile: `--hypothesis-profile` when given, else by whether this is CI."""
     if not config.getoption("--hypothesis-profile", default=None):
         settings.load_profile("ci" if os.environ.get("CI") else "local")
-    # A shell's background job begins with SIGINT ignored, which every process that a test starts would inherit.
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    # A shell's background job begins with SIGINT ignored, what nohup starts with SIGHUP ignored, and every process that
+    # a test starts would inherit that.
+    for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, usual)
 
 
 def pytest_report_header() -> str:

@@ -58,6 +58,7 @@ class Interpreter:
         self._chance = chance_of(seed, 0)
         self._processes = list(range(workers))
         self._rows = [_IDLE] * workers
+        self._held: set[int] = set()
         self._wake_us: int | None = None
         self._exhausted = False
         self._abandoned = False
@@ -65,7 +66,7 @@ class Interpreter:
     @property
     def finished(self) -> bool:
         """True when the generator is exhausted and no operation is in flight, or the rest has been abandoned."""
-        return self._exhausted and (self._free == self._everyone or self._abandoned)
+        return self._exhausted and (self._is_idle() or self._abandoned)
 
     def process_of(self, worker: int) -> int:
         """The process id under which `worker` invokes at present."""
@@ -79,10 +80,13 @@ class Interpreter:
         """When to poll again if nothing completes before; None: only after a completion. As of the last poll."""
         return self._wake_us
 
-    def poll(self, now_us: int, due_us: int | None = None) -> list[Dispatch]:
+    def poll(
+        self, now_us: int, due_us: int | None = None, is_ready: Callable[[int], bool] | None = None
+    ) -> list[Dispatch]:
         """Everything that may start at `now_us`, recorded as invoked, in the order in which it must be performed.
 
-        With `due_us` nothing starts that is due later than that, whatever the time.
+        With `due_us` nothing starts that is due later than that, whatever the time. A worker for which `is_ready` says
+        no is held instead, and its operation left to it.
         """
         dispatches: list[Dispatch] = []
         due_us = now_us if due_us is None else min(now_us, due_us)
@@ -94,19 +98,27 @@ class Interpreter:
                 break
             if type(offer) is not Draft:
                 self._generator = following
+            elif offer.at_us <= due_us and is_ready is not None and not is_ready(offer.worker):
+                self._free ^= 1 << (offer.worker + 1)
+                self._held.add(offer.worker)
+                continue
             elif offer.at_us <= due_us:
                 self._generator = following
                 dispatches.append(self._invoke(offer, now_us))
                 continue
             if offer.at_us != FOREVER:
                 self._wake_us = offer.at_us
-            elif self._free == self._everyone:
+            elif self._is_idle() and not self._held:
                 raise HarnessError(
                     f"The generator waits at {now_us} us for a completion, but no operation is in flight.",
                     "Try it with `faultline.harness.generator.simulate`, which stops at the same place.",
                 )
             break
         return dispatches
+
+    def _is_idle(self) -> bool:
+        """Whether no operation is in flight."""
+        return self._free.bit_count() + len(self._held) == self._workers
 
     def _invoke(self, draft: Draft, now_us: int) -> Dispatch:
         worker = draft.worker
@@ -124,8 +136,12 @@ class Interpreter:
         self._rows[worker] = row
         return Dispatch(worker, operation, row)
 
-    def complete(self, worker: int, outcome: Outcome, now_us: int, row: int | None = None) -> bool:
+    def complete(
+        self, worker: int, outcome: Outcome, now_us: int, row: int | None = None, *, hold: bool = False
+    ) -> bool:
         """Record how the operation of `worker` ended; True when its process retired and needs a fresh client.
+
+        With `hold` the worker is given nothing to do until `release`: its client has no connection.
 
         An operation completes at most once: a second completion raises HarnessError (pass the `row` of the dispatch to
         catch one that comes when the worker is already on its next operation). After `abandon` nothing is recorded.
@@ -146,13 +162,21 @@ class Interpreter:
             self._note(open_row, problem)
         self._history.complete(open_row, outcome, now_us)
         self._rows[worker] = _IDLE
-        self._free |= 1 << (worker + 1)
+        if hold:
+            self._held.add(worker)
+        else:
+            self._free |= 1 << (worker + 1)
         if self._listens:
             self._tell(worker, open_row, outcome, now_us)
         if outcome.kind != "info":
             return False
         self._processes[worker] += self._workers
         return True
+
+    def release(self, worker: int) -> None:
+        """Let `worker`, which was held, go on."""
+        self._held.remove(worker)
+        self._free |= 1 << (worker + 1)
 
     def _note(self, row: int, problem: str) -> None:
         """Keep the first such error: a client that makes it once makes it at every operation."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
 from faultline.harness.plan import PlannedFault
 from faultline.harness.world.faults import FaultPort
 
-__all__ = ["FaultPackage", "Injection", "Nemesis"]
+__all__ = ["FaultPackage", "Injection", "Nemesis", "PacedPackage"]
 
 
 class Injection(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,3 +57,11 @@ class FaultPackage(Protocol):
 
     def plan(self, *, seed: int, nodes: tuple[str, ...], start_us: int, end_us: int) -> tuple[PlannedFault, ...]:
         """Faults between `start_us` and `end_us`, ordered by time; a pure function of its arguments."""
+
+
+@runtime_checkable
+class PacedPackage(FaultPackage, Protocol):
+    """A package whose faults can be made to fall less often, for a store that takes its time to recover."""
+
+    def paced(self, period_us_min: int) -> FaultPackage:
+        """The same package, with `period_us_min` at least from the begin of one fault to that of the next, usually."""

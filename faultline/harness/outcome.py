@@ -17,12 +17,26 @@ from typing import Any, Literal
 
 import msgspec
 
-__all__ = ["CAS_MISMATCH", "Outcome", "OutcomeKind", "OutcomeRegistry", "fail", "info", "ok", "unrecordable"]
+__all__ = [
+    "CAS_MISMATCH",
+    "NOT_CONNECTED",
+    "Outcome",
+    "OutcomeKind",
+    "OutcomeRegistry",
+    "fail",
+    "info",
+    "ok",
+    "unrecordable",
+]
 
 OutcomeKind = Literal["ok", "fail", "info"]
 
 CAS_MISMATCH = "cas-mismatch"
 """The error code of a compare-and-set whose precondition did not hold: definite, and an observation of the state."""
+
+NOT_CONNECTED = "not-connected"
+"""The error code of an operation for which no connection came about: definite, since nothing was said. A worker that
+meets it backs off, and the ledger of a run counts it apart: such an operation tests nothing."""
 
 
 class Outcome(msgspec.Struct, frozen=True):

@@ -14,10 +14,11 @@ import msgspec
 
 from faultline.harness.errors import UsageError
 from faultline.harness.generator.simulate import planned_operations
+from faultline.harness.nemesis import FaultPackage, PacedPackage
 from faultline.harness.parts import Parts
 from faultline.harness.plan import NODE_NAMES, WORKERS_MAX, Plan, PlannedOperation, cell_name, node_names
 from faultline.harness.run_record import WorldName
-from faultline.harness.system import NodeSystem, options_missing
+from faultline.harness.system import HostedStore, NodeSystem, options_missing
 
 __all__ = ["RunRequest", "effective_options", "make_plan", "refuse_bad_numbers"]
 
@@ -30,6 +31,7 @@ _SIMULATED_US_PER_OPERATION = 20_000
 _SIMULATED_SETTLE_US = 900_000
 _REAL_SETTLE_US = 3 * _SECOND_US
 _REAL_OPERATIONS_PER_SECOND = 150
+_STORE_PERIOD_US = 3 * _SECOND_US
 _LATENCY_US = 4_000
 _FINAL_SPAN_US = 1_500_000
 _REAL_FINAL_SPAN_US = 5 * _SECOND_US
@@ -83,7 +85,7 @@ def make_plan(request: RunRequest, parts: Parts) -> Plan:
         nodes=nodes,
         workers=request.workers,
         operations=operations,
-        faults=parts.package.plan(seed=request.seed, nodes=nodes, start_us=start_us, end_us=heal_us),
+        faults=_package(parts).plan(seed=request.seed, nodes=nodes, start_us=start_us, end_us=heal_us),
         fault_set=request.faults,
         options=options,
         host_options=request.host_options,
@@ -91,6 +93,13 @@ def make_plan(request: RunRequest, parts: Parts) -> Plan:
         heal_us=heal_us,
         end_us=final_start_us + final_us + _GRACE_US,
     )
+
+
+def _package(parts: Parts) -> FaultPackage:
+    """The faults, no denser than the system can recover from: a store that never serves is tested by none of them."""
+    if isinstance(parts.system, HostedStore) and isinstance(parts.package, PacedPackage):
+        return parts.package.paced(_STORE_PERIOD_US)
+    return parts.package
 
 
 def effective_options(system: NodeSystem, asked: Mapping[str, str], mutants: Iterable[str]) -> dict[str, str]:

@@ -17,6 +17,7 @@ from faultline.harness.outcome import Outcome
 from faultline.harness.world.ports import Node, NodeId, NodeStatus, Ports
 
 __all__ = [
+    "ConnectingClient",
     "GuardedStore",
     "HostedStore",
     "Mutant",
@@ -129,6 +130,22 @@ class StoreClient(Protocol):
 
     def close(self) -> None:
         """Hang up."""
+
+
+@runtime_checkable
+class ConnectingClient(StoreClient, Protocol):
+    """A client that can tell whether it has a connection, and can be asked for one before it is asked for more.
+
+    After an operation that went wrong the harness lets such a client connect first, and backs off between attempts; of
+    others it only knows that `NOT_CONNECTED` means that none came about.
+    """
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether there is a connection that the next operation would use."""
+
+    def connects(self) -> bool:
+        """Try to connect once, without a word about operations; whether there is a connection now."""
 
 
 class StorePlace(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,8 @@
 mask one another and rare pairs never get a run to themselves (Groce et al., "Swarm testing", ISSTA 2012). A long run
 is worth several short ones, so it draws another subset every fifteen seconds.
 
-**Periods.** Time is cut into periods of about 650 ms, or a fifteenth of a longer run up to 4 s. About a fifth of them
+**Periods.** Time is cut into periods of about 650 ms, or a fifteenth of a longer run up to 4 s; stores on hosts have
+longer ones, as they take seconds to start and to elect (`paced`). About a fifth of them
 stay free of faults, so that the cluster also recovers and makes progress; the others begin one fault, sometimes two.
 Half of the faults are short, half outlast an election timeout: a cut that heals before anybody noticed shows other
 bugs than one after which two nodes believe they lead.
@@ -90,12 +91,16 @@ class Recipe:
 
 @dataclass(slots=True)
 class Package:
-    """A `FaultPackage`: recipes and how densely they fall (`pace` scales the period). Not changed once made."""
+    """A `FaultPackage`: recipes and how densely they fall. Not changed once made.
+
+    `pace` scales the period, which is `period_us_min` at least.
+    """
 
     name: str
     summary: str
     recipes: tuple[Recipe, ...]
     pace: float = 1.0
+    period_us_min: int = 0
     kinds: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -107,7 +112,8 @@ class Package:
         usable = [recipe for recipe in self.recipes if recipe.nodes_min <= len(nodes)]
         recipes, season = _subset(usable, rng), 0
         faults: list[PlannedFault] = []
-        for begin_us, length_us in _periods(start_us, end_us, self.pace, rng):
+        usual_us = max(period_us(end_us - start_us) * self.pace, self.period_us_min)
+        for begin_us, length_us in _periods(start_us, end_us, usual_us, rng):
             if (begin_us - start_us) // _SEASON_US > season:
                 recipes, season = _subset(usable, rng), (begin_us - start_us) // _SEASON_US
             wanted = _wanted(rng)
@@ -116,6 +122,10 @@ class Package:
         if not faults and recipes and end_us - start_us > 2 * _SHORTEST_US:
             faults = [_drawn(recipes, rng).fault(start_us, (end_us - start_us) // 2, rng)]
         return tuple(sorted(faults, key=lambda fault: (fault.at_us, fault.kind)))
+
+    def paced(self, period_us_min: int) -> Package:
+        """The same package with periods of at least `period_us_min`."""
+        return Package(self.name, self.summary, self.recipes, self.pace, period_us_min)
 
 
 def combined(packages: Iterable[Package]) -> Package:
@@ -137,8 +147,7 @@ def period_us(span_us: int) -> int:
     return min(_PERIOD_US_MAX, max(_PERIOD_US, span_us // _PERIODS_PER_RUN))
 
 
-def _periods(start_us: int, end_us: int, pace: float, rng: Random) -> list[tuple[int, int]]:
-    usual_us = period_us(end_us - start_us) * pace
+def _periods(start_us: int, end_us: int, usual_us: float, rng: Random) -> list[tuple[int, int]]:
     periods, at_us = [], start_us
     while at_us < end_us:
         length_us = int(usual_us * _between(0.77, 1.23, rng))

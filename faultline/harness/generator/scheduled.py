@@ -3,6 +3,9 @@
 This is what every run is driven by, so it does the least it can: it refers to the plan's own operations, a state is one
 cursor and one due time per worker, and an ask looks at the heads of the free workers only, however long the plan is. An
 ask before the next operation is due makes nothing but the time at which to ask again.
+
+A worker may come late: its operation took long, or it rests because nothing serves. In real time its backlog is left
+out, all but the operation that was due last, so that no burst follows and the operations last as long as planned.
 """
 
 from __future__ import annotations
@@ -30,7 +33,8 @@ __all__ = ["Scheduled", "scheduled"]
 class Scheduled(Generator, frozen=True, gc=False):
     """`queues[w]` are worker w's operations, `cursors[w]` the next one, `due_us[w]` its time (`FOREVER`: none left).
 
-    `mask` are the workers that have a queue: a run may have more of them than its plan uses.
+    `mask` are the workers that have a queue: a run may have more of them than its plan uses. Of operations due before
+    `skip_before_us` a worker that comes late performs the latest one only.
     """
 
     listens: ClassVar[bool] = False
@@ -40,6 +44,7 @@ class Scheduled(Generator, frozen=True, gc=False):
     due_us: tuple[int, ...]
     left: int
     mask: int
+    skip_before_us: int = 0
 
     def op(self, context: Context) -> Offer:
         """The earliest operation of a free worker, once it is due; the lowest worker of those due together."""
@@ -54,6 +59,13 @@ class Scheduled(Generator, frozen=True, gc=False):
         if best_us > context.time_us:
             return Pending(best_us), self
         queue, cursor = self.queues[best], self.cursors[best]
+        skipped = 0
+        if best_us < self.skip_before_us:
+            most_us = min(context.time_us, self.skip_before_us - 1)
+            while cursor + 1 < len(queue) and queue[cursor + 1].at_us <= most_us:
+                cursor += 1
+                skipped += 1
+            best_us = queue[cursor].at_us
         operation = queue[cursor]
         following = cursor + 1
         next_us = queue[following].at_us if following < len(queue) else FOREVER
@@ -61,16 +73,18 @@ class Scheduled(Generator, frozen=True, gc=False):
             self.queues,
             (*self.cursors[:best], following, *self.cursors[best + 1 :]),
             (*due_us[:best], next_us, *due_us[best + 1 :]),
-            self.left - 1,
+            self.left - 1 - skipped,
             self.mask,
+            self.skip_before_us,
         )
         return Draft(operation.f, operation.key, operation.value, best, best_us), after
 
 
-def scheduled(operations: Sequence[PlannedOperation], *, workers: int = 0) -> Generator:
+def scheduled(operations: Sequence[PlannedOperation], *, workers: int = 0, skip_before_us: int = 0) -> Generator:
     """The planned `operations` as a generator; those of one worker in order of time, equal times in the order given.
 
-    `workers` is how many there are, when some of them may have nothing planned.
+    `workers` is how many there are, when some of them may have nothing planned. Of operations due before
+    `skip_before_us` a worker that comes late leaves out all but the latest.
     """
     busy = 1 + max((operation.worker for operation in operations), default=-1)
     queues: list[list[PlannedOperation]] = [[] for _ in range(max(busy, workers))]
@@ -78,7 +92,7 @@ def scheduled(operations: Sequence[PlannedOperation], *, workers: int = 0) -> Ge
         queues[operation.worker].append(operation)
     due_us = tuple(queue[0].at_us if queue else FOREVER for queue in queues)
     mask = worker_mask(range(len(queues)))
-    return Scheduled(tuple(map(tuple, queues)), (0,) * len(queues), due_us, len(operations), mask)
+    return Scheduled(tuple(map(tuple, queues)), (0,) * len(queues), due_us, len(operations), mask, skip_before_us)
 
 
 def _at_us(operation: PlannedOperation) -> int:

@@ -13,12 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar, Generic, TypeVar
 
 from faultline.harness.operation import Operation
-from faultline.harness.outcome import Outcome, OutcomeRegistry
+from faultline.harness.outcome import NOT_CONNECTED, Outcome, OutcomeRegistry
 
-__all__ = ["FOREIGN_ANSWER", "NOT_CONNECTED", "ForeignAnswer", "MemberClient"]
-
-NOT_CONNECTED = "not-connected"
-"""The error of an operation that no member could be asked for."""
+__all__ = ["FOREIGN_ANSWER", "ForeignAnswer", "MemberClient"]
 
 FOREIGN_ANSWER = "foreign-answer"
 """The error of an operation that was answered with something that is no answer of the store."""
@@ -81,6 +78,20 @@ class MemberClient(ABC, Generic[Connection]):
             return self.outcomes.outcome(FOREIGN_ANSWER, node)
         except self.failures as error:
             return self._failed(operation, self.word_for(error), self.answering(connection, operation, node))
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether there is a connection, as far as is known."""
+        return self._connection is not None and self.is_open(self._connection)
+
+    def connects(self) -> bool:
+        """Connect, if that is not so already; after a failure the next member is the next to be tried."""
+        try:
+            self._connected()
+        except self.failures:
+            self._leave()
+            return False
+        return True
 
     def address_of_member(self, member: int) -> str:
         """Where the member of this number is, counted round and round."""

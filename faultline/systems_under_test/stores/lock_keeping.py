@@ -103,6 +103,11 @@ class LockKeeping(Generic[HookT]):
         self._kept[name] = lock = KeptLock(hook, self.clock, trusted, ttl_s)
         lock.keep_alive()
 
+    @property
+    def has_some(self) -> bool:
+        """Whether there is a lock that was granted and not dropped."""
+        return bool(self._kept)
+
     def held(self, name: str) -> KeptLock[HookT] | None:
         """The lock of that name, if this client may still act as its owner; if not, it never will again."""
         lock = self._kept.get(name)

@@ -76,6 +76,10 @@ class HeldLock(Protocol):
 class HeldLocks(Protocol):
     """The locks that a client has; none of this asks anybody."""
 
+    @property
+    def has_some(self) -> bool:
+        """Whether there is a lock that was granted and not dropped."""
+
     def held(self, name: str) -> HeldLock | None:
         """The lock of that name, if this client may still act as its owner."""
 
@@ -98,6 +102,13 @@ class LockingClient(Protocol):
     def keeping(self) -> HeldLocks:
         """Its locks."""
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether there is a connection that the next operation would use."""
+
+    def connects(self) -> bool:
+        """Try to connect once; whether there is a connection now."""
+
     def invoke(self, operation: Operation) -> Outcome:
         """Perform `operation` and wait for its outcome."""
 
@@ -118,6 +129,15 @@ class LockOwner:
             "late-write": self._write_late,
             "release": self._release,
         }
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the next operation need not wait for a connection: who holds a lock acts on it without one."""
+        return self._locks.has_some or self._client.is_connected
+
+    def connects(self) -> bool:
+        """Try to connect once; whether there is a connection now."""
+        return self._client.connects()
 
     def invoke(self, operation: Operation) -> Outcome:
         """Perform `operation` and wait for its outcome; a `late-write` takes as long as the nap before it, and more."""

@@ -166,3 +166,19 @@ def test_an_empty_schedule_is_exhausted() -> None:
 def test_clients_part_of_a_split_alone_plans_the_same() -> None:
     alone = planned_operations(clients(limit(5, emit("a"))), workers=1, seed=0, latency_us=10)
     assert [row.f for row in alone] == ["a"]
+
+
+def test_a_worker_that_comes_late_leaves_out_all_but_the_latest_of_what_it_missed() -> None:
+    rows = [PlannedOperation(0, at_us, "read", f"k{at_us}") for at_us in (0, 10, 20, 30, 100)]
+    events = simulate(scheduled(rows, skip_before_us=1_000), workers=1, latency_us=35)
+    assert [(event.time_us, event.key) for event in events if event.kind == "invoke"] == [
+        (0, "k0"),
+        (35, "k30"),
+        (100, "k100"),
+    ]
+
+
+def test_what_is_due_after_the_bound_is_never_left_out() -> None:
+    rows = [PlannedOperation(0, at_us, "read", f"k{at_us}") for at_us in (0, 10, 20, 30, 40)]
+    events = simulate(scheduled(rows, skip_before_us=20), workers=1, latency_us=35)
+    assert [event.key for event in events if event.kind == "invoke"] == ["k0", "k10", "k20", "k30", "k40"]

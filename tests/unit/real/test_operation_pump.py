@@ -11,7 +11,7 @@ from faultline.harness.generator.scheduled import scheduled
 from faultline.harness.history import History
 from faultline.harness.interpreter import Interpreter
 from faultline.harness.operation import Operation
-from faultline.harness.outcome import Outcome, ok
+from faultline.harness.outcome import NOT_CONNECTED, Outcome, fail, ok
 from faultline.harness.plan import PlannedOperation
 from faultline.harness.world.ports import NodeId
 from faultline.harness.world.real.pump import OperationPump
@@ -45,6 +45,9 @@ class HandLoop:
         self.alarms.append(alarm)
         return alarm
 
+    def call_soon(self, callback: Callable[..., object], *arguments: object) -> None:
+        self.call_at((START_US + self.now_us) / 1_000_000, lambda: callback(*arguments))
+
     def turn_to(self, now_us: int) -> None:
         """Let time pass, ringing what is due."""
         while due := [alarm for alarm in self.alarms if not alarm.cancelled and alarm.at_us <= now_us]:
@@ -60,6 +63,18 @@ class OpenClients:
 
     def __init__(self) -> None:
         self.open: dict[int, Callable[[Outcome], None]] = {}
+        self.connecting: dict[int, Callable[[], None]] = {}
+        self.lost: set[int] = set()
+
+    def is_ready(self, worker: int) -> bool:
+        return worker not in self.lost
+
+    def reconnect(self, worker: int, process: int, error: str, done: Callable[[], None]) -> None:
+        self.connecting[worker] = done
+
+    def connect(self, worker: int) -> None:
+        self.lost.discard(worker)
+        self.connecting.pop(worker)()
 
     def node_of(self, worker: int) -> NodeId:
         return NodeId("athens")
@@ -67,8 +82,8 @@ class OpenClients:
     def invoke(self, worker: int, operation: Operation, done: Callable[[Outcome], None]) -> None:
         self.open[worker] = done
 
-    def answer(self, worker: int) -> None:
-        self.open.pop(worker)(ok())
+    def answer(self, worker: int, outcome: Outcome | None = None) -> None:
+        self.open.pop(worker)(outcome or ok())
 
     def close(self) -> None:
         """Nothing is open."""
@@ -185,3 +200,24 @@ def test_it_says_when_no_operation_is_left() -> None:
     assert bench.finished == 0
     bench.clients.answer(0)
     assert bench.finished == 1
+
+
+def test_a_worker_whose_operation_went_wrong_waits_for_its_connection() -> None:
+    bench = Bench((0, 0), (0, 1_000), (1, 1_000))
+    bench.clients.answer(0, fail(NOT_CONNECTED))
+    bench.loop.turn_to(10_000)
+    assert bench.history.worker == [0, 1]
+    bench.clients.connect(0)
+    assert bench.history.worker == [0, 1, 0]
+
+
+def test_a_worker_that_has_lost_its_connection_meanwhile_invokes_nothing_on_it() -> None:
+    bench = Bench((0, 0), (0, 5_000))
+    bench.clients.answer(0)
+    bench.clients.lost.add(0)
+    bench.loop.turn_to(10_000)
+    assert len(bench.history) == 1 and not bench.finished
+    bench.clients.connect(0)
+    assert len(bench.history) == 2
+    bench.clients.answer(0)
+    assert bench.finished

@@ -93,6 +93,14 @@ class ClientHost:
             self._errors.append(f"The client of process {operation.process} raised {error!r} on {operation.f}.")
             once(info("client-raised"))
 
+    def is_ready(self, worker: int) -> bool:
+        """Return True: these clients wait for their connections themselves, as long as an operation may take."""
+        return True
+
+    def reconnect(self, worker: int, process: int, error: str, done: Callable[[], None]) -> None:
+        """Call `done`: there is nothing to wait for."""
+        done()
+
     def close(self) -> None:
         """Close all clients."""
         for hosted in self._clients.values():

@@ -43,6 +43,15 @@ class Clients(Protocol):
     def invoke(self, worker: int, operation: Operation, done: Callable[[Outcome], None]) -> None:
         """Let the client of the operation's process perform it; `done` is called exactly once, in the event loop."""
 
+    def is_ready(self, worker: int) -> bool:
+        """Whether the client of `worker` has a connection, as far as is known, or makes its own."""
+
+    def reconnect(self, worker: int, process: int, error: str, done: Callable[[], None]) -> None:
+        """Call `done` in the event loop once the client of `process` has a connection, or it is time to try without.
+
+        It is called once, now or later; `error` is what went wrong with the worker's operation before.
+        """
+
     def close(self) -> None:
         """Close all clients."""
 

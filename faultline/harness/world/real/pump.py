@@ -4,6 +4,9 @@ On a processor that is idle otherwise, waking up costs more than an operation do
 goes round once for nothing else. So operations that fall due within two milliseconds of each other start together,
 the first of them that much late. A plan says when an operation starts at the earliest, the history when it did; at the
 150 operations a second of an ordinary run hardly two ever share a wake-up.
+
+A worker whose operation went wrong starts the next one when its client has a connection again. A process that is dead
+refuses at once, and an eager worker would use up its operations on that before anything serves.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import asyncio
 from collections.abc import Callable
 
 from faultline.harness.interpreter import Dispatch, Interpreter
-from faultline.harness.outcome import Outcome
+from faultline.harness.outcome import NOT_CONNECTED, Outcome
 from faultline.harness.world.real.cluster import Clients
 
 __all__ = ["OperationPump"]
@@ -55,7 +58,7 @@ class OperationPump:
         if not before_us:
             self.stop()
             return
-        for dispatch in self._interpreter.poll(self._now_us(), before_us - 1):
+        for dispatch in self._interpreter.poll(self._now_us(), before_us - 1, self._is_ready):
             self._clients.invoke(dispatch.worker, dispatch.operation, self._when_done(dispatch))
         due_us = self._interpreter.next_wake_us()
         self._wake_for(None if due_us is None or due_us >= before_us else due_us)
@@ -84,7 +87,28 @@ class OperationPump:
 
     def _when_done(self, dispatch: Dispatch) -> Callable[[Outcome], None]:
         def done(outcome: Outcome) -> None:
-            self._interpreter.complete(dispatch.worker, outcome, self._now_us())
+            worker = dispatch.worker
+            self._interpreter.complete(worker, outcome, self._now_us(), hold=outcome.error is not None)
+            if outcome.error is not None:
+                self._reconnect(worker, outcome.error)
             self.pump()
 
         return done
+
+    def _is_ready(self, worker: int) -> bool:
+        """Whether the client of `worker` can be asked; else it is told to connect."""
+        if self._clients.is_ready(worker):
+            return True
+        self._loop.call_soon(self._reconnect, worker, NOT_CONNECTED)
+        return False
+
+    def _reconnect(self, worker: int, error: str) -> None:
+        process = self._interpreter.process_of(worker)
+        self._clients.reconnect(worker, process, error, self._when_connected(worker))
+
+    def _when_connected(self, worker: int) -> Callable[[], None]:
+        def connected() -> None:
+            self._interpreter.release(worker)
+            self.pump()
+
+        return connected

@@ -116,7 +116,7 @@ class RealRun:
             self.plan, self.parts.system, self.cluster.secret, self.cluster.address, self.errors
         )
         self.interpreter = Interpreter(
-            scheduled(self.plan.operations, workers=self.plan.workers),
+            scheduled(self.plan.operations, workers=self.plan.workers, skip_before_us=self.plan.heal_us),
             workers=self.plan.workers,
             seed=self.plan.seed,
             history=self.history,

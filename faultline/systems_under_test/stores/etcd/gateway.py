@@ -21,8 +21,8 @@ from typing import Any
 import msgspec
 
 from faultline.harness.operation import Operation
-from faultline.harness.outcome import CAS_MISMATCH, Outcome, OutcomeRegistry, ok
-from faultline.systems_under_test.stores.client import NOT_CONNECTED, ForeignAnswer, MemberClient
+from faultline.harness.outcome import CAS_MISMATCH, NOT_CONNECTED, Outcome, OutcomeRegistry, ok
+from faultline.systems_under_test.stores.client import ForeignAnswer, MemberClient
 
 __all__ = [
     "CLIENT_PORT",

@@ -31,8 +31,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from faultline.harness.operation import Operation
-from faultline.harness.outcome import Outcome, OutcomeRegistry, ok
-from faultline.systems_under_test.stores.client import NOT_CONNECTED, ForeignAnswer, MemberClient
+from faultline.harness.outcome import NOT_CONNECTED, Outcome, OutcomeRegistry, ok
+from faultline.systems_under_test.stores.client import ForeignAnswer, MemberClient
 from faultline.systems_under_test.stores.library import client_library
 
 __all__ = ["CLIENT_PORT", "FUNCTIONS", "USER", "Bucket", "BucketClient", "BucketRefusal", "outcomes"]

@@ -21,8 +21,8 @@ from typing import Any, ClassVar
 import msgspec
 
 from faultline.harness.operation import Operation
-from faultline.harness.outcome import Outcome, OutcomeRegistry, ok
-from faultline.systems_under_test.stores.client import NOT_CONNECTED, MemberClient
+from faultline.harness.outcome import NOT_CONNECTED, Outcome, OutcomeRegistry, ok
+from faultline.systems_under_test.stores.client import MemberClient
 from faultline.systems_under_test.stores.rabbitmq.channel import ChannelRefusal, QueueChannel
 
 __all__ = ["FUNCTIONS", "QueueClient", "outcomes"]

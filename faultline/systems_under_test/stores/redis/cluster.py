@@ -24,10 +24,9 @@ from typing import Any, ClassVar
 
 from faultline.harness.errors import HarnessError, UsageError
 from faultline.harness.operation import Operation
-from faultline.harness.outcome import Outcome
+from faultline.harness.outcome import NOT_CONNECTED, Outcome
 from faultline.harness.system import OptionDescription, StorePlace
 from faultline.harness.world.ports import NodeStatus
-from faultline.systems_under_test.stores.client import NOT_CONNECTED
 from faultline.systems_under_test.stores.library import client_library
 from faultline.systems_under_test.stores.redis.client import RedisClient
 from faultline.systems_under_test.stores.redis.commands import FUNCTIONS, execute

@@ -31,8 +31,8 @@ from typing import Any
 import msgspec
 
 from faultline.harness.operation import Operation
-from faultline.harness.outcome import CAS_MISMATCH, Outcome, OutcomeRegistry, ok
-from faultline.systems_under_test.stores.client import NOT_CONNECTED, ForeignAnswer
+from faultline.harness.outcome import CAS_MISMATCH, NOT_CONNECTED, Outcome, OutcomeRegistry, ok
+from faultline.systems_under_test.stores.client import ForeignAnswer
 from faultline.systems_under_test.stores.redis.connection import RedisConnection, RedisRefusal
 
 __all__ = ["FUNCTIONS", "Waiting", "execute", "outcomes"]
