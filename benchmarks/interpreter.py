@@ -82,6 +82,14 @@ class MemoryClients:
         """Read or write."""
         self._loop.call_soon(done, perform(self._store, operation))
 
+    def is_ready(self, worker: int) -> bool:
+        """Always."""
+        return True
+
+    def reconnect(self, worker: int, process: int, error: str, done: Callable[[], None]) -> None:
+        """At once."""
+        done()
+
     def close(self) -> None:
         """Nothing is open."""
 

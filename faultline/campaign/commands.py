@@ -26,6 +26,8 @@ def run_command(request: RunRequest, hosts: str = "") -> str:
         words += ["--option", f"{name}={value}"]
     for name, value in request.host_options.items():
         words += ["--host-option", f"{name}={value}"]
+    for name, share in request.floors.items():
+        words += ["--floor", f"{name}={share:g}"]
     if hosts:
         words += ["--hosts", hosts]
     for name in ("nodes", "workers", "operations", *(() if hosts else ("world",))):

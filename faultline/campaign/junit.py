@@ -13,7 +13,8 @@ cannot hold are replaced.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from xml.etree import ElementTree as xml
 
 from faultline.campaign.outcome import NOT_SEEN
@@ -73,6 +74,7 @@ def _campaign_properties(summary: CampaignSummary) -> dict[str, str]:
         "plan-sha256": summary.plan_sha256,
         "seeds": summary.plan.seeds,
         "runs": f"{summary.finished} of {summary.scheduled}",
+        **{f"exposure-{name}": str(value) for name, value in _exposure(summary.cells).items()},
     }
 
 
@@ -119,11 +121,20 @@ def _facts(cell: CellSummary, signatures: Sequence[SignatureSummary], summary: C
         "runs": str(cell.runs),
         "violations": str(cell.counts.get("violation", 0)),
         "standing": cell.standing,
+        **{f"exposure-{name}": str(value) for name, value in _exposure([cell]).items()},
         "failing-seeds": " ".join(map(str, cell.failing_seeds)),
         "replay": signatures[0].replay if signatures else "",
         "run-again": signatures[0].run_again if signatures else "",
     }
     return [f"{name}: {value}" for name, value in values.items() if value]
+
+
+def _exposure(cells: Iterable[CellSummary]) -> dict[str, int]:
+    """The ledgers of `cells`, added up, with names as JUnit properties have them."""
+    total: Counter[str] = Counter()
+    for cell in cells:
+        total.update(cell.exposure)
+    return {name.replace("_", "-"): value for name, value in total.items()}
 
 
 def _text(value: str) -> str:

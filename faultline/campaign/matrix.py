@@ -65,9 +65,9 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     none); the first that matches counts, and none is allowed where no pattern does. `include` keeps the cells that
     match any of its patterns. `seeds` is `A..B`, both ends included. `must_reach` names `sometimes` marks that some run
     must reach, else the campaign is inconclusive; `strict` makes it so too when a cell shows none of the anomalies that
-    it allows. `keep_per_signature` whole run folders are kept of each kind of violation, and `seeds_per_task` seeds run
-    in one task. `hosts` names the hosts of the world `hosts` and `host_options` says how they are to be, as `--hosts`
-    and `--host-option` do.
+    it allows. `floors` are shares in place of the default ones (`faultline.harness.floors`). `keep_per_signature` whole
+    run folders are kept of each kind of violation, and `seeds_per_task` seeds run in one task. `hosts` names the hosts
+    of the world `hosts` and `host_options` says how they are to be, as `--hosts` and `--host-option` do.
     """
 
     name: str = "campaign"
@@ -88,6 +88,7 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     expected: dict[str, str | tuple[str, ...]] = {}
     include: tuple[str, ...] = ("*",)
     must_reach: tuple[str, ...] = ()
+    floors: dict[str, float] = {}
     strict: bool = False
     keep_per_signature: int = 20
     seeds_per_task: int = 25
@@ -150,6 +151,7 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             duration_s=self.duration_s,
             world=self.world,
             host_options=self.host_options,
+            floors=self.floors,
         )
 
 

@@ -27,6 +27,7 @@ import msgspec
 
 from faultline.campaign.matrix import CampaignPlan
 from faultline.harness.errors import UsageError
+from faultline.harness.floors import checked_floors
 from faultline.harness.planning import refuse_bad_numbers
 from faultline.harness.untrusted import from_toml, read_toml
 
@@ -77,6 +78,7 @@ def plan_from_flags(
     fault_sets: Sequence[Sequence[str]] = (),
     mutants: Sequence[Sequence[str]] = (),
     options: Mapping[str, str] | None = None,
+    floors: Mapping[str, float] | None = None,
     host_options: Mapping[str, str] | None = None,
     **others: Any,
 ) -> CampaignPlan:
@@ -95,6 +97,8 @@ def plan_from_flags(
         given["host_options"] = base.host_options | dict(host_options)
     if options:
         given["options"] = base.options | dict(options)
+    if floors:
+        given["floors"] = base.floors | dict(floors)
     if mutants or fault_sets or systems or workloads:
         given.setdefault("include", ("*",))
     return _checked(msgspec.structs.replace(base, **given), "the flags")
@@ -104,6 +108,7 @@ def _checked(plan: CampaignPlan, source: str) -> CampaignPlan:
     plan = _on_its_hosts(plan, source)
     plan.seed_range()
     plan.expectations(source)
+    _check_floors(plan, source)
     for key in _AT_LEAST_ONE:
         value = getattr(plan, key)
         if (value if isinstance(value, int) else len(value)) < 1:
@@ -112,6 +117,13 @@ def _checked(plan: CampaignPlan, source: str) -> CampaignPlan:
         raise UsageError(f"{source}: key keep_per_signature: must not be negative.", "Write 0 to keep none.")
     refuse_absurd_counts(plan, source)
     return plan
+
+
+def _check_floors(plan: CampaignPlan, source: str) -> None:
+    try:
+        checked_floors(plan.floors)
+    except UsageError as error:
+        raise UsageError(f"{source}: key floors: {error.message}", error.next_step) from error
 
 
 def refuse_absurd_counts(plan: CampaignPlan, source: str) -> None:

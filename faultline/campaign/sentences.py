@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from faultline.harness.verdict import Verdict
 __all__ = [
     "campaign_sentence",
     "cell_sentence",
+    "exposure_sentence",
     "faults_sentence",
     "listed",
     "marks_sentence",
@@ -115,6 +117,24 @@ def campaign_sentence(
     scope = plural(runs, "run") if runs == planned else f"{runs} of {plural(planned, 'run')}"
     reason = f" ({stopped})" if stopped else ""
     return f"Campaign {name}{reason}: {verdict.value}. {scope} in {plural(len(cells), 'cell')}: {counted or 'none'}."
+
+
+def exposure_sentence(cells: Iterable[CellSummary]) -> str:
+    """What the runs did to the systems: operations answered, faults that struck, written objects that were read."""
+    total: Counter[str] = Counter()
+    for cell in cells:
+        total.update(cell.exposure)
+    counted = f"{total['answered']:,} of {total['operations']:,} operations answered"
+    parts = [f"{counted}, {total['refused']:,} found no connection"]
+    if total["faults_planned"]:
+        parts.append(
+            f"{total['faults_applied']:,} of {total['faults_planned']:,} planned faults took effect, "
+            f"{total['faults_struck']:,} of them met operations in flight"
+        )
+    if total["objects_written"]:
+        read = f"{total['objects_read_after_heal']:,} of {total['objects_written']:,}"
+        parts.append(f"{read} written objects were read after the heal")
+    return f"Exposure: {'; '.join(parts)}."
 
 
 def marks_sentence(reached: Mapping[str, int], runs: int) -> str:

@@ -21,6 +21,7 @@ from faultline.campaign.outcome import NOT_SEEN, RunCounts, campaign_exit_code, 
 from faultline.campaign.sentences import (
     campaign_sentence,
     cell_sentence,
+    exposure_sentence,
     faults_sentence,
     marks_sentence,
     never_reached,
@@ -29,6 +30,7 @@ from faultline.campaign.sentences import (
 )
 from faultline.campaign.statistics import wilson_interval
 from faultline.campaign.summary import CampaignSummary, CellSummary, LatencySummary, SignatureSummary
+from faultline.harness.exposure import Exposure
 from faultline.harness.store import read_run
 from faultline.harness.verdict import Verdict
 from faultline.registry import fault_marks
@@ -102,6 +104,7 @@ def summarise(
             first,
             *_told(cells, signatures),
             faults_sentence(rows["faults"], finished, verdicts_only),
+            exposure_sentence(cells),
             marks_sentence(reached, finished),
         ),
         troubles=troubles,
@@ -174,6 +177,7 @@ def _cell(
         wilson_high=high,
         operations={outcome: row.get(f"operations_{outcome}", 0) for outcome in ("ok", "fail", "info")},
         first_error=first_error,
+        exposure={name: row.get(f"exposure_{name}", 0) for name in Exposure().figures()},
     )
 
 

@@ -7,10 +7,11 @@ VACUOUS; the others are told beside a pass.
 | name                          | grave | trigger                                                                     |
 |-------------------------------|-------|-----------------------------------------------------------------------------|
 | `no-operations`               | yes   | nothing was invoked                                                         |
-| `no-fault-applied`            | yes   | faults were planned, none took effect                                       |
-| `nothing-in-flight`           | yes   | faults took effect, no operation was in flight during any                   |
+| `operations-answered`         | yes   | fewer operations were answered than the floor demands                       |
+| `faults-applied`              | yes   | fewer of the planned faults took effect than the floor demands              |
+| `faults-struck`               | yes   | fewer of these met operations in flight than the floor demands              |
+| `writes-read`                 | yes   | not every object with an acknowledged write was read after the heal         |
 | `no-reads-after-heal`         | yes   | faults were planned, no read succeeded that was invoked after the heal      |
-| `mostly-indeterminate`        | yes   | more than 90 % of the operations are indeterminate                          |
 | `no-concurrency`              | yes   | there were several workers, and never two operations in flight at once      |
 | `one-key`                     | no    | every operation named the same key                                          |
 | `one-worker`                  | no    | a single worker can never show a conflict between clients                   |
@@ -18,22 +19,25 @@ VACUOUS; the others are told beside a pass.
 | `fault-without-operations`    | no    | a kind of fault during which nothing was in flight                          |
 | `no-changes`                  | no    | no operation that changes the state succeeded                               |
 | `often-indeterminate`         | no    | more than half of the operations are indeterminate                          |
+
+The floors are those of `faultline.harness.floors`, with the plan's own shares where it has some.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 
+from faultline.harness.access import READS, Access
+from faultline.harness.exposure import Exposure, exposure
+from faultline.harness.floors import FLOORS, shortfalls
 from faultline.harness.history import OPEN, History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult, Verdict
 
 __all__ = ["VacuityChecker", "VacuityWarning", "warnings_of"]
 
-READS = frozenset(("read", "get"))
-INDETERMINATE_MAX = 0.9
 OFTEN_INDETERMINATE = 0.5
 
 
@@ -56,12 +60,12 @@ class VacuityChecker:
     name = "vacuity"
     judges_the_test = True
 
-    def __init__(self, *, reads: Collection[str] = READS) -> None:
-        self.reads = frozenset(reads)
+    def __init__(self, access: Access = Access()) -> None:  # noqa: B008 (a frozen record)
+        self.access = access
 
     def check(self, history: History, run: RunRecord) -> CheckResult:
-        """The warnings that apply to `run`; only the functions in `reads` can show after the heal what was lost."""
-        warnings = warnings_of(history, run, self.reads)
+        """The warnings that apply to `run`, whose workload has this `access` to objects."""
+        warnings = warnings_of(history, run, self.access)
         grave = [warning for warning in warnings if warning.is_grave]
         return CheckResult(
             checker=self.name,
@@ -74,11 +78,17 @@ class VacuityChecker:
         )
 
 
-def warnings_of(history: History, run: RunRecord, reads: Collection[str] = READS) -> list[VacuityWarning]:
+def warnings_of(history: History, run: RunRecord, access: Access) -> list[VacuityWarning]:
     """All warnings that apply, grave ones first."""
     if not len(history):
         return [_NO_OPERATIONS]
-    found = [*_final_reads(history, run, reads), *(warning for look in _LOOKS for warning in look(history, run))]
+    ledger = exposure(run, access)
+    found = [
+        *_floors(ledger, run),
+        *_final_reads(history, run, access),
+        *_faults(ledger),
+        *(warning for look in _LOOKS for warning in look(history, run)),
+    ]
     return sorted(found, key=lambda warning: not warning.is_grave)
 
 
@@ -95,47 +105,35 @@ def _sentence(grave: list[VacuityWarning], warnings: list[VacuityWarning]) -> st
     return "Operations were in flight during the faults, and reads followed the heal."
 
 
-def _faults(history: History, run: RunRecord) -> Iterator[VacuityWarning]:
-    if not run.plan.faults and not run.faults:
-        return
-    applied = [fault for fault in run.faults if fault.applied is None]
-    if not applied:
-        planned = len(run.plan.faults) or len(run.faults)
-        trigger = f"Of {planned} planned faults not one took effect."
-        yield VacuityWarning("no-fault-applied", trigger, "See why each was not applied, under the run's faults.", True)
-        return
-    if len(applied) < len(run.faults):
-        trigger = f"{len(run.faults) - len(applied)} of {len(run.faults)} faults did not take effect."
+def _floors(ledger: Exposure, run: RunRecord) -> Iterator[VacuityWarning]:
+    for shortfall in shortfalls(ledger, run.plan.floors):
+        yield VacuityWarning(shortfall.name, shortfall.sentence, FLOORS[shortfall.name].fix, True)
+
+
+def _faults(ledger: Exposure) -> Iterator[VacuityWarning]:
+    planned, applied = len(ledger.faults), ledger.faults_applied
+    if 0 < applied < planned:
+        trigger = f"{planned - applied} of {planned} faults did not take effect."
         yield VacuityWarning("some-faults-not-applied", trigger, "See why, under the run's faults.")
-    in_flight: dict[str, bool] = {}
-    for fault in applied:
-        in_flight[fault.kind] = in_flight.get(fault.kind, False) or _overlaps(history, fault.start_us, fault.stop_us)
-    if not any(in_flight.values()):
-        trigger = f"{len(applied)} faults took effect, and no operation was in flight during any of them."
-        yield VacuityWarning(
-            "nothing-in-flight", trigger, "Let operations and faults overlap: more operations, or later.", True
-        )
+    if not ledger.faults_struck:
         return
-    for kind in sorted(kind for kind, is_busy in in_flight.items() if not is_busy):
+    in_flight: dict[str, int] = {}
+    for fault in ledger.faults:
+        if fault.proved:
+            in_flight[fault.kind] = in_flight.get(fault.kind, 0) + fault.operations_in_flight
+    for kind in sorted(kind for kind, count in in_flight.items() if not count):
         trigger = f"No operation was in flight during any `{kind}` fault."
         yield VacuityWarning("fault-without-operations", trigger, "Make the fault longer or the operations denser.")
 
 
-def _overlaps(history: History, start_us: int, stop_us: int) -> bool:
-    return any(
-        invoked <= stop_us and (completed >= start_us or completed == OPEN)
-        for invoked, completed in zip(history.invoke_us, history.complete_us, strict=True)
-    )
-
-
-def _final_reads(history: History, run: RunRecord, reads: Collection[str]) -> Iterator[VacuityWarning]:
+def _final_reads(history: History, run: RunRecord, access: Access) -> Iterator[VacuityWarning]:
     if not run.plan.faults and not run.faults:
         return
     heal_us = run.healed_us
     for row in range(len(history) - 1, -1, -1):
         if history.invoke_us[row] < heal_us:
             break
-        if history.f[row] in reads and history.outcome[row] == "ok":
+        if history.f[row] in access.reads and history.outcome[row] == "ok":
             return
     trigger = "No read that was invoked after the heal succeeded, so lost writes could not be seen."
     yield VacuityWarning(
@@ -145,10 +143,8 @@ def _final_reads(history: History, run: RunRecord, reads: Collection[str]) -> It
 
 def _indeterminate(history: History, _run: RunRecord) -> Iterator[VacuityWarning]:
     share = history.outcome.count("info") / len(history)
-    trigger = f"{share:.0%} of {len(history):,} operations are indeterminate."
-    if share > INDETERMINATE_MAX:
-        yield VacuityWarning("mostly-indeterminate", trigger, "Raise the client's timeout, or use fewer faults.", True)
-    elif share > OFTEN_INDETERMINATE:
+    if share > OFTEN_INDETERMINATE:
+        trigger = f"{share:.0%} of {len(history):,} operations are indeterminate."
         yield VacuityWarning("often-indeterminate", trigger, "Raise the client's timeout, or use fewer faults.")
 
 
@@ -189,7 +185,6 @@ def _changes(history: History, _run: RunRecord) -> Iterator[VacuityWarning]:
 
 
 _LOOKS: tuple[Callable[[History, RunRecord], Iterator[VacuityWarning]], ...] = (
-    _faults,
     _indeterminate,
     _concurrency,
     _keys,

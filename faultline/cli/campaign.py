@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from faultline.campaign.spark import DEFAULT_MASTER
-from faultline.cli.options import as_options, comma_separated, on_hosts, store_option
+from faultline.cli.options import as_floors, as_options, comma_separated, floor_option, on_hosts, store_option
 from faultline.cli.output import say
 from faultline.cli.sealed_outcome import INTERRUPTED, Sealed, announce, working_in
 from faultline.harness.errors import UsageError
@@ -80,6 +80,7 @@ def _many(context: click.Context, parameter: click.Parameter, values: tuple[str,
 @click.option(
     "--name", help="What the campaign and its folder are called; a new name in the store [default: the plan's]."
 )
+@floor_option
 @store_option
 @click.option("--json", "as_json", is_flag=True, help="Print campaign.json instead of sentences.")
 @click.pass_context
@@ -101,6 +102,7 @@ def command(
     host_option_pairs: tuple[str, ...],
     master: str,
     name: str | None,
+    floor_pairs: tuple[str, ...],
     store: Path,
     as_json: bool,
 ) -> Sealed | None:
@@ -124,6 +126,7 @@ def command(
         fault_sets=fault_sets,
         mutants=mutants,
         options=as_options(option_pairs),
+        floors=as_floors(floor_pairs),
         seeds=seeds,
         nodes=_nodes_on(hosts) if nodes is None and hosts is not None else nodes,
         workers=workers,

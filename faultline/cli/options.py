@@ -11,7 +11,7 @@ import click
 from faultline.cli.sealed_outcome import handed_over
 from faultline.harness.errors import UsageError
 
-__all__ = ["as_options", "comma_separated", "on_hosts", "request_options", "store_option"]
+__all__ = ["as_floors", "as_options", "comma_separated", "floor_option", "on_hosts", "request_options", "store_option"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -61,6 +61,28 @@ def as_options(pairs: tuple[str, ...], flag: str = "--option") -> dict[str, str]
             raise UsageError(f"{flag} {pair} has no value.", f"Write {flag} NAME=VALUE.")
         options[name] = value
     return options
+
+
+floor_option = click.option(
+    "--floor",
+    "floor_pairs",
+    multiple=True,
+    metavar="NAME=SHARE",
+    help="What a run must do at least to pass, such as faults-applied=0.5; 0 asks for nothing.",
+)
+
+
+def as_floors(pairs: tuple[str, ...]) -> dict[str, float]:
+    """`("name=share", …)` as shares by name. Raises UsageError for what is no floor or no share."""
+    from faultline.harness.floors import checked_floors
+
+    floors = {}
+    for name, text in as_options(pairs, "--floor").items():
+        try:
+            floors[name] = float(text)
+        except ValueError:
+            raise UsageError(f"The floor {name} is a share from 0 to 1, not {text!r}.", f"Try {name}=0.5.") from None
+    return checked_floors(floors)
 
 
 def request_options(command: _Command) -> _Command:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from faultline.cli.options import as_options, on_hosts, request_options, store_option
+from faultline.cli.options import as_floors, as_options, floor_option, on_hosts, request_options, store_option
 from faultline.cli.output import say
 from faultline.cli.sealed_outcome import INTERRUPTED, Sealed
 from faultline.harness.errors import UsageError
@@ -47,6 +47,7 @@ __all__ = ["command"]
     metavar="NAME=VALUE",
     help="How the hosts are to be, such as fsync=lies.",
 )
+@floor_option
 @store_option
 @click.option("--shrink/--no-shrink", "shrinks", default=True, help="Shrink a violation of the simulated world.")
 @click.option("--json", "as_json", is_flag=True, help="Print verdict.json instead of sentences.")
@@ -64,6 +65,7 @@ def command(
     world: WorldName,
     hosts: str | None,
     host_option_pairs: tuple[str, ...],
+    floor_pairs: tuple[str, ...],
     store: Path,
     shrinks: bool,
     as_json: bool,
@@ -90,6 +92,7 @@ def command(
         workers=workers,
         operations=operations,
         duration_s=duration_s,
+        floors=as_floors(floor_pairs),
         world=world,
     )
     finished = carry_out(request, store, shrinks=shrinks, hosts=hosts or "", announces=True)

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
 import faultline
+from faultline.harness.access import Access
 from faultline.harness.checks import ask, judged_nothing, left_out, name_of
+from faultline.harness.exposure import exposure
 from faultline.harness.judgement import Judgement
 from faultline.harness.parts import Parts
 from faultline.harness.run_record import RunRecord
@@ -22,7 +24,10 @@ CHECK_LIMIT_S = 600.0
 
 def judge(record: RunRecord, parts: Parts, *, run_id: str, replay: str = "") -> Judgement:
     """Judge `record` with the checkers of `parts`, each within CHECK_LIMIT_S; otherwise as `judge_by`."""
-    return judge_by(parts.checkers, record, run_id=run_id, replay=replay, limit_s=CHECK_LIMIT_S)
+    judgement = judge_by(parts.checkers, record, run_id=run_id, replay=replay, limit_s=CHECK_LIMIT_S)
+    access = getattr(parts.workload, "access", Access())
+    judgement.exposure = exposure(record, access, getattr(parts.system, "features", ()))
+    return judgement
 
 
 def judge_by(

@@ -110,7 +110,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     `options` are the system's (read mode, sizes), `mutants` the planted bugs that are switched on, `faults` the
     injections, `heal_us` when everything is healed and final reads may start, `end_us` when the harness stops waiting.
-    `host_options` are how the hosts are to be, where the run has hosts (`fsync=lies`).
+    `host_options` are how the hosts are to be, where the run has hosts (`fsync=lies`). `floors` are the shares that the
+    plan asks for in place of the default ones (`faultline.harness.floors`).
     """
 
     system: str
@@ -125,6 +126,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     host_options: dict[str, str] = {}
     mutants: tuple[str, ...] = ()
     weather: Weather = Weather()
+    floors: dict[str, _Share] = {}
     heal_us: _Moment
     end_us: _Moment
 

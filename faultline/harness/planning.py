@@ -12,7 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from faultline.harness.access import Access, reads_of_the_rest
 from faultline.harness.errors import UsageError
+from faultline.harness.floors import checked_floors
 from faultline.harness.generator.simulate import planned_operations
 from faultline.harness.nemesis import FaultPackage, PacedPackage
 from faultline.harness.parts import Parts
@@ -53,6 +55,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     workers: int = 5
     operations: int = 200
     duration_s: float | None = None
+    floors: dict[str, float] = {}
     world: WorldName = "simulated"
 
     @property
@@ -77,21 +80,26 @@ def make_plan(request: RunRequest, parts: Parts) -> Plan:
     final_start_us = heal_us + settle_us
     count = _count(request, start_us, heal_us)
     operations = _operations(request, parts, count, start_us, heal_us)
-    operations += _final_operations(request, parts, count, final_start_us, final_us)
+    final = _final_operations(request, parts, count, final_start_us, final_us)
+    rest_us = max((one.at_us for one in final), default=final_start_us) + _LATENCY_US
+    access = getattr(parts.workload, "access", Access())
+    rest = tuple(reads_of_the_rest(access, operations, final, request.workers, rest_us))
+    last_us = max((one.at_us for one in rest), default=0)
     return Plan(
         system=request.system,
         workload=request.workload,
         seed=request.seed,
         nodes=nodes,
         workers=request.workers,
-        operations=operations,
+        operations=(*operations, *final, *rest),
         faults=_package(parts).plan(seed=request.seed, nodes=nodes, start_us=start_us, end_us=heal_us),
         fault_set=request.faults,
         options=options,
         host_options=request.host_options,
         mutants=request.mutants,
+        floors=checked_floors(request.floors),
         heal_us=heal_us,
-        end_us=final_start_us + final_us + _GRACE_US,
+        end_us=max(final_start_us + final_us, last_us) + _GRACE_US,
     )
 
 

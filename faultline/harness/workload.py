@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from faultline.harness.access import Access
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
@@ -31,6 +32,8 @@ class Workload(Protocol):
     promise: str
     functions: tuple[str, ...]
     """Every function that its operations name; a system that lacks one cannot serve it."""
+    access: Access
+    """What its functions do to objects; without it `read` and `get` read, and all others write."""
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = 18_500) -> Any:
         """The client operations before the heal, as a generator (see `faultline.harness.generator`).

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from faultline.harness.exposure import Exposure
 from faultline.harness.history import OPEN, History, Row
 from faultline.harness.judgement import Judgement
 from faultline.harness.next_step import check_line, next_step_of
@@ -32,6 +33,7 @@ from faultline.reports.selection import (
 )
 from faultline.reports.sentences import (
     decimals_for,
+    exposure_sentence,
     fault_sentence,
     fault_subject,
     judgement_sentence,
@@ -73,6 +75,8 @@ def run_values(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
         "latency": latency_table(record),
         "operations": _operation_counts(record.history),
         "overlap": sorted(judgement.overlap.items()),
+        "exposure": exposure_sentence(judgement.exposure),
+        "faults_by_kind": _faults_by_kind(judgement.exposure),
         "marks": sorted((judgement.marks or record.marks).items()),
         "settings": _settings(record, judgement),
         "options": sorted(judgement.options.items()),
@@ -224,3 +228,15 @@ def _settings(record: RunRecord, judgement: Judgement) -> list[tuple[str, str]]:
     ]
     versions = [(f"{name} version", version) for name, version in sorted(judgement.versions.items())]
     return [(name, value) for name, value in pairs + versions if value]
+
+
+def _faults_by_kind(exposure: Exposure) -> list[tuple[str, dict[str, float]]]:
+    """For each kind of fault how many were planned, applied and proved, and for how many seconds they lasted."""
+    rows: dict[str, dict[str, float]] = {}
+    for fault in exposure.faults:
+        row = rows.setdefault(fault.kind, {"planned": 0, "applied": 0, "proved": 0, "seconds": 0.0})
+        row["planned"] += 1
+        row["applied"] += fault.applied
+        row["proved"] += fault.proved
+        row["seconds"] += fault.duration_us / 1_000_000 if fault.applied else 0.0
+    return sorted(rows.items())

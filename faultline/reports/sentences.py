@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from faultline.harness.exposure import Exposure
 from faultline.harness.history import OPEN, Row
 from faultline.harness.judgement import Judgement
 from faultline.harness.run_record import FaultInterval
 from faultline.reports.deeds import deed
 from faultline.reports.legend import status
-from faultline.reports.text import NOTHING, duration, shorten, time_point, value_text, visible
+from faultline.reports.text import NOTHING, count, duration, shorten, time_point, value_text, visible
 
 __all__ = [
     "SENTENCE_LIMIT",
     "client_name",
     "decimals_for",
+    "exposure_sentence",
     "fault_sentence",
     "fault_subject",
     "judgement_sentence",
@@ -111,3 +113,24 @@ def _whom(nodes: Sequence[str]) -> str:
 
 def _links(links: Sequence[tuple[str, str]]) -> str:
     return ", ".join(f"{source}→{target}" for source, target in links[:6]) + ("…" if len(links) > 6 else "")
+
+
+def exposure_sentence(exposure: Exposure) -> str:
+    """What the run did to the system, in one line; empty for a verdict that has no ledger."""
+    if not exposure.operations:
+        return ""
+    parts = [f"{exposure.answered:,} of {count(exposure.operations, 'operation')} answered"]
+    if exposure.refused:
+        parts.append(f"{exposure.refused:,} found no connection")
+    if exposure.faults:
+        parts.append(
+            f"{exposure.faults_applied:,} of {count(len(exposure.faults), 'planned fault')} took effect, "
+            f"{exposure.faults_struck:,} while operations were in flight"
+        )
+    if exposure.written:
+        objects = count(exposure.written, "written object")
+        parts.append(f"{exposure.read_after_heal:,} of {objects} read after the heal")
+    if exposure.features:
+        entered = sum(times > 0 for times in exposure.features.values())
+        parts.append(f"{entered} of {count(len(exposure.features), 'declared feature')} entered")
+    return f"Exposure: {'; '.join(parts)}."

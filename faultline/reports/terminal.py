@@ -19,6 +19,7 @@ from faultline.reports.legend import status
 from faultline.reports.selection import anomaly_us, faults_during, rows_of, settled_faults, telling_row, window
 from faultline.reports.sentences import (
     decimals_for,
+    exposure_sentence,
     fault_sentence,
     judgement_sentence,
     operation_sentence,
@@ -52,6 +53,8 @@ def run_lines(record: RunRecord, judgement: Judgement, *, colour: bool = False) 
         lines.append(f"  Next: {_line(step)}")
     for problem in [*judgement.errors[:2], *judgement.warnings[:2]]:
         lines.append(f"  ! {_line(problem)}")
+    if ledger := exposure_sentence(judgement.exposure):
+        lines.append(f"  {ledger}")
     if judgement.host_options:
         settings = ", ".join(f"{name}={value}" for name, value in sorted(judgement.host_options.items()))
         lines.append(f"  On hosts with {_line(settings)}.")

@@ -17,6 +17,7 @@ from __future__ import annotations
 from copy import copy
 from typing import Any
 
+from faultline.harness.access import Access
 from faultline.harness.generator import Context, Draft, Generator
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
@@ -36,6 +37,7 @@ class Appends:
     name = "append"
     promise = "every read of a list contains all elements acknowledged before it, once each, in one order"
     functions = ("read", "append")
+    access = Access(final_read="read")
     model = "strict-serializable"
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = INTERVAL_US) -> Generator:
@@ -52,7 +54,7 @@ class Appends:
         from faultline.checkers.transactions.checker import ListAppendChecker
 
         lists = _AsTransactions(ListAppendChecker(self.model))
-        return (lists, StatsChecker(), AvailabilityChecker(), VacuityChecker())
+        return (lists, StatsChecker(), AvailabilityChecker(), VacuityChecker(self.access))
 
 
 class LogOrder(Appends):

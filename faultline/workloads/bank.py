@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from faultline.harness.access import Access
 from faultline.harness.generator import (
     Context,
     Draft,
@@ -48,6 +49,7 @@ class Bank:
     name = "bank"
     promise = "the accounts always add up to 500, and none is overdrawn"
     functions = ("transfer", "balances")
+    access = Access(reads=("balances",), whole=True)
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = INTERVAL_US) -> Generator:
         """`operations` operations, on average `interval_us` apart over all workers together."""
@@ -68,7 +70,7 @@ class Bank:
             adapted(bank, requests=renamed({"balances": "read"}), answers=_with_openings),
             StatsChecker(),
             AvailabilityChecker(),
-            VacuityChecker(reads=("balances",)),
+            VacuityChecker(self.access),
         )
 
 

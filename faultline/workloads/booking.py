@@ -8,6 +8,7 @@ Source: Alice and Bob in "Patterns of Distributed Systems" ch. 21.
 
 from __future__ import annotations
 
+from faultline.harness.access import Access
 from faultline.harness.generator import Context, Draft, Generator, each_thread, emit, limit, sequence, stagger, unfold
 from faultline.harness.workload import Checker
 from faultline.workloads.objects import INTERVAL_US
@@ -26,6 +27,7 @@ class Bookings:
     name = "booking"
     promise = "truck and backhoe of a day belong to one guest, who keeps them, or to nobody"
     functions = ("book", "bookings")
+    access = Access(reads=("bookings",), final_read="bookings")
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = INTERVAL_US) -> Generator:
         """`operations` operations in bursts, on average `interval_us` apart over all workers together."""
@@ -42,7 +44,7 @@ class Bookings:
         from faultline.checkers import AvailabilityChecker, StatsChecker, VacuityChecker
         from faultline.checkers.bookings import BookingsChecker
 
-        return (BookingsChecker(), StatsChecker(), AvailabilityChecker(), VacuityChecker(reads=("bookings",)))
+        return (BookingsChecker(), StatsChecker(), AvailabilityChecker(), VacuityChecker(self.access))
 
 
 def _some_operation(context: Context, number: int) -> tuple[Draft, int]:

@@ -25,6 +25,7 @@ class Carts:
     name = "cart"
     promise = "no acknowledged addition is missing in the end, and nothing is there that nobody added"
     functions = Sets.functions
+    access = Sets.access
     generator = Sets.generator
 
     def final_generator(self, *, workers: int, seed: int, operations: int = 200) -> Generator:
@@ -39,4 +40,4 @@ class Carts:
         from faultline.checkers import AvailabilityChecker, StatsChecker, VacuityChecker
         from faultline.checkers.classic.sets import SetChecker
 
-        return (SetChecker(), StatsChecker(), AvailabilityChecker(), VacuityChecker())
+        return (SetChecker(), StatsChecker(), AvailabilityChecker(), VacuityChecker(self.access))

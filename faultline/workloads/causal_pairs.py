@@ -6,6 +6,7 @@ right half, and the left half as of the stamp of the right. If stamps follow cau
 
 from __future__ import annotations
 
+from faultline.harness.access import Access
 from faultline.harness.generator import (
     Context,
     Draft,
@@ -57,6 +58,7 @@ class CausalPairs:
 
     name = "causal-pairs"
     functions = ("write-pair", "read-pair")
+    access = Access(reads=("read-pair",), final_read="read-pair")
     promise = "who reads an effect finds its cause at the effect's stamp"
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = _INTERVAL_US) -> Generator:
@@ -80,4 +82,4 @@ class CausalPairs:
         from faultline.checkers import AvailabilityChecker, StatsChecker, VacuityChecker
         from faultline.checkers.causal_pairs import CausalPairsChecker
 
-        return (CausalPairsChecker(), StatsChecker(), AvailabilityChecker(), VacuityChecker(reads=("read-pair",)))
+        return (CausalPairsChecker(), StatsChecker(), AvailabilityChecker(), VacuityChecker(self.access))

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from faultline.harness.access import Access
 from faultline.harness.generator import Context, Draft, Generator, cycle, each_thread, emit, limit, stagger
 from faultline.harness.workload import Checker
 from faultline.workloads.objects import INTERVAL_US, Objects
@@ -36,6 +37,7 @@ class Counters:
     name = "counter"
     promise = "every acknowledged increment counts exactly once, and no value goes back"
     functions = ("read", "increment")
+    access = Access(final_read="read")
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = INTERVAL_US) -> Generator:
         """`operations` operations, on average `interval_us` apart over all workers together."""
@@ -57,7 +59,7 @@ class Counters:
             adapted(MonotonicChecker(scope="global"), answers=_number),
             StatsChecker(),
             AvailabilityChecker(),
-            VacuityChecker(),
+            VacuityChecker(self.access),
         )
 
 
@@ -67,6 +69,7 @@ class Sessions:
     name = "sessions"
     promise = "each client reads its own writes, and neither its reads nor its writes go back"
     functions = ("read", "increment")
+    access = Access(final_read="read")
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = INTERVAL_US) -> Generator:
         """`operations` operations, on average `interval_us` apart over all workers together."""
@@ -83,7 +86,7 @@ class Sessions:
         from faultline.checkers.classic.sessions import SessionsChecker
 
         guarantees = adapted(SessionsChecker(), requests=renamed({"increment": "write"}), answers=_version)
-        return (guarantees, StatsChecker(), AvailabilityChecker(), VacuityChecker())
+        return (guarantees, StatsChecker(), AvailabilityChecker(), VacuityChecker(self.access))
 
 
 class UniqueIds:
@@ -92,6 +95,7 @@ class UniqueIds:
     name = "unique-ids"
     promise = "no identifier is handed out twice"
     functions = ("generate",)
+    access = Access(reads=("generate",), writes=())
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = INTERVAL_US) -> Generator:
         """`operations` operations, on average `interval_us` apart over all workers together."""
@@ -106,7 +110,7 @@ class UniqueIds:
         from faultline.checkers import AvailabilityChecker, StatsChecker, VacuityChecker
         from faultline.checkers.classic.unique_ids import UniqueIdsChecker
 
-        return (UniqueIdsChecker(), StatsChecker(), AvailabilityChecker(), VacuityChecker(reads=self.functions))
+        return (UniqueIdsChecker(), StatsChecker(), AvailabilityChecker(), VacuityChecker(self.access))
 
 
 def _some_increment(context: Context, name: str, number: int) -> tuple[Draft, int]:

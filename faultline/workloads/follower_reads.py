@@ -7,6 +7,7 @@ workload asks for shows anomalies there, which are then *expected*: plain reads 
 
 from __future__ import annotations
 
+from faultline.harness.access import Access
 from faultline.harness.generator import Generator
 from faultline.harness.workload import Checker
 from faultline.workloads.read_write import ReadWrite
@@ -20,6 +21,7 @@ class FollowerReads:
     name = "follower-reads"
     promise = "a session reads its own writes, never goes back, and sees nothing that was not written"
     functions = ("read", "write")
+    access = Access(final_read="read")
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = 18_500) -> Generator:
         """`operations` operations, on average `interval_us` apart over all workers together."""
@@ -66,4 +68,4 @@ class BoundedStaleness(FollowerReads):
 def _usual() -> tuple[Checker, ...]:
     from faultline.checkers import AvailabilityChecker, StatsChecker, VacuityChecker
 
-    return (StatsChecker(), AvailabilityChecker(), VacuityChecker())
+    return (StatsChecker(), AvailabilityChecker(), VacuityChecker(FollowerReads.access))

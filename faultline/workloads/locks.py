@@ -7,6 +7,7 @@ find the lease taken, and most of what is tried without it the client refuses it
 
 from __future__ import annotations
 
+from faultline.harness.access import Access
 from faultline.harness.generator import (
     Context,
     Draft,
@@ -56,6 +57,7 @@ class Locks:
     name = "locks"
     promise = "a lease has one owner at a time, and a former owner's write is refused"
     functions = ("acquire", "check", "guarded-write", "late-write", "release", "abandon")
+    access = Access(reads=("acquire", "check"), writes=())
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = 18_500) -> Generator:
         """`operations` operations, on average `interval_us` apart over all workers together."""
@@ -76,7 +78,7 @@ class Locks:
         from faultline.checkers import AvailabilityChecker, StatsChecker, VacuityChecker
         from faultline.checkers.leased_lock import LeasedLockChecker
 
-        reads = VacuityChecker(reads=("acquire", "check"))
+        reads = VacuityChecker(self.access)
         # A resource may refuse every late write: it must know more than the newest token for that, as etcd does.
         counts = StatsChecker(refusals={"late-write": "stale-token"})
         return (LeasedLockChecker(), counts, AvailabilityChecker(), reads)

@@ -5,6 +5,7 @@ After the heal everybody asks, and after a pause, in which groups can merge, eve
 
 from __future__ import annotations
 
+from faultline.harness.access import Access
 from faultline.harness.generator import Generator, cycle, each_thread, emit, limit, sequence, sleep, stagger
 from faultline.harness.generator.core import EMPTY
 from faultline.harness.workload import Checker
@@ -20,6 +21,7 @@ class Memberships:
 
     name = "membership"
     functions = ("view",)
+    access = Access(reads=("view",), writes=())
     promise = "no two disjoint groups serve clients, and after the heal there is one cluster with one coordinator"
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = _INTERVAL_US) -> Generator:
@@ -38,4 +40,4 @@ class Memberships:
         from faultline.checkers import StatsChecker, VacuityChecker
         from faultline.checkers.membership import MembershipChecker
 
-        return (MembershipChecker(), StatsChecker(), VacuityChecker(reads=("view",)))
+        return (MembershipChecker(), StatsChecker(), VacuityChecker(self.access))

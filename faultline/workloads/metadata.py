@@ -6,6 +6,7 @@ and after a pause of some gossip rounds the same again: by then everybody must k
 
 from __future__ import annotations
 
+from faultline.harness.access import Access
 from faultline.harness.generator import Generator, each_thread, emit, sequence, sleep
 from faultline.harness.generator.core import EMPTY
 from faultline.harness.workload import Checker
@@ -21,6 +22,7 @@ class Metadata:
 
     name = "metadata"
     functions = ("read", "write", "view")
+    access = Access(writes=("write",), final_read="read")
     promise = "after a while everybody knows the same, and knows who is up"
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = 18_500) -> Generator:
@@ -40,4 +42,4 @@ class Metadata:
         from faultline.checkers import AvailabilityChecker, StatsChecker, VacuityChecker
         from faultline.checkers.convergence import ConvergenceChecker
 
-        return (ConvergenceChecker(), StatsChecker(), AvailabilityChecker(), VacuityChecker())
+        return (ConvergenceChecker(), StatsChecker(), AvailabilityChecker(), VacuityChecker(self.access))

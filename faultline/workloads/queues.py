@@ -9,6 +9,7 @@ Queues live as long as the run, so that the drain after the heal accounts for ev
 
 from __future__ import annotations
 
+from faultline.harness.access import Access
 from faultline.harness.generator import Context, Draft, Generator, each_thread, emit, limit, sequence, stagger, unfold
 from faultline.harness.generator.chance import below, chance_of_text
 from faultline.harness.workload import Checker
@@ -28,6 +29,7 @@ class Queues:
     name = "queue"
     promise = "every acknowledged element comes out once, and nothing else does"
     functions = ("enqueue", "dequeue", "drain")
+    access = Access(reads=("drain",), writes=("enqueue",))
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = INTERVAL_US) -> Generator:
         """`operations` operations, on average `interval_us` apart over all workers together."""
@@ -50,7 +52,7 @@ class Queues:
         from faultline.checkers import AvailabilityChecker, StatsChecker, VacuityChecker
         from faultline.checkers.classic.queues import TotalQueueChecker
 
-        return (TotalQueueChecker(), StatsChecker(), AvailabilityChecker(), VacuityChecker(reads=("drain",)))
+        return (TotalQueueChecker(), StatsChecker(), AvailabilityChecker(), VacuityChecker(self.access))
 
 
 def _names(seed: int) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ compare-and-set planned as a write of its new value, so values still count up pe
 
 from __future__ import annotations
 
+from faultline.harness.access import Access
 from faultline.harness.generator import Draft, Generator, map_operations
 from faultline.harness.workload import Checker
 from faultline.workloads.register import Register
@@ -20,6 +21,7 @@ class ReadWrite:
     name = "read-write"
     promise = "each key is a linearizable register of reads and writes"
     functions = ("read", "write")
+    access = Access(final_read="read")
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = 18_500) -> Generator:
         """`operations` operations, on average `interval_us` apart over all workers together."""

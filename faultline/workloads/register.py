@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import msgspec
 
+from faultline.harness.access import Access
 from faultline.harness.generator import (
     Context,
     Draft,
@@ -122,6 +123,7 @@ class Register:
     name = "register"
     promise = "each key is a linearizable register"
     functions = ("read", "write", "cas")
+    access = Access(final_read="read")
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = INTERVAL_US) -> Generator:
         """`operations` operations, on average `interval_us` apart over all workers together."""
@@ -148,4 +150,9 @@ class Register:
         """Linearizability first; then statistics, availability after the heal, and vacuity."""
         from faultline.checkers import AvailabilityChecker, LinearizabilityChecker, StatsChecker, VacuityChecker
 
-        return (LinearizabilityChecker(model="cas-register"), StatsChecker(), AvailabilityChecker(), VacuityChecker())
+        return (
+            LinearizabilityChecker(model="cas-register"),
+            StatsChecker(),
+            AvailabilityChecker(),
+            VacuityChecker(self.access),
+        )

@@ -10,6 +10,7 @@ cut in the middle, too.
 
 from __future__ import annotations
 
+from faultline.harness.access import Access
 from faultline.harness.generator import (
     Context,
     Draft,
@@ -73,6 +74,7 @@ class Scans:
 
     name = "scans"
     functions = ("write", "delete", "scan")
+    access = Access(reads=("scan",), whole=True)
     promise = "a scan has every key that was there throughout, once, in order, and nothing that was not"
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = _INTERVAL_US) -> Generator:
@@ -92,4 +94,4 @@ class Scans:
         from faultline.checkers import AvailabilityChecker, StatsChecker, VacuityChecker
         from faultline.checkers.scans import ScansChecker
 
-        return (ScansChecker(), StatsChecker(), AvailabilityChecker(), VacuityChecker(reads=("scan",)))
+        return (ScansChecker(), StatsChecker(), AvailabilityChecker(), VacuityChecker(self.access))

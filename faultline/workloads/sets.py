@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from faultline.harness.access import Access
 from faultline.harness.generator import Context, Draft, Generator
 from faultline.harness.workload import Checker
 from faultline.workloads.objects import INTERVAL_US, Objects
@@ -32,6 +33,7 @@ class Sets:
     name = "set"
     promise = "every element whose add was acknowledged is in every later read, and nothing else is"
     functions = ("read", "add")
+    access = Access(final_read="read")
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = INTERVAL_US) -> Generator:
         """`operations` operations, on average `interval_us` apart over all workers together."""
@@ -48,7 +50,7 @@ class Sets:
         from faultline.checkers.classic.set_full import SetFullChecker
 
         lives = adapted(SetFullChecker(linearizable=True), answers=_elements)
-        return (lives, StatsChecker(), AvailabilityChecker(), VacuityChecker())
+        return (lives, StatsChecker(), AvailabilityChecker(), VacuityChecker(self.access))
 
 
 class Sequential:
@@ -57,6 +59,7 @@ class Sequential:
     name = "sequential"
     promise = "elements become visible in the order in which their adds were acknowledged, and no client goes back"
     functions = ("read", "add")
+    access = Access(final_read="read")
     generator = Sets.generator
     final_generator = Sets.final_generator
 
@@ -72,7 +75,7 @@ class Sequential:
             adapted(MonotonicChecker(scope="process"), answers=_elements),
             StatsChecker(),
             AvailabilityChecker(),
-            VacuityChecker(),
+            VacuityChecker(self.access),
         )
 
 

@@ -7,6 +7,7 @@ the last keys twice, with a pause between: the first reads may repair replicas, 
 
 from __future__ import annotations
 
+from faultline.harness.access import Access
 from faultline.harness.generator import Generator, each_thread, sequence, sleep
 from faultline.harness.generator.core import EMPTY
 from faultline.harness.workload import Checker
@@ -23,6 +24,7 @@ class SiblingWrites:
     name = "siblings"
     promise = "no acknowledged write is lost without a concurrent sibling, and replicas converge"
     functions = ("read", "write")
+    access = Access(final_read="read")
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = 18_500) -> Generator:
         """`operations` operations, on average `interval_us` apart over all workers together."""
@@ -39,4 +41,4 @@ class SiblingWrites:
         """The checker of siblings first; then statistics, availability after the heal, and vacuity."""
         from faultline.checkers import AvailabilityChecker, SiblingsChecker, StatsChecker, VacuityChecker
 
-        return (SiblingsChecker(), StatsChecker(), AvailabilityChecker(), VacuityChecker())
+        return (SiblingsChecker(), StatsChecker(), AvailabilityChecker(), VacuityChecker(self.access))

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from faultline.harness.access import Access
 from faultline.harness.generator import (
     Context,
     Draft,
@@ -45,12 +46,16 @@ _FORK_GAP_US = 1_500
 """How far apart the transactions of one pair begin: less than a transaction takes."""
 
 
+_ACCESS = Access(reads=("txn",), final_read="txn")
+
+
 class AppendTransactions:
     """Up to four reads and appends in one transaction, on five lists at a time."""
 
     name = "txn-append"
     promise = "transactions on lists are strictly serializable"
     functions = ("txn",)
+    access = _ACCESS
     _write = "append"
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = INTERVAL_US) -> Generator:
@@ -100,6 +105,7 @@ class WriteSkew:
     name = "write-skew"
     promise = "of two transactions that read two keys and write one of them, one sees the other"
     functions = ("txn",)
+    access = _ACCESS
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = INTERVAL_US) -> Generator:
         """`operations` transactions, on average `interval_us` apart over all workers together."""
@@ -124,6 +130,7 @@ class LongFork:
     name = "long-fork"
     promise = "of two writes, all who read both keys see the same one first"
     functions = ("txn",)
+    access = _ACCESS
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = INTERVAL_US) -> Generator:
         """`operations` transactions, those of one pair at almost the same time, with pauses in between."""
@@ -174,4 +181,4 @@ def _pair(number: int) -> tuple[str, str]:
 def _usual_checkers() -> tuple[Checker, ...]:
     from faultline.checkers import AvailabilityChecker, StatsChecker, VacuityChecker
 
-    return (StatsChecker(), AvailabilityChecker(), VacuityChecker(reads=("txn",)))
+    return (StatsChecker(), AvailabilityChecker(), VacuityChecker(_ACCESS))

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from faultline.harness.access import Access
 from faultline.harness.generator import (
     Context,
     Draft,
@@ -51,6 +52,7 @@ class Transfers:
     name = "transfer"
     promise = "the widgets always add up to 183, and every acknowledged transfer counts exactly once"
     functions = ("cas", "transfer", "read")
+    access = Access(final_read="read")
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = INTERVAL_US) -> Generator:
         """`operations` operations, on average `interval_us` apart over all workers together."""
@@ -74,7 +76,7 @@ class Transfers:
             adapted(TransfersChecker(opening=OPENING), requests=_as_transfer, answers=_balances),
             adapted(StatsChecker(), requests=_as_transfer),
             AvailabilityChecker(),
-            VacuityChecker(),
+            VacuityChecker(self.access),
         )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from faultline.harness.access import Access
 from faultline.harness.generator import (
     Context,
     Draft,
@@ -88,6 +89,7 @@ class Watches:
     name = "watches"
     promise = "watchers are told of every change in order, once, and of every gap"
     functions: tuple[str, ...] = ("put", "delete", "acquire", "attach", "abandon", "watch", "drain", "list")
+    access = Access(reads=("list",), writes=("put", "delete", "attach"), whole=True)
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = 18_500) -> Generator:
         """`operations` operations, on average `interval_us` apart over all workers together."""
@@ -105,7 +107,7 @@ class Watches:
         from faultline.checkers import AvailabilityChecker, StatsChecker, VacuityChecker
         from faultline.checkers.watches import WatchesChecker
 
-        return (WatchesChecker(), StatsChecker(), AvailabilityChecker(), VacuityChecker(reads=("list",)))
+        return (WatchesChecker(), StatsChecker(), AvailabilityChecker(), VacuityChecker(self.access))
 
 
 class KeyWatches(Watches):

@@ -68,6 +68,7 @@ GOOD = (
     (0, "write", "k0", 100_000, 200_000, ok()),
     (1, "cas", "k1", 150_000, 250_000, ok()),
     (0, "read", "k0", 1_200_000, 1_210_000, ok(None)),
+    (1, "read", "k1", 1_200_000, 1_210_000, ok(None)),
 )
 
 
@@ -76,7 +77,7 @@ def test_operations_are_counted_by_function_and_outcome():
     result = check(StatsChecker(), run)
     assert result.verdict is Verdict.PASS
     assert result.detail["by_function"]["write"] == {"ok": 1, "fail": 0, "info": 1}
-    assert result.detail["totals"] == {"ok": 3, "fail": 0, "info": 1}
+    assert result.detail["totals"] == {"ok": 4, "fail": 0, "info": 1}
 
 
 def test_a_function_that_never_succeeded_makes_the_run_vacuous():
@@ -163,10 +164,11 @@ def test_a_good_run_has_no_warning():
 
 VACUOUS = {
     "no-operations": run_of(),
-    "no-fault-applied": run_of(*GOOD, faults=[(120_000, 700_000)], applied="the probe still got through"),
-    "nothing-in-flight": run_of(*GOOD, faults=[(500_000, 700_000)]),
+    "faults-applied": run_of(*GOOD, faults=[(120_000, 700_000)], applied="the probe still got through"),
+    "faults-struck": run_of(*GOOD, faults=[(500_000, 700_000)]),
     "no-reads-after-heal": run_of(*GOOD[:2], faults=[(120_000, 700_000)]),
-    "mostly-indeterminate": run_of(*((p, "read", f"k{p}", p, None, None) for p in range(20)), workers=20),
+    "operations-answered": run_of(*((p, "read", f"k{p}", p, None, None) for p in range(20)), workers=20),
+    "writes-read": run_of(*GOOD, (3, "write", "k9", 500_000, 510_000, ok())),
     "no-concurrency": run_of(GOOD[0], GOOD[2]),
 }
 
@@ -183,10 +185,10 @@ def test_a_run_that_tested_nothing_is_vacuous_and_says_why(name):
 
 
 MILD = {
-    "one-key": run_of(*((p, "write", "k0", 10 * p, 10 * p + 15, ok()) for p in range(4))),
+    "one-key": run_of(*((p, "write", "k0", 10 * p, 10 * p + 15, ok()) for p in range(4)), GOOD[2]),
     "one-worker": run_of(*GOOD, workers=1),
     "no-changes": run_of(*((p, "read", f"k{p}", p, 9, ok()) for p in range(2))),
-    "often-indeterminate": run_of(*GOOD[:2], *((5 + p, "read", f"k{p}", 300 + p, None, None) for p in range(4))),
+    "often-indeterminate": run_of(*GOOD, *((5 + p, "read", f"k{p}", 300 + p, None, None) for p in range(6))),
 }
 
 
@@ -209,7 +211,7 @@ def test_faults_that_partly_bit_are_told_apart():
         FaultInterval(kind="kill", target="one", start_us=150_000, stop_us=160_000, applied="no such node")
     )
     names = [warning["name"] for warning in check(VacuityChecker(), run).detail["named"]]
-    assert names == ["some-faults-not-applied", "fault-without-operations"]
+    assert names == ["faults-applied", "some-faults-not-applied", "fault-without-operations"]
 
 
 def test_breaches_become_findings_in_order_of_time():

@@ -1,0 +1,97 @@
+"""Floors under the exposure of a run: below one of them, a run that shows no violation is no pass but *vacuous*.
+
+Each is a share from 0 to 1 with a default, which a plan can override (`[floors]`, `--floor NAME=SHARE`); 0 asks for
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from faultline.harness.errors import UsageError
+from faultline.harness.exposure import Exposure
+
+__all__ = ["FLOORS", "Floor", "Shortfall", "checked_floors", "shortfalls"]
+
+
+class Floor(msgspec.Struct, frozen=True):
+    """A floor: its default share, what it is a share of, and what to change where a run falls below it."""
+
+    default: float
+    summary: str
+    fix: str
+
+
+FLOORS = {
+    "operations-answered": Floor(
+        0.2,
+        "of the operations, how many the store answered",
+        "Use fewer or shorter faults, or raise the client's time-out.",
+    ),
+    "faults-applied": Floor(
+        0.8,
+        "of the planned faults, how many took effect",
+        "See why under the run's faults; plan fewer of them, or let the run last longer.",
+    ),
+    "faults-struck": Floor(
+        0.5,
+        "of the faults that took effect, how many met operations in flight",
+        "Make the faults longer or the operations denser.",
+    ),
+    "writes-read": Floor(
+        1.0,
+        "of the objects with an acknowledged write, how many were read after the heal",
+        "Let the final operations read every object, and the store recover before.",
+    ),
+}
+
+
+class Shortfall(NamedTuple):
+    """A floor that a run did not reach: its name, and a sentence with the figures."""
+
+    name: str
+    sentence: str
+
+
+def checked_floors(asked: Mapping[str, float]) -> dict[str, float]:
+    """The shares in `asked`. Raises UsageError for one that is no floor, or no share, or cannot go with another."""
+    for name, share in asked.items():
+        if name not in FLOORS:
+            raise UsageError(f"There is no floor called {name!r}.", f"There are {', '.join(FLOORS)}.")
+        if not 0 <= share <= 1:
+            raise UsageError(f"The floor {name} is a share from 0 to 1, not {share:g}.", f"Try {name}=0.5.")
+    if asked.get("faults-applied") == 0 and asked.get("faults-struck", 0) > 0:
+        raise UsageError(
+            "The floors contradict each other: faults-applied=0 asks for no fault, and "
+            f"faults-struck={asked['faults-struck']:g} for faults that meet operations.",
+            "Raise faults-applied above 0, or set faults-struck=0 too.",
+        )
+    return dict(asked)
+
+
+def shortfalls(exposure: Exposure, floors: Mapping[str, float]) -> Iterator[Shortfall]:
+    """The floors that `exposure` does not reach, in the order of FLOORS; `floors` are those with another share."""
+    parts = {
+        "operations-answered": (exposure.answered, exposure.operations, "operations were answered"),
+        "faults-applied": (exposure.faults_applied, len(exposure.faults), "planned faults took effect"),
+        "faults-struck": (exposure.faults_struck, exposure.faults_applied, "faults met operations in flight"),
+        "writes-read": (
+            min(exposure.read_after_heal, exposure.due),
+            exposure.due,
+            "objects with an acknowledged write were read after the heal",
+        ),
+    }
+    for name, (reached, whole, words) in parts.items():
+        least = floors.get(name, FLOORS[name].default)
+        if reached < least * whole:
+            missing = _missing(exposure) if name == "writes-read" else ""
+            yield Shortfall(name, f"{reached:,} of {whole:,} {words}, below the floor of {least:.0%}{missing}.")
+
+
+def _missing(exposure: Exposure) -> str:
+    first = ", ".join(exposure.unread[:3])
+    more = exposure.written - exposure.read_after_heal - len(exposure.unread[:3])
+    return f"; not {first}" + (f" and {more:,} more" if more > 0 else "")
