@@ -35,7 +35,8 @@ __all__ = ["DEFAULT_MASTER", "package_zip", "refuse_unusable_master", "spark_ses
 DEFAULT_MASTER = "local[*,4]"
 """All cores of this machine, and four attempts at each task: `local[*]` gives it one."""
 _STOP_DEADLINE_S = 20
-_JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dlog4j2.configurationFile=file:{log4j}"
+_JVM_OPTIONS = '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "-Dlog4j2.configurationFile={log4j}" "-Djava.io.tmpdir={work}"'
+"""Quoted, as a folder may have a space in its name; files that Java makes for itself belong to the campaign's folder."""
 _AUTHENTICATE, _SECRET = "spark.authenticate", "spark.authenticate.secret"
 _SETTING = re.compile(r"\s*([^\s#=:]+)\s*[\s=:]\s*(.*)")
 _MASTERS = ("local", "spark://", "k8s://", "yarn", "mesos://")
@@ -135,7 +136,7 @@ def _settings(master: str, work: Path) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
-        "spark.driver.extraJavaOptions": _JVM_OPTIONS.format(log4j=log4j.resolve()),
+        "spark.driver.extraJavaOptions": _JVM_OPTIONS.format(log4j=log4j.resolve().as_uri(), work=work.resolve()),
         "spark.sql.warehouse.dir": str((work / "warehouse").resolve()),
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
