@@ -36,7 +36,7 @@ DEFAULT_MASTER = "local[*,4]"
 """All cores of this machine, and four attempts at each task: `local[*]` gives it one."""
 _STOP_DEADLINE_S = 20
 _JVM_OPTIONS = '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "-Dlog4j2.configurationFile={log4j}" "-Djava.io.tmpdir={work}"'
-"""Quoted, as a folder may have a space in its name; files that Java makes for itself belong to the campaign's folder."""
+"""Quoted, as a folder may have a space in its name; what Java itself writes belongs to the campaign's folder."""
 _AUTHENTICATE, _SECRET = "spark.authenticate", "spark.authenticate.secret"
 _SETTING = re.compile(r"\s*([^\s#=:]+)\s*[\s=:]\s*(.*)")
 _MASTERS = ("local", "spark://", "k8s://", "yarn", "mesos://")
