@@ -4,8 +4,9 @@ This is what every run is driven by, so it does the least it can: it refers to t
 cursor and one due time per worker, and an ask looks at the heads of the free workers only, however long the plan is. An
 ask before the next operation is due makes nothing but the time at which to ask again.
 
-A worker may come late: its operation took long, or it rests because nothing serves. In real time its backlog is left
-out, all but the operation that was due last, so that no burst follows and the operations last as long as planned.
+A worker may come late: its operation took long, or nothing serves. In real time its backlog is left out, all but the
+operation that was due last, so that no burst follows and the operations last as long as planned. In the simulated world
+it catches up, until the final operations are due: those must not wait for a backlog.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ __all__ = ["Scheduled", "scheduled"]
 class Scheduled(Generator, frozen=True, gc=False):
     """`queues[w]` are worker w's operations, `cursors[w]` the next one, `due_us[w]` its time (`FOREVER`: none left).
 
-    `mask` are the workers that have a queue: a run may have more of them than its plan uses. Of operations due before
-    `skip_before_us` a worker that comes late performs the latest one only.
+    `mask` are the workers that have a queue: a run may have more of them than its plan uses. From `late_from_us`
+    on a worker that comes late performs only the latest of the operations that were due before `skip_before_us`.
     """
 
     listens: ClassVar[bool] = False
@@ -45,6 +46,7 @@ class Scheduled(Generator, frozen=True, gc=False):
     left: int
     mask: int
     skip_before_us: int = 0
+    late_from_us: int = 0
 
     def op(self, context: Context) -> Offer:
         """The earliest operation of a free worker, once it is due; the lowest worker of those due together."""
@@ -60,7 +62,7 @@ class Scheduled(Generator, frozen=True, gc=False):
             return Pending(best_us), self
         queue, cursor = self.queues[best], self.cursors[best]
         skipped = 0
-        if best_us < self.skip_before_us:
+        if best_us < self.skip_before_us and context.time_us >= self.late_from_us:
             most_us = min(context.time_us, self.skip_before_us - 1)
             while cursor + 1 < len(queue) and queue[cursor + 1].at_us <= most_us:
                 cursor += 1
@@ -76,15 +78,18 @@ class Scheduled(Generator, frozen=True, gc=False):
             self.left - 1 - skipped,
             self.mask,
             self.skip_before_us,
+            self.late_from_us,
         )
         return Draft(operation.f, operation.key, operation.value, best, best_us), after
 
 
-def scheduled(operations: Sequence[PlannedOperation], *, workers: int = 0, skip_before_us: int = 0) -> Generator:
+def scheduled(
+    operations: Sequence[PlannedOperation], *, workers: int = 0, skip_before_us: int = 0, late_from_us: int = 0
+) -> Generator:
     """The planned `operations` as a generator; those of one worker in order of time, equal times in the order given.
 
-    `workers` is how many there are, when some of them may have nothing planned. Of operations due before
-    `skip_before_us` a worker that comes late leaves out all but the latest.
+    `workers` is how many there are, when some of them may have nothing planned. From `late_from_us`
+    on a worker that comes late leaves out all but the latest of the operations that were due before `skip_before_us`.
     """
     busy = 1 + max((operation.worker for operation in operations), default=-1)
     queues: list[list[PlannedOperation]] = [[] for _ in range(max(busy, workers))]
@@ -92,7 +97,9 @@ def scheduled(operations: Sequence[PlannedOperation], *, workers: int = 0, skip_
         queues[operation.worker].append(operation)
     due_us = tuple(queue[0].at_us if queue else FOREVER for queue in queues)
     mask = worker_mask(range(len(queues)))
-    return Scheduled(tuple(map(tuple, queues)), (0,) * len(queues), due_us, len(operations), mask, skip_before_us)
+    return Scheduled(
+        tuple(map(tuple, queues)), (0,) * len(queues), due_us, len(operations), mask, skip_before_us, late_from_us
+    )
 
 
 def _at_us(operation: PlannedOperation) -> int:

@@ -182,3 +182,9 @@ def test_what_is_due_after_the_bound_is_never_left_out() -> None:
     rows = [PlannedOperation(0, at_us, "read", f"k{at_us}") for at_us in (0, 10, 20, 30, 40)]
     events = simulate(scheduled(rows, skip_before_us=20), workers=1, latency_us=35)
     assert [event.key for event in events if event.kind == "invoke"] == ["k0", "k10", "k20", "k30", "k40"]
+
+
+def test_a_worker_catches_up_until_lateness_counts() -> None:
+    rows = [PlannedOperation(0, at_us, "read", f"k{at_us}") for at_us in (0, 10, 20, 30, 40)]
+    events = simulate(scheduled(rows, skip_before_us=40, late_from_us=60), workers=1, latency_us=35)
+    assert [event.key for event in events if event.kind == "invoke"] == ["k0", "k10", "k30", "k40"]
