@@ -117,6 +117,12 @@ def test_events_that_are_repeated_or_out_of_order_are_found(second: list[Any]) -
     assert "event-out-of-order" in anomalies(watch(), put(1, 5), put(2, 6), drain(*told))
 
 
+@pytest.mark.rows("WA-I1")
+def test_a_state_that_is_older_than_what_was_told_before_it_is_found() -> None:
+    told = (state(4), event(5, 1), event(6, 2), upto(6), state(5, "re-armed", s1=1), upto(6))
+    assert "event-out-of-order" in anomalies(watch(), put(1, 5), put(2, 6), drain(*told))
+
+
 @pytest.mark.rows("WA-R12")
 def test_an_event_of_a_key_beside_the_path_is_found() -> None:
     steps = (watch(), put(1, 5, "servers2/1"), drain(state(4), event(5, 1, 0, "servers2/1"), upto(5)))

@@ -22,7 +22,7 @@ from faultline.systems_under_test.patterns.clusters.range_kv.invariants import (
 from faultline.systems_under_test.patterns.clusters.range_kv.messages import (
     KeysStored,
     RequestServed,
-    SizeChecked,
+    SizesChecked,
     SplitProposed,
     TableChanged,
 )
@@ -180,16 +180,19 @@ def test_what_is_served_goes_on_with_generations_and_under_each_at_one_host(
 @pytest.mark.parametrize(
     ("checks", "is_broken"),
     [
-        ([(1, 20, True)], True),
-        ([(1, 20, True), (1, 20, True)], True),
-        ([(1, 20, True), (2, 9, False)], False),
-        ([(1, 20, False)], False),
+        ([((7, 1, 20),)], True),
+        ([((7, 1, 20),), ((7, 1, 20),)], True),
+        ([((7, 1, 20),), ()], False),
+        ([((7, 1, 20), (8, 1, 20)), ((8, 1, 20),)], True),
+        ([()], False),
     ],
 )
-def test_a_big_partition_must_be_split_in_the_end(checks: list[tuple[int, int, bool]], is_broken: bool) -> None:
+def test_a_big_partition_must_be_split_while_its_host_holds_it(
+    checks: list[tuple[tuple[int, int, int], ...]], is_broken: bool
+) -> None:
     invariant, found = BigPartitionsAreSplit(), []
-    for generation, size, is_due in checks:
-        invariant.observe(0, A, SizeChecked(7, generation, size, is_due), found.append)
+    for due in checks:
+        invariant.observe(0, A, SizesChecked(due), found.append)
     invariant.finish(0, 900_000, found.append)
     assert found == [], "there was no time yet"
     invariant.finish(0, 1_100_000, found.append)

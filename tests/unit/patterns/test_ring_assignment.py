@@ -80,9 +80,36 @@ def test_the_invariants_of_a_ring_accept_what_is_right_and_name_what_is_not() ->
     wrong = [*right[:number], "athens", *right[number + 1 :]]
     told: list[Breach] = []
     OwnersFollowTheRing().observe(1, "athens", RingSettled(tuple(right), 4), told.append)
-    OneJoinsAtATime().observe(1, "athens", RingMoves(("delphi",)), told.append)
     assert told == []
     OwnersFollowTheRing().observe(1, "athens", RingSettled(tuple(wrong), 4), told.append)
-    OneJoinsAtATime().observe(1, "athens", RingMoves(("delphi", "ephesus")), told.append)
-    assert [breach.invariant for breach in told] == ["FXP-R32", "FXP-R35"]
+    assert [breach.invariant for breach in told] == ["FXP-R32"]
     assert f"athens owns partition {number}; the next token around the circle is delphi's" in told[0].sentence
+
+
+def planned(ring: RingAssignment, owners: list[str], *live: str) -> tuple[tuple[int, str], ...]:
+    return tuple((move.partition, move.target) for move in ring.plan(owners, [*OLD, *live]))
+
+
+@pytest.mark.rows("FXP-R35")
+def test_two_who_join_at_once_are_named() -> None:
+    ring = RingAssignment(PARTITIONS, 4)
+    owners = ring.assign(OLD, 3)
+    of_one, of_another = planned(ring, owners, "delphi"), planned(ring, owners, "ephesus")
+    told: list[Breach] = []
+    OneJoinsAtATime().observe(1, "athens", RingMoves(tuple(owners), of_one, 4), told.append)
+    assert told == []
+    OneJoinsAtATime().observe(1, "athens", RingMoves(tuple(owners), of_one + of_another, 4), told.append)
+    assert [breach.sentence for breach in told] == ["delphi and ephesus get partitions at the same time."]
+
+
+@pytest.mark.rows("FXP-R35")
+def test_partitions_that_are_handed_on_against_the_tokens_are_no_joins() -> None:
+    ring = RingAssignment(PARTITIONS, 4)
+    owners = ring.assign(OLD, 3)
+    handed_on = ((owners.index("athens"), "byzantium"), (owners.index("byzantium"), "cyrene"))
+    told: list[Breach] = []
+    OneJoinsAtATime().observe(1, "athens", RingMoves(tuple(owners), handed_on, 4), told.append)
+    OneJoinsAtATime().observe(
+        1, "athens", RingMoves(tuple(owners), (*handed_on, *planned(ring, owners, "delphi")), 4), told.append
+    )
+    assert told == []

@@ -286,10 +286,14 @@ class Coordinator(ConsistentCoreNode):
         self.ports.trace.emit(TableApplied(self.directory.table(), self._partition_settings.partitions))
         self.ports.trace.emit(PartitionsMoving(len(self.directory.pending)))
         if self._ring is not None:
-            targets = tuple(sorted({pending.migration.target for pending in self.directory.pending.values()}))
-            self.ports.trace.emit(RingMoves(targets))
+            self._report_ring_moves()
         if self.leads:
             self._enter(self._act)
+
+    def _report_ring_moves(self) -> None:
+        moves = tuple((number, pending.migration.target) for number, pending in self.directory.pending.items())
+        owners = tuple(self.directory.table().owners())
+        self.ports.trace.emit(RingMoves(owners, moves, self._partition_settings.tokens_per_node))
 
     def _act(self) -> None:
         # Before everything committed is applied, the directory is that of the past.

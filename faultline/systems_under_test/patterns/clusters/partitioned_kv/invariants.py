@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from faultline.harness.invariant import Invariant, Report, ReportingInvariant
@@ -196,6 +199,19 @@ class LoadsAreEven(ReportingInvariant):
             self._breach(report, time_us, node, f"{node} planned for members with {loads} partitions.")
 
 
+@lru_cache(maxsize=64)
+def _circle(members: frozenset[str], tokens_per_node: int) -> list[tuple[int, str]]:
+    """The tokens of `members` in order, found without the ring that is judged."""
+    return sorted((token, member) for member in members for token in tokens_of(member, 0, tokens_per_node))
+
+
+def _owner_by_tokens(members: Iterable[str], tokens_per_node: int, partition: int, partitions: int) -> str:
+    """Whose token comes next around the circle from where `partition` begins."""
+    circle = _circle(frozenset(members), tokens_per_node)
+    place = bisect_left(circle, (first_point(partition, partitions), ""))
+    return circle[place % len(circle)][1]
+
+
 class OwnersFollowTheRing(ReportingInvariant):
     """FXP-R32."""
 
@@ -204,27 +220,33 @@ class OwnersFollowTheRing(ReportingInvariant):
     events = (RingSettled,)
 
     def observe(self, time_us: int, node: str, event: RingSettled, report: Report) -> None:
-        """Look for every partition's owner on the circle, without the ring that is judged."""
+        """Look for every partition's owner on the circle."""
         members, count = set(event.owners), len(event.owners)
-        tokens = sorted((token, owner) for owner in members for token in tokens_of(owner, 0, event.tokens_per_node))
         for partition, owner in enumerate(event.owners):
-            right = next((each for token, each in tokens if token >= first_point(partition, count)), tokens[0][1])
+            right = _owner_by_tokens(members, event.tokens_per_node, partition, count)
             if owner != right:
                 sentence = f"{owner} owns partition {partition}; the next token around the circle is {right}'s."
                 self._breach(report, time_us, node, sentence)
 
 
 class OneJoinsAtATime(ReportingInvariant):
-    """FXP-R35."""
+    """FXP-R35: who gets what its tokens take joins. Partitions that change hands against the tokens are no join."""
 
     id = "FXP-R35"
-    statement = "Of the members of a ring, one gets partitions at a time."
+    statement = "Of the members of a ring, one at a time gets partitions that its tokens take."
     events = (RingMoves,)
 
     def observe(self, time_us: int, node: str, event: RingMoves, report: Report) -> None:
-        """Count who gets partitions."""
-        if len(event.targets) > 1:
-            self._breach(report, time_us, node, f"{' and '.join(event.targets)} get partitions at the same time.")
+        """Count who gets partitions by its tokens."""
+        if len({target for _, target in event.moves}) < 2:
+            return
+        joining = sorted({target for partition, target in event.moves if self._is_its_own(event, partition, target)})
+        if len(joining) > 1:
+            self._breach(report, time_us, node, f"{' and '.join(joining)} get partitions at the same time.")
+
+    def _is_its_own(self, event: RingMoves, partition: int, target: str) -> bool:
+        members = {*event.owners, target}
+        return _owner_by_tokens(members, event.tokens_per_node, partition, len(event.owners)) == target
 
 
 class PartitionsHoldTheirOwnKeys(ReportingInvariant):

@@ -248,9 +248,11 @@ class PartitionsAssigned(msgspec.Struct, frozen=True):
 
 
 class RingMoves(msgspec.Struct, frozen=True):
-    """Trace: a replica of the directory of a ring holds moves to these members."""
+    """Trace: a replica of the directory of a ring with these owners holds moves: a partition each, and who gets it."""
 
-    targets: tuple[str, ...]
+    owners: tuple[str, ...]
+    moves: tuple[tuple[int, str], ...]
+    tokens_per_node: int
 
 
 class RingSettled(msgspec.Struct, frozen=True):

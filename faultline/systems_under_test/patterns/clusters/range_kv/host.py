@@ -28,7 +28,7 @@ from faultline.systems_under_test.patterns.clusters.range_kv.messages import (
     RegisterMember,
     RequestServed,
     ScanKeys,
-    SizeChecked,
+    SizesChecked,
     SplitProposed,
     SplitTrigger,
     WriteKey,
@@ -243,20 +243,22 @@ class RangeHost:
     def _check_partitions(self) -> None:
         """Look at every partition, and propose to split those that are due."""
         self._checks += 1
+        due: list[tuple[int, int, int]] = []
         for partition in list(self.store.held.values()):
-            if self._settings.splits_by_size:
-                self._check_size(partition)
+            if self._settings.splits_by_size and self._check_size(partition):
+                due.append((partition.info.id, partition.info.generation, partition.size()))
             if self._settings.splits_by_load:
                 self._check_load(partition)
+        self.ports.trace.emit(SizesChecked(tuple(due)))
         self._requests.clear()
 
-    def _check_size(self, partition: RangePartition) -> None:
+    def _check_size(self, partition: RangePartition) -> bool:
+        """Propose to split the partition if it is due: has it reached the maximum, and can it be split?"""
         size = partition.size()
         key = self._size_split_key(partition) if self._is_too_big(size) else None
-        is_due = key is not None
-        self.ports.trace.emit(SizeChecked(partition.info.id, partition.info.generation, size, is_due))
         if key is not None:
             self._propose(partition, key, "size", size, self._settings.partition_size_max)
+        return key is not None
 
     def _is_too_big(self, size: int) -> bool:
         return size >= self._settings.partition_size_max

@@ -8,7 +8,7 @@ from faultline.harness.invariant import Invariant, Report, ReportingInvariant
 from faultline.systems_under_test.patterns.clusters.range_kv.messages import (
     KeysStored,
     RequestServed,
-    SizeChecked,
+    SizesChecked,
     SplitProposed,
     TableChanged,
 )
@@ -90,26 +90,24 @@ class BigPartitionsAreSplit(ReportingInvariant):
 
     id = "KRP-I5"
     statement = "Some time after the last fault no partition has reached the maximum size, if it can be split."
-    events = (SizeChecked,)
+    events = (SizesChecked,)
 
     def __init__(self) -> None:
-        self._due: dict[str, dict[int, tuple[int, int, int]]] = {}
+        self._due: dict[str, dict[tuple[int, int], tuple[int, int]]] = {}
 
-    def observe(self, time_us: int, node: str, event: SizeChecked, report: Report) -> None:
-        """Remember since when a partition of this generation has been due."""
-        due = self._due.setdefault(node, {})
-        _, generation, since_us = due.get(event.partition_id, (0, 0, 0))
-        if not event.is_due:
-            due.pop(event.partition_id, None)
-        elif generation != event.generation:
-            due[event.partition_id] = (event.size, event.generation, time_us)
-        else:
-            due[event.partition_id] = (event.size, generation, since_us)
+    def observe(self, time_us: int, node: str, event: SizesChecked, report: Report) -> None:
+        """Remember since when each is due; what the host does not name, it holds no longer, or it is small."""
+        before = self._due.get(node, {})
+        due = {}
+        for partition_id, generation, size in event.due:
+            _, since_us = before.get((partition_id, generation), (0, time_us))
+            due[partition_id, generation] = (size, since_us)
+        self._due[node] = due
 
     def finish(self, healed_us: int, end_us: int, report: Report) -> None:
         """The run is over: who waits still, and for how long?"""
         for node, due in self._due.items():
-            for partition_id, (size, _, since_us) in due.items():
+            for (partition_id, _), (size, since_us) in due.items():
                 if max(since_us, healed_us) + _PATIENCE_US < end_us:
                     sentence = f"{node} never split partition {partition_id}, which holds {size} bytes."
                     self._breach(report, end_us, node, sentence)

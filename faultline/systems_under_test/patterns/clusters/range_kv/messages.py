@@ -44,7 +44,7 @@ __all__ = [
     "RegisterMember",
     "RequestServed",
     "ScanKeys",
-    "SizeChecked",
+    "SizesChecked",
     "SplitProposed",
     "SplitTrigger",
     "TableChanged",
@@ -211,10 +211,7 @@ class SplitProposed(msgspec.Struct, frozen=True):
     least: int
 
 
-class SizeChecked(msgspec.Struct, frozen=True):
-    """Trace: the host looked at the size of a partition; `is_due` when it should be split and can be."""
+class SizesChecked(msgspec.Struct, frozen=True):
+    """Trace: of all partitions that the host holds, these are due: id, generation and size of what can be split."""
 
-    partition_id: int
-    generation: int
-    size: int
-    is_due: bool
+    due: tuple[tuple[int, int, int], ...]

@@ -1,9 +1,10 @@
 """The client's side of watches: finds the leader, notices what it missed, and keeps events until its user takes them.
 
 Each watch has a position of its own. A batch that follows on it is taken, one that leaves something out makes the
-client ask again from its position, one that it knows is dropped. At intervals the client confirms how far it got, to
-the leader as far as it is known: after a leader change the confirmation is what sets the watch again. When events are
-not kept any more, or the server cancelled, the client is given the state, and its user is told that there is a gap.
+client ask again from its position, one that it knows is dropped, and so is a state that is older than what was taken
+before. At intervals the client confirms how far it got, to the leader as far as it is known: after a leader change the
+confirmation is what sets the watch again. When events are not kept any more, or the server cancelled, the client is
+given the state, and its user is told that there is a gap.
 
 What the user gets is a list of items in order:
 
@@ -37,23 +38,28 @@ REARMED = "re-armed"
 class ClientWatch:
     """One watch: what it has received, and what its user has not taken yet."""
 
-    __slots__ = ("_queue_max", "items", "number", "path", "position", "reason")
+    __slots__ = ("_queue_max", "items", "number", "path", "position", "reached", "reason")
 
     def __init__(self, path: str, number: int, queue_max: int) -> None:
         self.path = path
         self.number = number
         self.position: Position | None = None
+        self.reached: Position | None = None
+        """How far it had got when it last began anew: what a server had said before that may come late."""
         self.reason: str | None = None
         self.items: list[list[Any]] = []
         self._queue_max = queue_max
 
     def take_state(self, message: WatchState) -> None:
-        """A beginning, or what is there after a gap."""
+        """A beginning, or what is there after a gap; but nothing older than what was taken already."""
         if self.position is not None and message.error is None:
+            return
+        known = self.position or self.reached
+        if known is not None and message.upto < known:
             return
         values = {state.key: state.value for state in message.state}
         self.items.append(["state", list(message.upto), values, message.error or self.reason])
-        self.position = max(self.position or message.upto, message.upto)
+        self.position = message.upto
         self.reason = None
 
     def take_batch(self, batch: WatchBatch) -> bool:
@@ -75,6 +81,7 @@ class ClientWatch:
 
     def lose(self, reason: str) -> None:
         """Begin anew with the state: events between here and there are lost, for that reason."""
+        self.reached = self.position or self.reached
         self.position = None
         self.reason = reason
 

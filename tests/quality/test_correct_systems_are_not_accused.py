@@ -1,0 +1,70 @@
+"""Runs in which invariants once accused correct code, or correct code had a bug that nobody had planted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from faultline.campaign.engine import default_engine
+from faultline.harness.planning import RunRequest
+from faultline.harness.verdict import Verdict
+
+SNAPSHOTS = {
+    "services": "on",
+    "snapshot_every_entries": "5",
+    "segment_size_bytes": "256",
+    "log_cleaning_interval_ms": "50",
+    "watch_history_max": "12",
+}
+SPLITS = {
+    "splits": "k12,k2",
+    "partition_size_max": "12",
+    "split_check_ms": "100",
+    "spread": "after-split",
+    "split_into": "two-new",
+    "sizes": "blocks",
+}
+RING = {"assignment": "token-ring", "hand_on": "3", "reassign_every_ms": "300"}
+
+RUNS: dict[str, dict[str, Any]] = {
+    "partitions of a ring change hands": {"system": "partitioned-kv", "options": RING, "seed": 1},
+    "a lease granted before a snapshot was installed": {
+        "system": "consistent-core",
+        "workload": "watches",
+        "options": SNAPSHOTS,
+        "seed": 1_000_003,
+    },
+    "a lease ended after a snapshot was installed": {
+        "system": "consistent-core",
+        "workload": "watches",
+        "options": SNAPSHOTS,
+        "seed": 1_000_004,
+    },
+    "a partition is retired while it is due": {
+        "system": "range-kv",
+        "workload": "scans",
+        "faults": ("kill", "retries", "clock"),
+        "operations": 120,
+        "options": SPLITS,
+        "seed": 6_001_050,
+    },
+    "a watch is told of the past while it is set anew": {
+        "system": "coordinated-kv",
+        "workload": "append",
+        "faults": ("retries",),
+        "nodes": 6,
+        "options": {"watch_delivery": "once"},
+        "seed": 3_000_001,
+    },
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("asked", RUNS.values(), ids=RUNS.keys())
+def test_no_violation_is_told_of_a_correct_system(asked: dict[str, Any]) -> None:
+    request, engine = RunRequest(**asked), default_engine("simulated")
+    parts = engine.resolve(request)
+    record = engine.simulate(engine.plan(request, parts), parts, False)
+    judgement = engine.judge(record, parts, "run")
+    assert judgement.verdict is Verdict.PASS, [finding.sentence for finding in judgement.findings]
