@@ -35,4 +35,6 @@ def run_command(request: RunRequest, hosts: str = "") -> str:
             words += [f"--{name}", str(getattr(request, name))]
     if request.duration_s is not None:
         words += ["--duration", str(request.duration_s)]
+    if request.beyond_promise:
+        words += ["--beyond-promise"]
     return shlex.join([*words, "--seed", str(request.seed)])

@@ -152,6 +152,7 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             world=self.world,
             host_options=self.host_options,
             floors=self.floors,
+            beyond_promise=bool(cell.expected),
         )
 
 

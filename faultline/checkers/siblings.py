@@ -32,7 +32,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from faultline.checkers.classic.conclusion import Case, Conclusion
-from faultline.checkers.classic.shape import ended
+from faultline.checkers.classic.shape import elements, ended
 from faultline.checkers.classic.words import client, token, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
@@ -40,6 +40,7 @@ from faultline.harness.verdict import Cause, CheckResult
 
 __all__ = ["SiblingsChecker"]
 
+_EXPECTED = "`write` of a value, and `read` that answers the list of all concurrent values."
 _EMPTY: frozenset[Any] = frozenset()
 _Read = tuple[int, frozenset[Any]]
 """The row of a read, and what it returned."""
@@ -102,7 +103,7 @@ class _Key:
         for row in rows:
             process, is_ok = history.process[row], history.outcome[row] == "ok"
             if history.f[row] == "read" and is_ok:
-                seen = [token(value) for value in history.result[row] or ()]
+                seen = [token(value) for value in elements(self.conclusion.checker, history, row, _EXPECTED)]
                 self.reads.append((row, seen))
                 read[process] = frozenset(seen)
                 counts["reads"] += 1

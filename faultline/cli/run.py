@@ -50,6 +50,9 @@ __all__ = ["command"]
 @floor_option
 @store_option
 @click.option("--shrink/--no-shrink", "shrinks", default=True, help="Shrink a violation of the simulated world.")
+@click.option(
+    "--beyond-promise", is_flag=True, help="Run also what the system does not promise to pass, to see what happens."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print verdict.json instead of sentences.")
 def command(
     system: str,
@@ -68,6 +71,7 @@ def command(
     floor_pairs: tuple[str, ...],
     store: Path,
     shrinks: bool,
+    beyond_promise: bool,
     as_json: bool,
 ) -> Sealed:
     """One run: drive a system with a workload and faults, and judge what the clients saw.
@@ -94,6 +98,7 @@ def command(
         duration_s=duration_s,
         floors=as_floors(floor_pairs),
         world=world,
+        beyond_promise=beyond_promise,
     )
     finished = carry_out(request, store, shrinks=shrinks, hosts=hosts or "", announces=True)
     _print(finished.judgement, finished.lines, as_json)

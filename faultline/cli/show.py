@@ -179,7 +179,9 @@ def _calm_lines(slug: str) -> list[str]:
         system = load_system(name)
         workload = "register" if "cas" in system.functions else "read-write"
         if slug in system.patterns and {"read", "write"} <= set(system.functions):
-            request = RunRequest(system=name, workload=workload, faults=(), operations=2, workers=1)
+            request = RunRequest(
+                system=name, workload=workload, faults=(), operations=2, workers=1, beyond_promise=True
+            )
             lines = _diagram_of(make_plan(request, resolve(request)))
             return ["", f"At work in `{name}`, undisturbed:", *lines]
     return []

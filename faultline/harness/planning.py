@@ -19,6 +19,7 @@ from faultline.harness.generator.simulate import planned_operations
 from faultline.harness.nemesis import FaultPackage, PacedPackage
 from faultline.harness.parts import Parts
 from faultline.harness.plan import NODE_NAMES, WORKERS_MAX, Plan, PlannedOperation, cell_name, node_names
+from faultline.harness.promises import Asked, answers_missing, refuse_what_is_not_promised
 from faultline.harness.run_record import WorldName
 from faultline.harness.system import HostedStore, NodeSystem, options_missing
 
@@ -43,7 +44,10 @@ _FILLED_SHARE = 0.925
 
 
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One run as a user asks for it: names and numbers, everything with a default but the system and the seed."""
+    """One run as a user asks for it: names and numbers, everything with a default but the system and the seed.
+
+    With `beyond_promise` it is planned although the system does not promise to pass it.
+    """
 
     system: str
     workload: str = "register"
@@ -58,6 +62,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     duration_s: float | None = None
     floors: dict[str, float] = {}
     world: WorldName = "simulated"
+    beyond_promise: bool = False
 
     @property
     def fault_set(self) -> tuple[str, ...]:
@@ -75,6 +80,8 @@ def make_plan(request: RunRequest, parts: Parts) -> Plan:
     refuse_bad_numbers(request)
     options = effective_options(parts.system, request.options, request.mutants)
     _refuse_what_is_not_served(parts, options)
+    if not request.beyond_promise:
+        refuse_what_is_not_promised(parts.system, _asked(request, parts, options))
     start_us, heal_us = _active_phase(request)
     settle_us, final_us = _final_phase(request)
     nodes = node_names(request.nodes)
@@ -179,6 +186,12 @@ def _refuse_what_is_not_served(parts: Parts, options: Mapping[str, str]) -> None
             f"{system.name} cannot serve the workload {workload.name}: it has no {_either(missing)}.",
             f"It has {', '.join(system.functions)}. `faultline list workloads` tells what each workload needs.",
         )
+    form = answers_missing(system, workload)
+    if form is not None:
+        raise UsageError(
+            f"{system.name} cannot serve the workload {workload.name}: its answers do not have the form {form}.",
+            "`faultline list workloads` tells which systems serve it.",
+        )
     switched_off = {f: needed for f in workload.functions if (needed := options_missing(system, f, options))}
     if switched_off:
         asked = dict(setting for needed in switched_off.values() for setting in needed.items())
@@ -188,6 +201,17 @@ def _refuse_what_is_not_served(parts: Parts, options: Mapping[str, str]) -> None
             f"{_either(list(switched_off))}.",
             f"Add {' '.join(f'--option {name}={value}' for name, value in asked.items())}, or to a plan's [options].",
         )
+
+
+def _asked(request: RunRequest, parts: Parts, options: Mapping[str, str]) -> Asked:
+    return Asked(
+        workload=parts.workload.name,
+        functions=parts.workload.functions,
+        options=options,
+        nodes=request.nodes,
+        faults=request.faults,
+        fault_kinds=frozenset(parts.package.kinds),
+    )
 
 
 def _either(names: Sequence[str]) -> str:

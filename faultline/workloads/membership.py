@@ -22,6 +22,7 @@ class Memberships:
     name = "membership"
     functions = ("view",)
     access = Access(reads=("view",), writes=())
+    answers = "memberships"
     promise = "no two disjoint groups serve clients, and after the heal there is one cluster with one coordinator"
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = _INTERVAL_US) -> Generator:

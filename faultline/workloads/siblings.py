@@ -25,6 +25,7 @@ class SiblingWrites:
     promise = "no acknowledged write is lost without a concurrent sibling, and replicas converge"
     functions = ("read", "write")
     access = Access(final_read="read")
+    answers = "siblings"
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = 18_500) -> Generator:
         """`operations` operations, on average `interval_us` apart over all workers together."""

@@ -33,8 +33,10 @@ def expect_functions(checker: str, history: History, functions: Collection[str],
 
 
 def elements(checker: str, history: History, row: int, expected: str) -> Sequence[Any]:
-    """The result of an ok operation as a sequence of elements."""
+    """The result of an ok operation as a sequence of elements; none where nothing was ever written."""
     result = history.result[row]
+    if result is None:
+        return ()
     if not isinstance(result, _COLLECTIONS):
         raise wrong_shape(checker, history, row, f"answered {told(result)} instead of a list", expected)
     return result if isinstance(result, list | tuple) else sorted(result, key=str)

@@ -54,6 +54,7 @@ from functools import lru_cache
 import msgspec
 
 from faultline.harness.invariant import Invariant
+from faultline.harness.promises import Asked
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.consistent_core.client import FUNCTIONS, ConsistentCoreClient
@@ -73,6 +74,7 @@ from faultline.systems_under_test.patterns.clusters.consistent_core.forwarding_n
 )
 from faultline.systems_under_test.patterns.clusters.consistent_core.invariants import consistent_core_invariants
 from faultline.systems_under_test.patterns.clusters.consistent_core.leader_key_node import LeaderKeyNode
+from faultline.systems_under_test.patterns.clusters.consistent_core.limits import not_promised
 from faultline.systems_under_test.patterns.clusters.consistent_core.messages import MESSAGES
 from faultline.systems_under_test.patterns.clusters.consistent_core.mutants import (
     MUTANTS,
@@ -166,6 +168,10 @@ class ConsistentCore:
         if settings.service.is_on:
             client = serviced_client(client, service_parts(mutants).client)
         return client(ports, replicas, node if node in replicas else replicas[0], settings)
+
+    def not_promised(self, asked: Asked) -> str | None:
+        """Why what a workload judges by need not hold, in a clause; None when it must."""
+        return not_promised(asked)
 
     def invariants(self) -> list[Invariant]:
         """Fresh instances of the system's invariants."""

@@ -18,11 +18,13 @@ from typing import Any
 import msgspec
 
 from faultline.harness.invariant import Invariant
+from faultline.harness.promises import Asked
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import READY, Node, NodeId, NodeStatus, Ports
 from faultline.systems_under_test.patterns.clusters.consistent_core.system import ConsistentCore
 from faultline.systems_under_test.patterns.clusters.coordinated_kv.client import FUNCTIONS, CoordinatedClient
 from faultline.systems_under_test.patterns.clusters.coordinated_kv.invariants import coordinated_invariants
+from faultline.systems_under_test.patterns.clusters.coordinated_kv.limits import not_promised
 from faultline.systems_under_test.patterns.clusters.coordinated_kv.messages import MESSAGES
 from faultline.systems_under_test.patterns.clusters.coordinated_kv.mutants import MUTANTS, mutated_parts, node_class
 from faultline.systems_under_test.patterns.clusters.coordinated_kv.options import OPTIONS, CoordinatedSettings
@@ -74,6 +76,10 @@ class CoordinatedKv:
     ) -> CoordinatedClient:
         """A client that asks `node` for the table first, if it is a data node."""
         return CoordinatedClient(ports, node, CoordinatedSettings.read(options, members))
+
+    def not_promised(self, asked: Asked) -> str | None:
+        """Why what a workload judges by need not hold, in a clause; None when it must."""
+        return not_promised(asked)
 
     def invariants(self) -> list[Invariant]:
         """Fresh instances of the system's invariants."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from faultline.harness.errors import UsageError
 from faultline.harness.system import OptionDescription
 from faultline.systems_under_test.patterns.clusters.option_values import OptionValues
 
@@ -62,7 +63,7 @@ class EmergentSettings(msgspec.Struct, frozen=True, kw_only=True):
     def read(cls, options: Mapping[str, str]) -> EmergentSettings:
         """The settings of `options`. Raises UsageError for one that cannot be used."""
         values = OptionValues("emergent-leader", OPTIONS, options)
-        return cls(
+        settings = cls(
             seeds=values.number("seeds"),
             heartbeats=values.choice("heartbeats"),
             heartbeat_interval_us=values.microseconds("heartbeat_interval_ms"),
@@ -74,3 +75,10 @@ class EmergentSettings(msgspec.Struct, frozen=True, kw_only=True):
             minimum=values.number("minimum", least=0),
             client_timeout_us=values.microseconds("client_timeout_ms"),
         )
+        if settings.failure_timeout_us < 2 * settings.heartbeat_interval_us:
+            raise UsageError(
+                "A member would count as failed when one heartbeat is late: failure_timeout_ms is below twice"
+                " heartbeat_interval_ms.",
+                "Raise failure_timeout_ms.",
+            )
+        return settings

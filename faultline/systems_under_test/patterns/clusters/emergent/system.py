@@ -11,10 +11,12 @@ from collections.abc import Mapping
 import msgspec
 
 from faultline.harness.invariant import Invariant
+from faultline.harness.promises import Asked
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.emergent.client import EmergentClient
 from faultline.systems_under_test.patterns.clusters.emergent.invariants import emergent_invariants
+from faultline.systems_under_test.patterns.clusters.emergent.limits import not_promised
 from faultline.systems_under_test.patterns.clusters.emergent.messages import MESSAGES
 from faultline.systems_under_test.patterns.clusters.emergent.mutants import MUTANTS, mutated_parts, node_class
 from faultline.systems_under_test.patterns.clusters.emergent.node import EmergentNode
@@ -31,6 +33,7 @@ class EmergentLeader:
     summary = "membership without elections: the oldest member coordinates, groups that were cut apart merge"
     patterns = ("emergent-leader", "heartbeat", "quorum", "generation-clock")
     functions = ("view",)
+    answer_forms = ("memberships",)
     options: Mapping[str, OptionDescription] = OPTIONS
     mutants: Mapping[str, Mutant] = MUTANTS
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
@@ -51,6 +54,10 @@ class EmergentLeader:
     ) -> EmergentClient:
         """A client of `node`."""
         return EmergentClient(ports, node, EmergentSettings.read(options))
+
+    def not_promised(self, asked: Asked) -> str | None:
+        """Why what a workload judges by need not hold, in a clause; None when it must."""
+        return not_promised(asked)
 
     def invariants(self) -> list[Invariant]:
         """Fresh instances of the system's invariants."""

@@ -12,10 +12,12 @@ from collections.abc import Mapping
 import msgspec
 
 from faultline.harness.invariant import Invariant
+from faultline.harness.promises import Asked
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.gossip.client import GossipClient
 from faultline.systems_under_test.patterns.clusters.gossip.invariants import gossip_invariants
+from faultline.systems_under_test.patterns.clusters.gossip.limits import not_promised
 from faultline.systems_under_test.patterns.clusters.gossip.messages import MESSAGES
 from faultline.systems_under_test.patterns.clusters.gossip.mutants import MUTANTS, mutated_parts, node_class
 from faultline.systems_under_test.patterns.clusters.gossip.node import GossipNode
@@ -54,6 +56,10 @@ class Gossip:
     ) -> GossipClient:
         """A client that reads what `node` has heard."""
         return GossipClient(ports, members, node, GossipSettings.read(options))
+
+    def not_promised(self, asked: Asked) -> str | None:
+        """Why what a workload judges by need not hold, in a clause; None when it must."""
+        return not_promised(asked)
 
     def invariants(self) -> list[Invariant]:
         """Fresh instances of the system's invariants."""

@@ -42,10 +42,12 @@ from collections.abc import Mapping
 import msgspec
 
 from faultline.harness.invariant import Invariant
+from faultline.harness.promises import Asked
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.quorum_kv.client import FUNCTIONS, QuorumKeyValueClient
 from faultline.systems_under_test.patterns.clusters.quorum_kv.invariants import quorum_kv_invariants
+from faultline.systems_under_test.patterns.clusters.quorum_kv.limits import not_promised
 from faultline.systems_under_test.patterns.clusters.quorum_kv.messages import MESSAGES
 from faultline.systems_under_test.patterns.clusters.quorum_kv.mutants import MUTANTS, client_class, mutated_parts
 from faultline.systems_under_test.patterns.clusters.quorum_kv.node import QuorumKeyValueNode
@@ -62,6 +64,7 @@ class QuorumKeyValueStore:
     summary = "leaderless key-value store with siblings, contexts, read repair and dotted version vectors"
     patterns = ("version-vector", "quorum", "write-ahead-log", "request-waiting-list", "singular-update-queue")
     functions = FUNCTIONS
+    answer_forms = ("siblings",)
     options: Mapping[str, OptionDescription] = OPTIONS
     mutants: Mapping[str, Mutant] = MUTANTS
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
@@ -83,6 +86,10 @@ class QuorumKeyValueStore:
     ) -> QuorumKeyValueClient:
         """A client that talks to `node` first."""
         return client_class(mutants)(ports, members, node, KeyValueSettings.read(options, len(members)))
+
+    def not_promised(self, asked: Asked) -> str | None:
+        """Why what a workload judges by need not hold, in a clause; None when it must."""
+        return not_promised(asked)
 
     def invariants(self) -> list[Invariant]:
         """Fresh instances of the system's invariants."""

@@ -44,10 +44,12 @@ from collections.abc import Mapping
 import msgspec
 
 from faultline.harness.invariant import Invariant
+from faultline.harness.promises import Asked
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.quorum_register.client import QuorumRegisterClient
 from faultline.systems_under_test.patterns.clusters.quorum_register.invariants import quorum_register_invariants
+from faultline.systems_under_test.patterns.clusters.quorum_register.limits import not_promised
 from faultline.systems_under_test.patterns.clusters.quorum_register.messages import MESSAGES
 from faultline.systems_under_test.patterns.clusters.quorum_register.mutants import (
     MUTANTS,
@@ -90,6 +92,10 @@ class QuorumRegister:
         """A client that talks to `node` first."""
         settings = RegisterSettings.read(options, len(members))
         return QuorumRegisterClient(ports, members, node, settings, definite_errors(mutants))
+
+    def not_promised(self, asked: Asked) -> str | None:
+        """Why what a workload judges by need not hold, in a clause; None when it must."""
+        return not_promised(asked)
 
     def invariants(self) -> list[Invariant]:
         """Fresh instances of the system's invariants."""

@@ -36,10 +36,12 @@ from collections.abc import Mapping
 import msgspec
 
 from faultline.harness.invariant import Invariant
+from faultline.harness.promises import Asked
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.timestamped_kv.client import TimestampedKvClient
 from faultline.systems_under_test.patterns.clusters.timestamped_kv.invariants import timestamped_kv_invariants
+from faultline.systems_under_test.patterns.clusters.timestamped_kv.limits import not_promised
 from faultline.systems_under_test.patterns.clusters.timestamped_kv.messages import MESSAGES
 from faultline.systems_under_test.patterns.clusters.timestamped_kv.mutants import MUTANTS, client_class, mutated_parts
 from faultline.systems_under_test.patterns.clusters.timestamped_kv.node import TimestampedKvNode
@@ -77,6 +79,10 @@ class TimestampedKv:
     ) -> TimestampedKvClient:
         """A client that reads by the clock of `node`."""
         return client_class(mutants)(ports, members, node, TimestampSettings.read(options))
+
+    def not_promised(self, asked: Asked) -> str | None:
+        """Why what a workload judges by need not hold, in a clause; None when it must."""
+        return not_promised(asked)
 
     def invariants(self) -> list[Invariant]:
         """Fresh instances of the system's invariants."""

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import msgspec
 
 from faultline.harness.invariant import Invariant
+from faultline.harness.promises import Asked
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.transactional_kv.client import TransactionalKvClient
@@ -20,6 +21,7 @@ from faultline.systems_under_test.patterns.clusters.transactional_kv.group_invar
 from faultline.systems_under_test.patterns.clusters.transactional_kv.group_messages import GROUP_MESSAGES
 from faultline.systems_under_test.patterns.clusters.transactional_kv.group_node import GroupedNode
 from faultline.systems_under_test.patterns.clusters.transactional_kv.invariants import transactional_kv_invariants
+from faultline.systems_under_test.patterns.clusters.transactional_kv.limits import not_promised
 from faultline.systems_under_test.patterns.clusters.transactional_kv.messages import MESSAGES
 from faultline.systems_under_test.patterns.clusters.transactional_kv.mutants import MUTANTS, mutated_parts
 from faultline.systems_under_test.patterns.clusters.transactional_kv.node import TransactionalKvNode
@@ -74,6 +76,10 @@ class TransactionalKv:
         """A client; it talks to whichever nodes hold the keys of its transactions, not to `node` first."""
         settings = TransactionSettings.read(options)
         return (GroupClient if settings.is_replicated else TransactionalKvClient)(ports, members, settings)
+
+    def not_promised(self, asked: Asked) -> str | None:
+        """Why what a workload judges by need not hold, in a clause; None when it must."""
+        return not_promised(asked)
 
     def invariants(self) -> list[Invariant]:
         """Fresh instances of the system's invariants."""

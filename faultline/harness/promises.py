@@ -1,0 +1,79 @@
+"""What a system does not promise: the workloads, options, fault sets and sizes with which it need not pass.
+
+A system may offer options that give a part of its promise up, as stale reads do, and faults may be worse than what it
+is built for. A run that judges it by what it gave up would accuse correct code, so planning refuses it with the reason,
+unless the anomalies are what the user wants to see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol, runtime_checkable
+
+import msgspec
+
+from faultline.harness.errors import UsageError
+from faultline.harness.system import NodeSystem
+from faultline.harness.workload import Workload
+
+__all__ = ["AnswersIn", "Asked", "LimitsItsPromise", "NeedsAnswers", "answers_missing", "refuse_what_is_not_promised"]
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run asks of a system. `faults` are names of fault sets, `fault_kinds` the kinds of fault in them."""
+
+    workload: str
+    functions: tuple[str, ...]
+    options: Mapping[str, str]
+    nodes: int = 3
+    faults: tuple[str, ...] = ()
+    fault_kinds: frozenset[str] = frozenset()
+
+    def chose(self, option: str, *values: str) -> bool:
+        """Does the option have one of these values?"""
+        return self.options[option] in values
+
+    def number(self, option: str) -> int:
+        """The value of an option that is a whole number."""
+        return int(self.options[option])
+
+
+@runtime_checkable
+class LimitsItsPromise(Protocol):
+    """A system that promises less than some workloads judge by: always, or with certain options, faults or sizes."""
+
+    def not_promised(self, asked: Asked) -> str | None:
+        """Why what the workload judges by need not hold, in a clause; None when it must."""
+
+
+@runtime_checkable
+class NeedsAnswers(Protocol):
+    """A workload that needs answers of a certain form, which not every system that has its functions gives."""
+
+    answers: str
+    """The form, such as `siblings`: a read answers with all concurrent values."""
+
+
+@runtime_checkable
+class AnswersIn(Protocol):
+    """A system that gives answers of a form of their own."""
+
+    answer_forms: tuple[str, ...]
+
+
+def answers_missing(system: NodeSystem, workload: Workload) -> str | None:
+    """The form of answers that `workload` needs and `system` does not give; None when there is none."""
+    if not isinstance(workload, NeedsAnswers):
+        return None
+    forms = system.answer_forms if isinstance(system, AnswersIn) else ()
+    return None if workload.answers in forms else workload.answers
+
+
+def refuse_what_is_not_promised(system: NodeSystem, asked: Asked) -> None:
+    """Raise UsageError for a run that would judge `system` by more than it promises."""
+    reason = system.not_promised(asked) if isinstance(system, LimitsItsPromise) else None
+    if reason is not None:
+        raise UsageError(
+            f"{system.name} does not promise what the workload {asked.workload} judges by: {reason}.",
+            "To see what happens all the same, add --beyond-promise, or name the anomalies in a plan's [expected].",
+        )
