@@ -47,7 +47,7 @@ _SMALL = (0, 1, 2, 5)
 _NODES = (1, 2, 3, 3, 3, 4, 5, 5, 6, 7)
 _SHARES_OF_OPTIONS = (0.0, 0.1, 0.25, 0.5)
 _FAULT_SETS_AT_ONCE = (0, 1, 1, 2, 2, 3)
-_OPERATIONS = (3, 10, 30, 60, 100, 150, 200)
+_OPERATIONS = (30, 60, 100, 150, 200)
 _WRONG = (Verdict.VIOLATION, Verdict.HARNESS_ERROR, Verdict.UNKNOWN)
 _EXIT_CODES = {Verdict.VIOLATION: 1, Verdict.HARNESS_ERROR: 4, Verdict.UNKNOWN: 3}
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,9 @@ from faultline.campaign.matrix import CampaignPlan
 from faultline.harness.errors import UsageError
 from faultline.harness.floors import checked_floors
 from faultline.harness.planning import refuse_bad_numbers
+from faultline.harness.system import HasUsualTest
 from faultline.harness.untrusted import from_toml, read_toml
+from faultline.registry import load_system
 
 __all__ = ["load_plan", "parse_plan", "plan_from_flags", "refuse_absurd_counts", "shipped_plans"]
 
@@ -85,10 +87,15 @@ def plan_from_flags(
     """The plan named or filed as `plan` (else `default`), with whatever flags were given in place of its own values.
 
     `fault_sets` and `mutants` are one sequence per flag; `others` are further fields of CampaignPlan, None for unset.
-    Bugs switched on by a flag are not expected of anyone: the expectations of the shipped `default` stay with it.
+    Bugs switched on by a flag are not expected of anyone: the expectations of the shipped `default` stay with it. With
+    no plan, systems that are named bring their usual workload and at least their usual number of nodes.
     """
     base = load_plan(plan or "default")
     given: dict[str, Any] = {key: value for key, value in others.items() if value is not None}
+    if plan is None and systems:
+        usual = [_usual_test(name, base) for name in systems]
+        workloads = workloads or _one_workload(dict(zip(systems, (workload for workload, _ in usual), strict=True)))
+        given.setdefault("nodes", max(nodes for _, nodes in usual))
     dimensions = {"systems": systems, "workloads": workloads}
     given |= {key: tuple(value) for key, value in dimensions.items() if value}
     sets = {"fault_sets": fault_sets, "mutants": mutants}
@@ -102,6 +109,35 @@ def plan_from_flags(
     if mutants or fault_sets or systems or workloads:
         given.setdefault("include", ("*",))
     return _checked(msgspec.structs.replace(base, **given), "the flags")
+
+
+def _usual_test(name: str, base: CampaignPlan) -> tuple[str, int]:
+    """The workload and the number of nodes that system `name` is tested with where nothing else is asked for."""
+    system = load_system(name)
+    if isinstance(system, HasUsualTest):
+        return system.usual_workload, max(system.usual_nodes, base.nodes)
+    return base.workloads[0], base.nodes
+
+
+def _one_workload(usual: Mapping[str, str]) -> tuple[str, ...]:
+    """The workload that all these systems are usually tested with. Raises UsageError when they differ."""
+    found = tuple(dict.fromkeys(usual.values()))
+    if len(found) > 1:
+        raise UsageError(
+            f"No workload is the usual one of all systems: {_pairs(usual)}.",
+            f"Add --workload, or run a shipped plan: {_shipped_for(usual)}.",
+        )
+    return found
+
+
+def _pairs(usual: Mapping[str, str]) -> str:
+    return ", ".join(f"{workload} of {system}" for system, workload in usual.items())
+
+
+def _shipped_for(names: Iterable[str]) -> str:
+    """The commands of shipped plans for these systems."""
+    plans = [name for name in shipped_plans() if set(load_plan(name).systems) & set(names)]
+    return ", ".join(f"--plan {name}" for name in plans) or "none is shipped for them"
 
 
 def _checked(plan: CampaignPlan, source: str) -> CampaignPlan:

@@ -93,7 +93,12 @@ def request_options(command: _Command) -> _Command:
 
 
 _REQUEST_OPTIONS = (
-    click.option("--workload", default="register", show_default=True, help="Workload by name."),
+    click.option(
+        "--workload",
+        default="register",
+        help="Workload by name [default: the system's usual one, else register].",
+        show_default=False,
+    ),
     click.option(
         "--faults",
         default="leadership",
@@ -105,7 +110,13 @@ _REQUEST_OPTIONS = (
         "--mutant", "mutants", callback=comma_separated, help="Planted bugs to switch on, by name [default: none]."
     ),
     click.option("--option", "option_pairs", multiple=True, metavar="NAME=VALUE", help="Option of the system."),
-    click.option("--nodes", type=int, default=3, show_default=True, help="Nodes in the cluster."),
+    click.option(
+        "--nodes",
+        type=int,
+        default=3,
+        help="Nodes in the cluster [default: as many as the system is usually tested with, else 3].",
+        show_default=False,
+    ),
     click.option("--workers", type=int, default=5, show_default=True, help="Concurrent clients."),
     click.option("--operations", type=int, default=200, show_default=True, help="Operations before the final reads."),
 )

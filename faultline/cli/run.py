@@ -82,6 +82,7 @@ def command(
     from faultline.cli.single_run import carry_out, sealed
     from faultline.harness.planning import RunRequest
 
+    workload, nodes = _usual(system, workload, nodes)
     if hosts is not None:
         world, nodes = "hosts", _nodes_on(hosts, nodes)
     request = RunRequest(
@@ -104,6 +105,20 @@ def command(
     _print(finished.judgement, finished.lines, as_json)
     ending = sealed(finished.judgement, finished.folder)
     return ending.replaced(verdict="", code=INTERRUPTED) if finished.interrupted else ending
+
+
+def _usual(system: str, workload: str, nodes: int) -> tuple[str, int]:
+    """What the system is usually tested with, in the place of defaults: the user's own choice stays."""
+    from faultline.harness.system import HasUsualTest
+    from faultline.registry import load_system
+
+    loaded, source = load_system(system), click.get_current_context().get_parameter_source
+    if not isinstance(loaded, HasUsualTest):
+        return workload, nodes
+    return (
+        workload if source("workload") is ParameterSource.COMMANDLINE else loaded.usual_workload,
+        nodes if source("nodes") is ParameterSource.COMMANDLINE else loaded.usual_nodes,
+    )
 
 
 def _nodes_on(hosts: str, nodes: int) -> int:

@@ -1,16 +1,18 @@
-"""Which system can serve which workload, told from what each names: its functions, and the options they depend on."""
+"""Which system can serve which workload: by functions, by the form of answers, and by what the system promises."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from faultline.harness.system import NodeSystem, options_missing
+from faultline.harness.promises import Asked, answers_missing, option_that_promises, reason_not_promised
+from faultline.harness.system import HasUsualTest, NodeSystem, options_missing
 from faultline.harness.workload import Workload
 
 __all__ = ["served", "serving", "serving_lines"]
 
 _WIDTH = 120
+_NODES = 3
 _INDENT = "    "
 
 
@@ -25,13 +27,24 @@ def served(system: NodeSystem, workloads: Iterable[Workload]) -> list[str]:
 
 
 def _needed(system: NodeSystem, workload: Workload) -> list[str] | None:
-    """The settings that `system` serves `workload` with, beside its defaults; None when it lacks a function."""
-    if not set(workload.functions) <= set(system.functions):
+    """The settings that `system` serves `workload` with, beside its defaults; None when it cannot, or promises less."""
+    if not set(workload.functions) <= set(system.functions) or answers_missing(system, workload) is not None:
         return None
     defaults = {name: option.default for name, option in system.options.items()}
     settings: dict[str, str] = {}
     for function in workload.functions:
         settings |= options_missing(system, function, defaults)
+    asked = Asked(
+        workload=workload.name,
+        functions=workload.functions,
+        options=defaults | settings,
+        nodes=system.usual_nodes if isinstance(system, HasUsualTest) else _NODES,
+    )
+    if reason_not_promised(system, asked) is not None:
+        other = option_that_promises(system, asked)
+        if other is None:
+            return None
+        settings |= [other]
     return [f"{name}={value}" for name, value in settings.items()]
 
 

@@ -11,12 +11,22 @@ from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
 
 import msgspec
+from msgspec.structs import replace
 
 from faultline.harness.errors import UsageError
 from faultline.harness.system import NodeSystem
 from faultline.harness.workload import Workload
 
-__all__ = ["AnswersIn", "Asked", "LimitsItsPromise", "NeedsAnswers", "answers_missing", "refuse_what_is_not_promised"]
+__all__ = [
+    "AnswersIn",
+    "Asked",
+    "LimitsItsPromise",
+    "NeedsAnswers",
+    "answers_missing",
+    "option_that_promises",
+    "reason_not_promised",
+    "refuse_what_is_not_promised",
+]
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,11 +79,29 @@ def answers_missing(system: NodeSystem, workload: Workload) -> str | None:
     return None if workload.answers in forms else workload.answers
 
 
+def reason_not_promised(system: NodeSystem, asked: Asked) -> str | None:
+    """Why `system` does not promise what is asked, in a clause; None when it does."""
+    return system.not_promised(asked) if isinstance(system, LimitsItsPromise) else None
+
+
+def option_that_promises(system: NodeSystem, asked: Asked) -> tuple[str, str] | None:
+    """One option and the value with which `system` would promise what is asked; None when no single one does."""
+    for name, description in system.options.items():
+        for value in description.choices:
+            if reason_not_promised(system, replace(asked, options={**asked.options, name: value})) is None:
+                return name, value
+    return None
+
+
 def refuse_what_is_not_promised(system: NodeSystem, asked: Asked) -> None:
     """Raise UsageError for a run that would judge `system` by more than it promises."""
-    reason = system.not_promised(asked) if isinstance(system, LimitsItsPromise) else None
-    if reason is not None:
-        raise UsageError(
-            f"{system.name} does not promise what the workload {asked.workload} judges by: {reason}.",
-            "To see what happens all the same, add --beyond-promise, or name the anomalies in a plan's [expected].",
-        )
+    reason = reason_not_promised(system, asked)
+    if reason is None:
+        return
+    other = option_that_promises(system, asked)
+    instead = f"With {other[0]}={other[1]} it does. " if other is not None else ""
+    raise UsageError(
+        f"{system.name} does not promise what the workload {asked.workload} judges by: {reason}.",
+        f"{instead}To see what happens all the same, add --beyond-promise, or name the anomalies in a plan's"
+        " [expected].",
+    )

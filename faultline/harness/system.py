@@ -19,6 +19,7 @@ from faultline.harness.world.ports import Node, NodeId, NodeStatus, Ports
 __all__ = [
     "ConnectingClient",
     "GuardedStore",
+    "HasUsualTest",
     "HostedStore",
     "Mutant",
     "NodeSystem",
@@ -114,6 +115,14 @@ class ServesByOption(Protocol):
 
     function_options: Mapping[str, Mapping[str, str]]
     """The options that a function needs, `{"acquire": {"services": "on"}}`; what is not here is always served."""
+
+
+@runtime_checkable
+class HasUsualTest(Protocol):
+    """A system that says which workload and how many nodes to take where the user names neither."""
+
+    usual_workload: str
+    usual_nodes: int
 
 
 def options_missing(system: NodeSystem, function: str, options: Mapping[str, str]) -> dict[str, str]:

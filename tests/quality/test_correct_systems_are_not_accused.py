@@ -49,6 +49,23 @@ RUNS: dict[str, dict[str, Any]] = {
         "options": SPLITS,
         "seed": 6_001_050,
     },
+    "servers with leases also read as followers": {
+        "system": "consistent-core",
+        "workload": "locks",
+        "faults": (),
+        "operations": 30,
+        "options": {"services": "on", "read_from": "follower"},
+        "seed": 1,
+    },
+    "a cart to which nothing was ever added": {
+        "system": "consistent-core",
+        "workload": "cart",
+        "faults": ("pause",),
+        "nodes": 5,
+        "workers": 6,
+        "operations": 60,
+        "seed": 616_886_632,
+    },
     "a watch is told of the past while it is set anew": {
         "system": "coordinated-kv",
         "workload": "append",

@@ -51,6 +51,8 @@ class CoordinatedKv:
         "singular-update-queue",
     )
     functions = FUNCTIONS
+    usual_workload = "register"
+    usual_nodes = 6
     options: Mapping[str, OptionDescription] = OPTIONS
     mutants: Mapping[str, Mutant] = MUTANTS
     messages: tuple[type[msgspec.Struct], ...] = (*ConsistentCore.messages, *MESSAGES)

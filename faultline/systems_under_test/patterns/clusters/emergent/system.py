@@ -34,6 +34,8 @@ class EmergentLeader:
     patterns = ("emergent-leader", "heartbeat", "quorum", "generation-clock")
     functions = ("view",)
     answer_forms = ("memberships",)
+    usual_workload = "membership"
+    usual_nodes = 5
     options: Mapping[str, OptionDescription] = OPTIONS
     mutants: Mapping[str, Mutant] = MUTANTS
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES

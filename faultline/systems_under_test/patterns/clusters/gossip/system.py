@@ -36,6 +36,8 @@ class Gossip:
     summary = "metadata spread by push-pull gossip with versions and generations; heartbeats, phi accrual or SWIM"
     patterns = ("gossip-dissemination", "generation-clock", "heartbeat", "versioned-value")
     functions = ("read", "write", "view")
+    usual_workload = "metadata"
+    usual_nodes = 5
     options: Mapping[str, OptionDescription] = OPTIONS
     mutants: Mapping[str, Mutant] = MUTANTS
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES

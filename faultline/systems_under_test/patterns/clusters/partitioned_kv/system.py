@@ -12,10 +12,12 @@ from collections.abc import Mapping
 import msgspec
 
 from faultline.harness.invariant import Invariant
+from faultline.harness.promises import Asked
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.partitioned_kv.client import FUNCTIONS, PartitionedClient
 from faultline.systems_under_test.patterns.clusters.partitioned_kv.invariants import partition_invariants
+from faultline.systems_under_test.patterns.clusters.partitioned_kv.limits import not_promised
 from faultline.systems_under_test.patterns.clusters.partitioned_kv.messages import MESSAGES
 from faultline.systems_under_test.patterns.clusters.partitioned_kv.mutants import (
     MUTANTS,
@@ -66,6 +68,10 @@ class PartitionedKv:
     ) -> PartitionedClient:
         """A client that asks `node` for the table first."""
         return client_class(mutants)(ports, members, node, PartitionSettings.read(options, len(members)))
+
+    def not_promised(self, asked: Asked) -> str | None:
+        """Why what a workload judges by need not hold, in a clause; None when it must."""
+        return not_promised(asked)
 
     def invariants(self) -> list[Invariant]:
         """Fresh instances of the system's invariants."""

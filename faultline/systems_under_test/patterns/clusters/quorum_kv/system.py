@@ -65,6 +65,8 @@ class QuorumKeyValueStore:
     patterns = ("version-vector", "quorum", "write-ahead-log", "request-waiting-list", "singular-update-queue")
     functions = FUNCTIONS
     answer_forms = ("siblings",)
+    usual_workload = "siblings"
+    usual_nodes = 3
     options: Mapping[str, OptionDescription] = OPTIONS
     mutants: Mapping[str, Mutant] = MUTANTS
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES

@@ -70,6 +70,8 @@ class QuorumRegister:
     summary = "leaderless quorum reads and writes (ABD); without the write-back it shows what quorums do not give"
     patterns = ("write-ahead-log", "quorum", "request-waiting-list", "singular-update-queue", "generation-clock")
     functions = ("read", "write")
+    usual_workload = "read-write"
+    usual_nodes = 3
     options: Mapping[str, OptionDescription] = OPTIONS
     mutants: Mapping[str, Mutant] = MUTANTS
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES

@@ -59,6 +59,8 @@ class TimestampedKv:
     summary = "values under Lamport or hybrid stamps, read by the clock of any node, with or without clock-bound waits"
     patterns = ("write-ahead-log", "versioned-value", "lamport-clock", "hybrid-clock", "clock-bound-wait")
     functions = ("read", "write", "read-pair", "write-pair")
+    usual_workload = "causal-pairs"
+    usual_nodes = 3
     options: Mapping[str, OptionDescription] = OPTIONS
     mutants: Mapping[str, Mutant] = MUTANTS
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES

@@ -53,6 +53,8 @@ class TransactionalKv:
         "high-water-mark",
     )
     functions: tuple[str, ...] = FUNCTIONS
+    usual_workload = "txn-append"
+    usual_nodes = 3
     options: Mapping[str, OptionDescription] = OPTIONS
     mutants: Mapping[str, Mutant] = MUTANTS
     messages: tuple[type[msgspec.Struct], ...] = (*MESSAGES, *GROUP_MESSAGES)

@@ -63,7 +63,7 @@ class ServicedNode(ConsistentCoreNode):
         self.watching = self.parts.watching(self)
         self.confirmations = self.parts.confirmations(self.log, self._confirmed, ports.trace)
         self._unconfirmed: dict[int, tuple[NodeId, Any, int]] = {}
-        self._questions = 0
+        self._confirmations_asked = 0
         self._handlers |= {
             RefreshLease: self.keeping.handle_refresh,
             WatchRequest: self.watching.handle_request,
@@ -112,9 +112,9 @@ class ServicedNode(ConsistentCoreNode):
 
     def confirm_leadership(self, source: NodeId, request: Any) -> None:
         """Serve `request` once a majority has confirmed that this server leads (CC-R20, LS-R14)."""
-        self._questions += 1
-        self._unconfirmed[self._questions] = (source, request, self.ports.clock.monotonic_us())
-        self.confirmations.read(Read(source, self._questions, ""))
+        self._confirmations_asked += 1
+        self._unconfirmed[self._confirmations_asked] = (source, request, self.ports.clock.monotonic_us())
+        self.confirmations.read(Read(source, self._confirmations_asked, ""))
 
     def _confirmed(self, read: Read) -> None:
         source, request, since_us = self._unconfirmed.pop(read.request_number)
