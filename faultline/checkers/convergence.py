@@ -1,5 +1,7 @@
 """Convergence: after the faults are over and some time has passed, everybody knows the same, and knows everybody.
 
+Who asks half a second after the heal and the last write has heard all of it.
+
 Shape: `write` with a value that no other write of the key has; `read`, what the client's node knows; `view`, the list
 of nodes that the client's node takes for up. The workload asks every worker twice after the heal, with a pause between:
 what was known at the first time is not judged, what is known at the second must agree.
@@ -21,11 +23,15 @@ from typing import Any
 
 from faultline.checkers.classic.conclusion import Case, Conclusion
 from faultline.checkers.classic.words import client, listed, token, told
-from faultline.harness.history import History
+from faultline.harness.history import OPEN, History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Cause, CheckResult
 
 __all__ = ["ConvergenceChecker"]
+
+_NEWS_US = 500_000
+"""How long news may be on their way: what is read earlier, after the heal or a write, is not judged."""
+_NEVER_US = 1 << 62
 
 
 class ConvergenceChecker:
@@ -53,12 +59,20 @@ class ConvergenceChecker:
 
 
 def _second(history: History, rows: Sequence[int], f: str, heal_us: int) -> list[int]:
-    """The last row of `f` of each process (on that key) that asked at least twice after the heal."""
+    """The last row of `f` of each process (on that key) that asked at least twice after the heal.
+
+    It is taken when it begins some time after the heal, and after the end of the last write among `rows`.
+    """
+    since_us = heal_us
+    for row in rows:
+        if f == "read" and history.f[row] == "write":
+            since_us = max(since_us, history.complete_us[row] if history.complete_index[row] != OPEN else _NEVER_US)
     asked: dict[int, list[int]] = {}
     for row in rows:
         if history.f[row] == f and history.outcome[row] == "ok" and history.invoke_us[row] >= heal_us:
             asked.setdefault(history.process[row], []).append(row)
-    return [rows_of_process[-1] for rows_of_process in asked.values() if len(rows_of_process) > 1]
+    last = [rows_of_process[-1] for rows_of_process in asked.values() if len(rows_of_process) > 1]
+    return [row for row in last if history.invoke_us[row] >= since_us + _NEWS_US]
 
 
 def _judge_agreement(conclusion: Conclusion, key: str | None, second: Sequence[int]) -> None:

@@ -17,6 +17,7 @@ from faultline.harness.verdict import CheckResult, Verdict
 from faultline.harness.workload import Checker
 
 HEAL = 100
+STEP_US = 1_000_000
 NODES = ("athens", "byzantium")
 
 Step = tuple[int, str, Any, Any]
@@ -26,12 +27,19 @@ def judged(checker: Checker, *steps: Step, after_heal: int = 1_000) -> CheckResu
     """One operation after another by (process, f, value, result); from number `after_heal` on after the heal."""
     history = History()
     for number, (process, f, value, result) in enumerate(steps):
-        time_us = number + (HEAL if number >= after_heal else 0)
+        time_us = STEP_US * (number + (HEAL if number >= after_heal else 0))
         key = None if f == "view" else "k"
         row = history.invoke(Operation(process, f, key, value), time_us, 0, NODES[process % 2])
         history.complete(row, ok(result), time_us)
     plan = Plan(
-        system="gossip", workload="metadata", seed=0, nodes=NODES, workers=2, operations=(), heal_us=HEAL, end_us=999
+        system="gossip",
+        workload="metadata",
+        seed=0,
+        nodes=NODES,
+        workers=2,
+        operations=(),
+        heal_us=HEAL * STEP_US,
+        end_us=999 * STEP_US,
     )
     return checker.check(history, RunRecord(plan=plan, world="simulated", history=history))
 
@@ -65,6 +73,12 @@ def test_who_still_disagrees_the_second_time_has_not() -> None:
     result = converged(write(1), read(0, 1), read(1, None), read(0, 1), read(1, None))
     assert anomalies(result) == ["not-converged"]
     assert "nothing through byzantium" in result.sentence
+
+
+def test_who_has_not_heard_of_a_write_that_has_just_ended_is_not_accused() -> None:
+    later = converged(write(1), read(0, 1), read(1, 1), read(0, 1), read(1, 1), write(2), read(0, 2))
+    assert later.verdict is Verdict.PASS
+    assert anomalies(converged(write(1), read(0, 1), read(1, 1), write(2), read(0, 2), read(1, 1))) == ["not-converged"]
 
 
 def test_without_second_reads_nothing_is_known() -> None:

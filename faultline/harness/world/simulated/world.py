@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from faultline.harness.errors import UsageError
 from faultline.harness.invariant import Breach
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome
@@ -80,6 +81,8 @@ class SimulatedWorld:
         self._errors.append(f"{client} raised {type(error).__name__}: {error}.")
 
     def _note_crash(self, node: str, error: BaseException) -> None:
+        if isinstance(error, UsageError):
+            raise error
         sentence = f"{node} crashed of its own: {type(error).__name__}: {error}."
         self.trace.report(Breach(invariant="node-crash", sentence=sentence, time_us=self.scheduler.now_us, node=node))
 

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 
 import msgspec
 
+from faultline.harness.errors import UsageError
 from faultline.harness.system import OptionDescription
 from faultline.systems_under_test.patterns.clusters.option_values import OptionValues
+from faultline.systems_under_test.patterns.data_replication.phi_accrual import PhiParameters
 
 __all__ = ["OPTIONS", "GossipSettings"]
 
@@ -68,7 +70,7 @@ class GossipSettings(msgspec.Struct, frozen=True, kw_only=True):
     def read(cls, options: Mapping[str, str]) -> GossipSettings:
         """The settings of `options`. Raises UsageError for one that cannot be used."""
         values = OptionValues("gossip", OPTIONS, options)
-        return cls(
+        settings = cls(
             gossip_interval_us=values.microseconds("gossip_interval_ms"),
             fanout=values.number("fanout"),
             exchange=values.choice("exchange"),
@@ -82,3 +84,11 @@ class GossipSettings(msgspec.Struct, frozen=True, kw_only=True):
             request_timeout_us=values.microseconds("request_timeout_ms"),
             client_timeout_us=values.microseconds("client_timeout_ms"),
         )
+        PhiParameters.of(settings.gossip_interval_us, settings.phi_threshold)
+        if settings.detector == "fixed" and settings.down_after_us < 2 * settings.gossip_interval_us:
+            raise UsageError(
+                "A node would be taken for down when the news of one round are late: down_after_ms is below twice"
+                " gossip_interval_ms.",
+                "Raise down_after_ms.",
+            )
+        return settings
