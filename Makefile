@@ -11,7 +11,7 @@ PYTHON_CODE := faultline tests tools benchmarks
 # Given to pytest, faultline demo and the benchmark: make test ARGS='-k quorum', make bench ARGS='--seeds 0..49'.
 ARGS ?=
 
-.PHONY: help demo test check lint format fuzz robustness campaign evidence bench docs harness-bugs lock clean python java hosts
+.PHONY: help demo test check lint format fuzz robustness campaign random-runs evidence bench docs harness-bugs lock clean python java hosts
 
 help:  ## this list
 	@sed -nE 's/^([a-z-]+):.*  ## (.*)/  make \1\t\2/p' Makefile | expand -t 22
@@ -48,6 +48,9 @@ campaign: python  ## hours: what finds each planted bug, and 5,000 seeds of each
 
 evidence: python hosts  ## what real stores are known to do, run on hosts of namespaces where it is not recorded yet
 	@$(BIN)/python tools/real_evidence.py --missing $(ARGS)
+
+random-runs: python  ## an hour: 20,000 runs of the correct systems, drawn from all that is legal; none may be accused
+	@$(BIN)/python tools/random_clean_runs.py --runs 20000 --processes $$(nproc) $(ARGS)
 
 bench: python  ## runs and events a second of the simulated world, on one core
 	@$(BIN)/python benchmarks/simulate_runs.py $(ARGS)

@@ -25,6 +25,9 @@ from faultline.harness.verdict import Cause, CheckResult
 
 __all__ = ["MembershipChecker"]
 
+_MERGED_US = 1_500_000
+"""How long groups may take to merge: a view that was asked for sooner after the heal is not judged."""
+
 
 class MembershipChecker:
     """No two disjoint groups serve, and after the heal all nodes belong to one cluster under one coordinator."""
@@ -45,12 +48,13 @@ class MembershipChecker:
 
 
 def _second(history: History, views: Sequence[int], heal_us: int) -> list[int]:
-    """The last view of each process that asked at least twice after the heal."""
+    """The last view of each worker that asked at least twice after the heal, if it asked some time after."""
     asked: dict[int, list[int]] = {}
     for row in views:
         if history.invoke_us[row] >= heal_us:
             asked.setdefault(history.worker[row], []).append(row)
-    return [rows[-1] for rows in asked.values() if len(rows) > 1]
+    last = [rows[-1] for rows in asked.values() if len(rows) > 1]
+    return [row for row in last if history.invoke_us[row] >= heal_us + _MERGED_US]
 
 
 def _judge_disjoint(conclusion: Conclusion, served: Sequence[int]) -> None:

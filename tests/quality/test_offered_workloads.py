@@ -1,0 +1,43 @@
+"""Each workload that `faultline list workloads` offers for a reference system runs there, calmly and with faults."""
+
+from __future__ import annotations
+
+import pytest
+
+from faultline.campaign.engine import default_engine
+from faultline.cli.serving import served
+from faultline.harness.planning import RunRequest
+from faultline.harness.system import HasUsualTest
+from faultline.harness.verdict import Verdict
+from faultline.registry import load_system, load_workload, systems, workloads
+
+SHOWN = (Verdict.PASS, Verdict.VACUOUS)
+OFFERED = [
+    (system, *offered.split(" "))
+    for system in sorted(systems())
+    for offered in served(load_system(system), [load_workload(name) for name in sorted(workloads())])
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("faults", [(), ("partition", "kill")], ids=["calm", "faults"])
+@pytest.mark.parametrize("offered", OFFERED, ids=" ".join)
+def test_an_offered_workload_is_run_and_decided(offered: tuple[str, ...], faults: tuple[str, ...]) -> None:
+    name, workload, *settings = offered
+    system, engine = load_system(name), default_engine("simulated")
+    request = RunRequest(
+        system=name,
+        workload=workload,
+        faults=faults,
+        seed=1,
+        options=dict(setting.split("=", 1) for setting in settings),
+        nodes=system.usual_nodes if isinstance(system, HasUsualTest) else 3,
+        operations=60,
+    )
+    parts = engine.resolve(request)
+    judgement = engine.judge(engine.simulate(engine.plan(request, parts), parts, False), parts, "run")
+    assert judgement.verdict in SHOWN, judgement.sentence
+
+
+def test_every_reference_system_is_offered_something() -> None:
+    assert {offered[0] for offered in OFFERED} == set(systems())

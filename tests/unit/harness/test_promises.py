@@ -1,0 +1,77 @@
+"""Runs that judge a system by more than it promises are refused at planning, with the reason and what to do instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from faultline.campaign.commands import run_command
+from faultline.campaign.planfile import load_plan, shipped_plans
+from faultline.harness.errors import UsageError
+from faultline.harness.planning import RunRequest, make_plan
+from faultline.registry import resolve
+
+
+def refusal(**asked: Any) -> UsageError:
+    request = RunRequest(operations=2, **asked)
+    with pytest.raises(UsageError) as refused:
+        make_plan(request, resolve(request))
+    return refused.value
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        ({"options": {"read_mode": "stale"}}, "any server answers reads at once"),
+        ({"options": {"read_from": "follower"}}, "followers answer, and may be behind"),
+        ({"options": {"flush_policy": "never"}, "faults": ("kill",)}, "loses what it had acknowledged"),
+        ({"options": {"read_mode": "leader-lease"}, "faults": ("runaway-clocks",)}, "no leader's lease has a margin"),
+        ({"workload": "locks", "options": {"services": "on", "fencing": "off"}}, "takes the writes of former owners"),
+        ({"system": "quorum-register", "workload": "read-write", "options": {"write_back": "off"}}, "see less than"),
+        ({"system": "quorum-kv", "workload": "read-write"}, "a key is no register"),
+        ({"system": "gossip", "workload": "read-write"}, "with what it has heard so far"),
+        ({"system": "timestamped-kv", "workload": "read-write"}, "nobody waits for clocks to agree"),
+        ({"system": "transactional-kv", "workload": "write-skew", "options": {"isolation": "snapshot"}}, "each miss"),
+        ({"system": "emergent-leader", "workload": "membership", "options": {"join_attempts": "5"}}, "gives up"),
+        ({"system": "partitioned-kv", "options": {"late_nodes": "1"}}, "fewer than minimum_cluster_size=3"),
+        ({"system": "coordinated-kv", "faults": ("fast-node",), "nodes": 6}, "no lease has a margin"),
+    ],
+)
+def test_what_gives_the_promise_up_is_refused_with_the_reason(asked: dict[str, Any], reason: str) -> None:
+    refused = refusal(**{"system": "consistent-core", **asked})
+    assert reason in refused.message
+    assert "--beyond-promise" in refused.next_step
+
+
+def test_a_refusal_names_the_option_with_which_the_promise_holds() -> None:
+    assert "With wait=write it does." in refusal(system="timestamped-kv", workload="read-write").next_step
+
+
+def test_reads_from_followers_are_judged_by_what_they_promise() -> None:
+    options = {"read_from": "follower", "follower_reads": "session"}
+    request = RunRequest(system="consistent-core", workload="follower-reads", options=options, operations=2)
+    assert make_plan(request, resolve(request)).workload == "follower-reads"
+
+
+def test_what_is_not_promised_can_be_asked_for_and_the_command_says_so() -> None:
+    request = RunRequest(
+        system="consistent-core", options={"read_mode": "stale"}, operations=2, beyond_promise=True, faults=()
+    )
+    assert make_plan(request, resolve(request)).options["read_mode"] == "stale"
+    assert "--beyond-promise" in run_command(request)
+
+
+def test_a_workload_that_needs_siblings_is_refused_by_stores_that_answer_with_one_value() -> None:
+    refused = refusal(system="paxos-kv", workload="siblings")
+    assert "its answers do not have the form siblings" in refused.message
+    assert "list workloads" in refused.next_step
+
+
+@pytest.mark.parametrize("name", shipped_plans())
+def test_shipped_plans_ask_for_no_more_than_is_promised_where_they_expect_no_anomaly(name: str) -> None:
+    plan = load_plan(name)
+    for cell in plan.cells():
+        request = plan.request(cell, 0)
+        assert request.beyond_promise is bool(cell.expected)
+        make_plan(request, resolve(request))
