@@ -51,7 +51,7 @@ __all__ = ["command"]
 @store_option
 @click.option("--shrink/--no-shrink", "shrinks", default=True, help="Shrink a violation of the simulated world.")
 @click.option(
-    "--beyond-promise", is_flag=True, help="Run also what the system does not promise to pass, to see what happens."
+    "--beyond-promise", is_flag=True, help="Run also what the system does not promise to pass [default: refuse it]."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print verdict.json instead of sentences.")
 def command(
