@@ -125,6 +125,7 @@ def test_garbage_ends_connections_and_neither_nodes_nor_verdicts(
         operations=30,
         faults=(),
         nodes=6 if system == "coordinated-kv" else 3,
+        beyond_promise=True,
     )
     parts = resolve(request)
     record = local.run_local(make_plan(request, parts), parts, folder=tmp_path, progress=pester)

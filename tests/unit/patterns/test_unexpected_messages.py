@@ -45,7 +45,15 @@ class Cluster:
     def __init__(self, name: str, options: dict[str, str]) -> None:
         nodes = 6 if name == "coordinated-kv" else 3
         workload = WORKLOADS.get(name, "read-write")
-        request = RunRequest(system=name, workload=workload, faults=(), operations=5, nodes=nodes, options=options)
+        request = RunRequest(
+            system=name,
+            workload=workload,
+            faults=(),
+            operations=5,
+            nodes=nodes,
+            options=options,
+            beyond_promise=True,
+        )
         parts = resolve(request)
         self.ends: list[BaseException] = []
         self.world = SimulatedWorld(make_plan(request, parts), parts.system, [])

@@ -33,7 +33,8 @@ def final_rows(workload: str, seed: int) -> tuple[PlannedOperation, ...]:
 
 
 def judged(workload: str, seed: int, faults: str, **changed: Any) -> Judgement:
-    request = RunRequest(system="consistent-core", workload=workload, faults=(faults,), seed=seed, **changed)
+    asked = {"system": "consistent-core", "workload": workload, "faults": (faults,), "seed": seed, **changed}
+    request = RunRequest(**asked, beyond_promise=True)
     parts = resolve(request)
     return judge(run_simulated(make_plan(request, parts), parts), parts, run_id=f"seed-{seed}")
 
