@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from faultline.harness.access import Access
+from faultline.harness.access import FINAL_OBJECTS_MAX, Access
 from faultline.harness.generator import (
     Context,
     Draft,
@@ -130,7 +130,7 @@ class LongFork:
     name = "long-fork"
     promise = "of two writes, all who read both keys see the same one first"
     functions = ("txn",)
-    access = _ACCESS
+    access = Access(reads=("txn",))
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = INTERVAL_US) -> Generator:
         """`operations` transactions, those of one pair at almost the same time, with pauses in between."""
@@ -142,9 +142,11 @@ class LongFork:
         return limit(operations, sequence(*parts))
 
     def final_generator(self, *, workers: int, seed: int, operations: int = 200) -> Generator:
-        """Every worker reads the last pairs, one after the other."""
-        last = operations // _TRANSACTIONS_PER_FORK
-        return each_thread(sequence(*(emit("txn", None, _pair_read(n)) for n in range(max(0, last - 2), last + 1))))
+        """Every worker reads the last pairs, one after the other; then the earlier ones are read, a pair at a time."""
+        pairs = operations // _TRANSACTIONS_PER_FORK + 1
+        last = range(max(0, pairs - 3), pairs)
+        earlier = range(max(0, last.start - FINAL_OBJECTS_MAX // 2), last.start)
+        return sequence(each_thread(sequence(*map(_read_of_pair, last))), *map(_read_of_pair, earlier))
 
     def checkers(self) -> tuple[Checker, ...]:
         """The forks first; then statistics, availability after the heal, and vacuity."""
@@ -158,6 +160,10 @@ def _forking(_context: Context, number: int) -> tuple[Draft, int]:
     # A read before, so that a pair is known before it is written; then both writes, and reads while they commit.
     steps = [["w", _pair(pair)[place - 1], pair + 1]] if place in (1, 2) else _pair_read(pair)
     return Draft("txn", None, steps), number + 1
+
+
+def _read_of_pair(number: int) -> Generator:
+    return emit("txn", None, _pair_read(number))
 
 
 def _pair_read(number: int) -> list[list[Any]]:

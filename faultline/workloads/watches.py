@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from faultline.harness.access import Access
+from faultline.harness.errors import UsageError
 from faultline.harness.generator import (
     Context,
     Draft,
@@ -93,6 +94,7 @@ class Watches:
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = 18_500) -> Generator:
         """`operations` operations, on average `interval_us` apart over all workers together."""
+        _refuse_lonely(self.name, workers)
         return limit(operations, stagger(interval_us, WatchActions()))
 
     def final_generator(self, *, workers: int, seed: int, operations: int = 200) -> Generator:
@@ -118,4 +120,10 @@ class KeyWatches(Watches):
 
     def generator(self, *, workers: int, operations: int, seed: int, interval_us: int = 18_500) -> Generator:
         """`operations` operations, on average `interval_us` apart over all workers together."""
+        _refuse_lonely(self.name, workers)
         return limit(operations, stagger(interval_us, WatchActions(writing=_WRITING_WITHOUT_LEASES)))
+
+
+def _refuse_lonely(name: str, workers: int) -> None:
+    if workers < 2:
+        raise UsageError(f"The workload {name} has writers and watchers; one worker is too few.", "Use two or more.")

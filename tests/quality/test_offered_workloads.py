@@ -6,6 +6,7 @@ import pytest
 
 from faultline.campaign.engine import default_engine
 from faultline.cli.serving import served
+from faultline.harness.errors import UsageError
 from faultline.harness.planning import RunRequest
 from faultline.harness.system import HasUsualTest
 from faultline.harness.verdict import Verdict
@@ -41,3 +42,19 @@ def test_an_offered_workload_is_run_and_decided(offered: tuple[str, ...], faults
 
 def test_every_reference_system_is_offered_something() -> None:
     assert {offered[0] for offered in OFFERED} == set(systems())
+
+
+def test_after_the_heal_long_fork_reads_whole_pairs_only() -> None:
+    request = RunRequest(system="transactional-kv", workload="long-fork", faults=(), seed=1, operations=150)
+    engine = default_engine("simulated")
+    parts = engine.resolve(request)
+    plan = engine.plan(request, parts)
+    pairs = [{key for _, key, _ in operation.value} for operation in plan.operations if operation.value[0][0] == "r"]
+    assert all(len(pair) == 2 for pair in pairs)
+    assert len({frozenset(pair) for pair in pairs}) >= 17
+
+
+def test_one_worker_cannot_both_write_and_watch() -> None:
+    request = RunRequest(system="consistent-core", workload="watches", options={"services": "on"}, workers=1)
+    with pytest.raises(UsageError, match="one worker is too few"):
+        default_engine("simulated").plan(request, default_engine("simulated").resolve(request))
