@@ -9,6 +9,8 @@ import pytest
 from faultline.campaign.matrix import CampaignPlan
 from faultline.campaign.planfile import load_plan, parse_plan, plan_from_flags, shipped_plans
 from faultline.harness.errors import UsageError
+from faultline.harness.planning import make_plan
+from faultline.registry import resolve, systems
 
 
 def test_the_campaigns_that_planted_bugs_name_are_shipped() -> None:
@@ -117,3 +119,17 @@ def test_a_bug_switched_on_by_a_flag_is_not_expected() -> None:
 def test_wrong_seeds_in_flags_are_refused_before_anything_runs() -> None:
     with pytest.raises(UsageError, match="not a range of seeds"):
         plan_from_flags(seeds="a lot")
+
+
+@pytest.mark.parametrize("system", sorted(systems()))
+def test_a_system_named_alone_brings_a_workload_and_nodes_with_which_it_can_be_run(system: str) -> None:
+    plan = plan_from_flags(systems=[system])
+    for cell in plan.cells():
+        request = plan.request(cell, 0)
+        make_plan(request, resolve(request))
+
+
+def test_systems_without_a_common_workload_are_refused_with_the_plans_that_are_shipped_for_them() -> None:
+    with pytest.raises(UsageError, match="metadata of gossip, membership of emergent-leader") as refused:
+        plan_from_flags(systems=["gossip", "emergent-leader"])
+    assert "--plan gossip-seeds" in refused.value.next_step and "--workload" in refused.value.next_step
