@@ -69,7 +69,7 @@ class TimestampSettings(msgspec.Struct, frozen=True, kw_only=True):
                 f"A Lamport clock tells no time, so nothing can wait for it (wait={wait}).",
                 "Use clock=hybrid, or wait=none.",
             )
-        return cls(
+        settings = cls(
             clock=clock,
             wait=wait,
             max_offset_us=values.microseconds("max_offset_ms"),
@@ -80,3 +80,14 @@ class TimestampSettings(msgspec.Struct, frozen=True, kw_only=True):
             request_timeout_us=values.microseconds("request_timeout_ms"),
             client_timeout_us=values.microseconds("client_timeout_ms"),
         )
+        settings._refuse_waits_without_end()
+        return settings
+
+    def _refuse_waits_without_end(self) -> None:
+        patience_us = self.client_timeout_us if self.wait == "write" else self.request_timeout_us
+        longest_us = {"write": self.max_offset_us, "commit": 2 * self.error_bound_us}.get(self.wait, 0)
+        if longest_us >= min(patience_us, self.client_timeout_us):
+            raise UsageError(
+                f"Clients would give up, or ask again, before a wait of {longest_us // 1_000} ms (wait={self.wait}) ends.",
+                "Raise request_timeout_ms and client_timeout_ms, or lower what is waited for.",
+            )
