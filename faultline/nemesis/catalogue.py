@@ -129,7 +129,7 @@ _DURABILITY = Package(
     "durability",
     "kills all or most nodes again and again, shortly",
     (
-        Recipe("kill", ("all",), long_share=0.0),
+        Recipe("kill", ("all",), long_share=0.0, is_main=True),
         Recipe("kill", ("majority",), long_share=0.1),
         Recipe("kill", ("leader",), long_share=0.2),
     ),

@@ -2,7 +2,9 @@
 
 **Swarm.** Each seed uses a random non-empty subset of its package's recipes: with everything on all the time, faults
 mask one another and rare pairs never get a run to themselves (Groce et al., "Swarm testing", ISSTA 2012). A long run
-is worth several short ones, so it draws another subset every fifteen seconds.
+is worth several short ones, so it draws another subset every fifteen seconds. A run of a store on hosts has some ten
+faults, and few such runs are made: there each subset's turn begins with a *main* recipe, without which the package
+would not do what it says.
 
 **Periods.** Time is cut into periods of about 650 ms, or a fifteenth of a longer run up to 4 s; stores on hosts have
 longer ones, as they take seconds to start and to elect (`paced`). About a fifth of them
@@ -74,7 +76,8 @@ _OCCUPIES = {
 class Recipe:
     """One way to make a fault: its kind, the targets to draw from, and for each argument the values to draw from.
 
-    `long_share` is how often the fault outlasts an election; `nodes_min` how many nodes it needs to mean anything.
+    `long_share` is how often the fault outlasts an election; `nodes_min` how many nodes it needs to mean anything. What
+    `is_main` falls in each run of a store.
     """
 
     kind: str
@@ -82,6 +85,7 @@ class Recipe:
     arguments: tuple[tuple[str, tuple[Any, ...]], ...] = ()
     long_share: float = 0.5
     nodes_min: int = 1
+    is_main: bool = False
 
     def fault(self, at_us: int, duration_us: int, rng: Random) -> PlannedFault:
         """A fault of this recipe, its target and arguments drawn."""
@@ -110,17 +114,19 @@ class Package:
         """The faults between `start_us` and `end_us`, in order of time, all ended before `end_us`."""
         rng = Random(chance_of_text("package", self.name, seed))
         usable = [recipe for recipe in self.recipes if recipe.nodes_min <= len(nodes)]
-        recipes, season = _subset(usable, rng), 0
+        main = [recipe for recipe in usable if recipe.is_main and self.period_us_min]
+        recipes, season, first = _subset(usable, rng), 0, main
         faults: list[PlannedFault] = []
         usual_us = max(period_us(end_us - start_us) * self.pace, self.period_us_min)
         for begin_us, length_us in _periods(start_us, end_us, usual_us, rng):
             if (begin_us - start_us) // _SEASON_US > season:
-                recipes, season = _subset(usable, rng), (begin_us - start_us) // _SEASON_US
+                recipes, season, first = _subset(usable, rng), (begin_us - start_us) // _SEASON_US, main
             wanted = _wanted(rng)
             if recipes:
-                faults += _fall(recipes, wanted, begin_us, length_us, end_us, faults, rng)
+                fallen = _fall(first or recipes, wanted, begin_us, length_us, end_us, faults, rng)
+                faults, first = faults + fallen, [] if fallen else first
         if not faults and recipes and end_us - start_us > 2 * _SHORTEST_US:
-            faults = [_drawn(recipes, rng).fault(start_us, (end_us - start_us) // 2, rng)]
+            faults = [_drawn(first or recipes, rng).fault(start_us, (end_us - start_us) // 2, rng)]
         return tuple(sorted(faults, key=lambda fault: (fault.at_us, fault.kind)))
 
     def paced(self, period_us_min: int) -> Package:

@@ -44,6 +44,15 @@ def test_a_plan_is_a_function_of_its_arguments(name: str) -> None:
     assert len({str(plan(name, seed)) for seed in SEEDS}) > (40 if name in SLOW else 50)
 
 
+def test_a_store_is_never_spared_the_fault_that_its_set_is_made_for() -> None:
+    durability = PACKAGES["durability"].paced(3_000_000)
+    for seed in range(200):
+        targets = [
+            fault.target for fault in durability.plan(seed=seed, nodes=NODE_NAMES[:3], start_us=0, end_us=30_000_000)
+        ]
+        assert targets[0] == "all" and targets.count("all") >= 2, f"seed {seed} kills {targets}"
+
+
 @pytest.mark.parametrize("name", PACKAGES)
 def test_faults_lie_within_the_run_in_order_of_time(name: str) -> None:
     for seed in SEEDS:
