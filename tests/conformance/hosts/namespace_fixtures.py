@@ -28,6 +28,17 @@ def opened(count: int) -> NamespaceHosts | HarnessError:
         return refusal
 
 
+def host_file_of(hosts: NamespaceHosts, path: Path) -> Path:
+    """The same hosts as somebody would name them who knows their addresses: `--hosts ssh:PATH`."""
+    first = hosts.hosts[0]
+    lines = ["[defaults]", f'key = "{first.key}"', f'known_hosts = ["{first.known_hosts[0]}"]']
+    lines += [f'folder = "{first.folder}"', f'python = "{first.python}"', f'python_path = "{first.python_path}"']
+    for host in hosts.hosts:
+        lines += [f"[hosts.{host.name}]", f'address = "{host.address}"', f'ssh_address = "{host.ssh_address}"']
+    path.write_text("\n".join(lines))
+    return path
+
+
 @dataclass(frozen=True)
 class OtherHarness:
     """A process with hosts of its own, to be killed in place of this one; `said` is what its preparation told."""

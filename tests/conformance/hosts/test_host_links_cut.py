@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from namespace_fixtures import on_namespaces
+from namespace_fixtures import host_file_of, on_namespaces
 
 from faultline.harness.errors import HarnessError, UsageError
 from faultline.hosts.host_sets import SshHosts, open_hosts, parse_hosts
@@ -88,10 +88,7 @@ def host_file(hosts: NamespaceHosts | HarnessError, tmp_path: Path) -> Path:
     """The same hosts as somebody would name them who knows them by address only."""
     path = tmp_path / "hosts.toml"
     if isinstance(hosts, NamespaceHosts):
-        lines = ["[defaults]", f'key = "{hosts.hosts[0].key}"', f'known_hosts = ["{hosts.hosts[0].known_hosts[0]}"]']
-        for host in hosts.hosts:
-            lines += [f"[hosts.{host.name}]", f'address = "{host.address}"']
-        path.write_text("\n".join(lines))
+        host_file_of(hosts, path)
     return path
 
 

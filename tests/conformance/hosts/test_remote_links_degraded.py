@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from namespace_fixtures import on_namespaces
+from namespace_fixtures import host_file_of, on_namespaces
 
 from faultline.harness.errors import HarnessError
 from faultline.harness.world.faults import LinkQuality
@@ -36,11 +36,7 @@ BAD = (
 @contextmanager
 def over_ssh(hosts: NamespaceHosts, folder: Path) -> Iterator[HostSet]:
     """The same hosts as somebody would name them who knows no more than their addresses."""
-    file = folder / "hosts.toml"
-    lines = ["[defaults]", f'key = "{hosts.hosts[0].key}"', f'known_hosts = ["{hosts.hosts[0].known_hosts[0]}"]']
-    for host in hosts.hosts:
-        lines += [f"[hosts.{host.name}]", f'address = "{host.address}"', f'ssh_address = "{host.ssh_address}"']
-    file.write_text("\n".join(lines))
+    file = host_file_of(hosts, folder / "hosts.toml")
     opened = open_hosts(parse_hosts(f"ssh:{file}"))
     try:
         yield opened

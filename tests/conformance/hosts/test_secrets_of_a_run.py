@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from namespace_fixtures import on_namespaces
+from namespace_fixtures import host_file_of, on_namespaces
 
 from faultline.cli.main import perform
 from faultline.harness.world.real.handshake import RunSecret
@@ -61,12 +61,7 @@ def test_a_run_over_ssh_keeps_its_secret_and_the_host_files_key_to_itself(
 ) -> None:
     key, known_hosts = hosts.hosts[0].key, hosts.hosts[0].known_hosts[0]
     assert key is not None
-    lines = ["[defaults]", f'key = "{key}"', f'known_hosts = ["{known_hosts}"]', f'folder = "{hosts.hosts[0].folder}"']
-    lines += [f'python = "{hosts.hosts[0].python}"', f'python_path = "{hosts.hosts[0].python_path}"']
-    for host in hosts.hosts:
-        lines += [f"[hosts.{host.name}]", f'address = "{host.address}"']
-    host_file = tmp_path / "hosts.toml"
-    host_file.write_text("\n".join(lines))
+    host_file = host_file_of(hosts, tmp_path / "hosts.toml")
     store = tmp_path / "store"
     perform([*WORDS, "--hosts", f"ssh:{host_file}", "--store", str(store)])
     said = capfd.readouterr()
