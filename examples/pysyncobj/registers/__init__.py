@@ -1,0 +1,1 @@
+"""Registers on PySyncObj, a store that exists: what Faultline must be told to test it."""
