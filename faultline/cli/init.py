@@ -1,8 +1,9 @@
-"""`faultline init`: the skeleton of a package that plugs a store in, with tests that say what is missing."""
+"""`faultline init`: skeletons of packages that plug stores in, with tests that say what is missing."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from string import Template
@@ -16,16 +17,30 @@ __all__ = ["command"]
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _WORKLOADS = ("register", "read-write")
-_FILES = {
-    "pyproject.toml": "pyproject.toml",
+_OF_EVERY_PACKAGE = {"pyproject.toml": "pyproject.toml", "__init__.py": "{package}/__init__.py"}
+_STORE = _OF_EVERY_PACKAGE | {
     "README.md": "README.md",
-    "__init__.py": "{package}/__init__.py",
     "messages.py": "{package}/messages.py",
     "node.py": "{package}/node.py",
     "client.py": "{package}/client.py",
     "system.py": "{package}/system.py",
     "test_store.py": "tests/test_{package}.py",
 }
+_ADAPTER = _OF_EVERY_PACKAGE | {
+    "adapter/README.md": "README.md",
+    "adapter/client.py": "{package}/client.py",
+    "adapter/system.py": "{package}/system.py",
+    "adapter/test_store.py": "tests/test_{package}.py",
+}
+_workload = click.option(
+    "--workload", type=click.Choice(_WORKLOADS), default=_WORKLOADS[0], show_default=True, help="What it serves."
+)
+_into = click.option(
+    "--into",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    help="Folder in which the folder NAME is made [default: here].",
+)
 
 
 @click.group("init")
@@ -35,28 +50,37 @@ def command() -> None:
 
 @command.command("store")
 @click.argument("name")
-@click.option(
-    "--workload", type=click.Choice(_WORKLOADS), default=_WORKLOADS[0], show_default=True, help="What it serves."
-)
-@click.option(
-    "--into",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path(),
-    help="Folder in which the folder NAME is made [default: here].",
-)
+@_workload
+@_into
 def _store(name: str, workload: str, into: Path) -> int:
     """Write a package NAME that plugs a store into Faultline.
 
     Three places are left to fill in; until then the conformance kit among its tests says what is missing.
     """
+    return _write(_STORE, "a store", name, workload, into)
+
+
+@command.command("adapter")
+@click.argument("name")
+@_workload
+@_into
+def _adapter(name: str, workload: str, into: Path) -> int:
+    """Write a package NAME that lets Faultline test a store that exists, on hosts.
+
+    Three places are left to fill in: the command line of a member, its status, and what a client asks.
+    """
+    return _write(_ADAPTER, "an adapter", name, workload, into)
+
+
+def _write(files: Mapping[str, str], what: str, name: str, workload: str, into: Path) -> int:
     folder = into / name
     _refuse_what_cannot_be_made(name, folder)
     values = _values(name, workload)
-    for template, place in _FILES.items():
+    for template, place in files.items():
         file = folder / place.format(package=values["package"])
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(_template(template).substitute(values), encoding="utf-8")
-    say(f"{folder} holds a store with three places to fill in (grep -rn 'FILL IN' {folder / values['package']}).")
+    say(f"{folder} holds {what} with three places to fill in (grep -rn 'FILL IN' {folder / values['package']}).")
     say(f"  cd {folder} && pip install --no-build-isolation --no-deps . && python -m pytest")
     say("says what is missing, and where.")
     return 0

@@ -1,4 +1,4 @@
-"""`faultline init store`: the skeleton says what is missing, where, and passes once that is filled in."""
+"""`faultline init`: a skeleton says what is missing, where, and passes once that is filled in."""
 
 from __future__ import annotations
 
@@ -123,8 +123,32 @@ def test_a_skeleton_for_reads_and_writes_names_no_compare_and_set(tmp_path: Path
     assert "class PlainClient" in client
 
 
-def test_every_file_of_a_skeleton_is_python_that_ruff_accepts(tmp_path: Path) -> None:
-    perform(["init", "store", "my-store", "--into", str(tmp_path)])
+COMMAND = 'return ["/opt/my-store/bin/my-store", "--listen", place.address, "--data", place.data_folder]'
+STATUS = """import socket
+
+        with socket.create_connection((address, self.client_port), timeout_s):
+            return NodeStatus(role="leader", generation=1)"""
+
+
+@pytest.mark.slow
+def test_the_tests_of_an_adapter_say_what_is_missing_until_it_is_filled_in(tmp_path: Path) -> None:
+    written = CliRunner().invoke(cli, ["init", "adapter", "my-store", "--into", str(tmp_path)])
+    assert written.exit_code == 0 and "an adapter with three places to fill in" in written.output
+    folder = tmp_path / "my-store"
+    system = folder / "my_store" / "system.py"
+    missing = "FILL IN {} in my_store/system.py: {}."
+    command, status = missing.format(1, "the command line of a member"), missing.format(2, "ask a member for its role")
+    empty = run_tests(folder, tmp_path, chosen="")
+    assert command in empty and status in empty and "5 passed" in empty
+    replace(system, f'raise NotImplementedError("{command}")', COMMAND)
+    replace(system, f'raise NotImplementedError("{status}")', STATUS)
+    assert "7 passed" in run_tests(folder, tmp_path, chosen="")
+    assert "FILL IN 3" in (folder / "my_store" / "client.py").read_text(), "what a client asks takes a store to test"
+
+
+@pytest.mark.parametrize("kind", ["store", "adapter"])
+def test_every_file_of_a_skeleton_is_python_that_ruff_accepts(kind: str, tmp_path: Path) -> None:
+    perform(["init", kind, "my-store", "--into", str(tmp_path)])
     rules = ["--config", str(ROOT / "pyproject.toml"), "--ignore", "I001"]
     ran = subprocess.run(
         [sys.executable, "-m", "ruff", "check", "--no-cache", *rules, str(tmp_path / "my-store")],
