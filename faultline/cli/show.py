@@ -32,6 +32,7 @@ __all__ = ["command"]
 
 _SEEDS_MAX = 200
 _OPERATIONS_MAX = 8
+_MESSAGES_MAX = 24
 
 
 class _Planted(msgspec.Struct, frozen=True):
@@ -197,17 +198,16 @@ def _diagram_of(plan: Plan) -> list[str]:
 
 def _diagram_lines(record: RunRecord, judgement: Judgement) -> list[str]:
     """A diagram of a run, around what was found or of its last operations, and what came of it."""
-    from faultline.reports.selection import anomaly_us, rows_of
+    from faultline.reports.selection import shown_of, shown_rows
     from faultline.reports.sentences import judgement_sentence
     from faultline.reports.sequence_text import sequence_lines
 
     history = record.history
     if judgement.findings:
         finding = judgement.findings[0]
-        rows, moment_us = rows_of(finding, history, _OPERATIONS_MAX), anomaly_us(finding, history)
+        shown = shown_of(record, finding, operations_max=_OPERATIONS_MAX, messages_max=_MESSAGES_MAX)
         sentence = judgement_sentence(judgement)
     else:
-        rows = list(range(len(history)))[-_OPERATIONS_MAX:]
-        moment_us = max((history.complete_us[row] for row in rows), default=0)
+        shown = shown_rows(record, range(len(history))[-_OPERATIONS_MAX:], messages_max=_MESSAGES_MAX)
         sentence = "✔ No promise is broken and no invariant."
-    return [*(f"  {line}" for line in sequence_lines(record, rows, moment_us)), f"  {sentence}"]
+    return [*(f"  {line}" for line in sequence_lines(shown)), f"  {sentence}"]

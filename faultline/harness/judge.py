@@ -13,6 +13,7 @@ from faultline.harness.exposure import exposure
 from faultline.harness.judgement import Judgement
 from faultline.harness.parts import Parts
 from faultline.harness.run_record import RunRecord
+from faultline.harness.system import options_changed
 from faultline.harness.verdict import CheckResult, Finding, Verdict, merge
 from faultline.harness.workload import Checker
 
@@ -27,6 +28,7 @@ def judge(record: RunRecord, parts: Parts, *, run_id: str, replay: str = "") -> 
     judgement = judge_by(parts.checkers, record, run_id=run_id, replay=replay, limit_s=CHECK_LIMIT_S)
     access = getattr(parts.workload, "access", Access())
     judgement.exposure = exposure(record, access, getattr(parts.system, "features", ()))
+    judgement.options_changed = options_changed(parts.system, record.plan.options)
     return judgement
 
 

@@ -20,9 +20,9 @@ class Judgement(msgspec.Struct, kw_only=True):
     `cell` is the campaign cell without the seed, `sentence` the first line of every report, `findings` most important
     first. `checks_due` names the checks that had to run, `checks` says what each of those that ran came to. `warnings`
     say how the run may have tested too little, `counts` operations by outcome, `overlap` operations in flight during
-    each kind of fault, `exposure` is the ledger of what the run did, `replay` the command that shows it again,
-    `signature` groups equal violations, `started_at` is the moment 0 of a run of real processes, in UTC; `interrupted`
-    says that somebody stopped the run.
+    each kind of fault, `exposure` is the ledger of what the run did, `options_changed` the options that are not as the
+    system has them by default, `replay` the command that shows it again, `signature` groups equal violations,
+    `started_at` is the moment 0 of a run of real processes, in UTC; `interrupted` says that somebody stopped the run.
     """
 
     schema: int = SCHEMA
@@ -37,6 +37,7 @@ class Judgement(msgspec.Struct, kw_only=True):
     world: str
     verdict: Verdict
     sentence: str
+    options_changed: dict[str, str] = {}
     host_options: dict[str, str] = {}
     signature: str = ""
     findings: list[Finding] = []

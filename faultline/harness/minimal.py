@@ -29,7 +29,8 @@ class Minimal(msgspec.Struct, frozen=True, kw_only=True):
     """How small a violation could be made: what is left of what there was, and what it cost to find out.
 
     `complete` means that nothing more can be taken out of the plan without losing the violation; else the budget of
-    `runs` was spent. `replay` is the command that shows the minimal run.
+    `runs` was spent. `replay` is the command that shows the minimal run, `signature` the kind of violation that was
+    kept, and `needs` the faults that are left, by kind and planned time.
     """
 
     operations: int
@@ -40,6 +41,8 @@ class Minimal(msgspec.Struct, frozen=True, kw_only=True):
     complete: bool
     sentence: str
     replay: str
+    signature: str = ""
+    needs: tuple[tuple[str, int], ...] = ()
 
 
 def keep_minimal_run(
@@ -64,12 +67,18 @@ def keep_minimal_run(
     with open_history(target) as sink:
         record = run_simulated(shrunk.plan, parts, sink=sink, record_messages=True)
     smallest = judge(record, parts, run_id=run_id, replay=replay_of(target))
+    minimal = minimal_run(plan, shrunk, smallest, told_by)
+    smallest.detail["minimal_of"] = {
+        "signature": minimal.signature,
+        "needs": msgspec.to_builtins(minimal.needs),
+        "complete": minimal.complete,
+    }
     write_judgement(target, smallest)
-    return minimal_run(plan, shrunk, smallest), record, smallest
+    return minimal, record, smallest
 
 
-def minimal_run(plan: Plan, shrunk: Shrunk, smallest: Judgement) -> Minimal:
-    """The summary of a shrunken `plan`, whose run was judged `smallest`."""
+def minimal_run(plan: Plan, shrunk: Shrunk, smallest: Judgement, signature: str) -> Minimal:
+    """The summary of a shrunken `plan`, whose run was judged `smallest`; it was shrunk to keep `signature`."""
     return Minimal(
         operations=len(shrunk.plan.operations),
         operations_before=len(plan.operations),
@@ -79,4 +88,6 @@ def minimal_run(plan: Plan, shrunk: Shrunk, smallest: Judgement) -> Minimal:
         complete=shrunk.complete,
         sentence=smallest.sentence,
         replay=smallest.replay,
+        signature=signature,
+        needs=tuple((fault.kind, fault.at_us) for fault in shrunk.plan.faults),
     )

@@ -28,6 +28,7 @@ __all__ = [
     "ServesByOption",
     "StoreClient",
     "StorePlace",
+    "options_changed",
     "options_missing",
 ]
 
@@ -123,6 +124,12 @@ class HasUsualTest(Protocol):
 
     usual_workload: str
     usual_nodes: int
+
+
+def options_changed(system: NodeSystem, options: Mapping[str, str]) -> dict[str, str]:
+    """Those of `options` that `system` has otherwise by default."""
+    described = system.options
+    return {name: value for name, value in options.items() if name in described and described[name].default != value}
 
 
 def options_missing(system: NodeSystem, function: str, options: Mapping[str, str]) -> dict[str, str]:

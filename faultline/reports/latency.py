@@ -17,8 +17,8 @@ from markupsafe import Markup
 
 from faultline.harness.history import OPEN, History
 from faultline.harness.run_record import FaultInterval, RunRecord
+from faultline.reports.fault_choice import MOST_FAULTS, settled_faults
 from faultline.reports.legend import fault_family
-from faultline.reports.selection import MOST_FAULTS, settled_faults
 from faultline.reports.sentences import decimals_for
 from faultline.reports.svg import group, hatch_definitions, number, tag
 from faultline.reports.text import count, display_width, duration, shorten, time_point, value_text

@@ -16,7 +16,7 @@ from typing import BinaryIO
 from faultline.harness.run_record import RunRecord
 from faultline.reports.legend import fault_family
 from faultline.reports.log_lines import LoggedLine, logged_lines
-from faultline.reports.text import shorten
+from faultline.reports.text import shorten, time_point
 
 __all__ = ["MOST_LINES", "Excerpt", "LeftOut", "LogLine", "node_logs_excerpt"]
 
@@ -29,7 +29,8 @@ _PROBE_BYTES = 64 * 1024
 _TEXT_LENGTH = 200
 _QUARTER_HOUR_US = 15 * 60 * 1_000_000
 _TELLING = re.compile(
-    r"(\b(?:errors?|fatal|panic\w*|elected|election|(?:new )?leader|promot\w+|fail-?over|timed out|timeout)\b)",
+    r"(\b(?:errors?|fatal|panic\w*|elected|election|(?:new )?leader|promot\w+|demot\w+|fail-?over|timed out|timeout"
+    r"|step(?:ped|ping)? down|master mode|replicaof|switch-master)\b)",
     re.IGNORECASE,
 )
 
@@ -68,23 +69,30 @@ class LeftOut:
 
 @dataclass(slots=True)
 class Excerpt:
-    """The lines from `start_us` to `stop_us` of the run, and what has to be known about them, in sentences."""
+    """The lines from `start_us` to `stop_us` of the run, and what has to be known about them, in sentences.
+
+    Up to `main_us` only those that tell of trouble or of a new leader are among them, or say something for the first
+    time; from then on all that there is room for.
+    """
 
     start_us: int
+    main_us: int
     stop_us: int
     lines: list[LogLine | LeftOut] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
-def node_logs_excerpt(record: RunRecord, start_us: int, stop_us: int) -> Excerpt | None:
+def node_logs_excerpt(record: RunRecord, start_us: int, stop_us: int, since_us: int | None = None) -> Excerpt | None:
     """What the nodes of `record` logged from a second before `start_us` to a second after `stop_us`.
 
-    None for a run without logs, or of which nobody wrote down when it started.
+    When the faults that had a part in it began earlier, at `since_us`, it begins with what they led to. None for a run
+    without logs, or of which nobody wrote down when it started.
     """
     logs = [Path(log) for log in record.detail.get("node_logs", ())]
     if not logs or not record.started_at_us:
         return None
-    excerpt = Excerpt(start_us - _AROUND_US, stop_us + _AROUND_US)
+    begin_us = start_us - _AROUND_US
+    excerpt = Excerpt(min(begin_us, start_us if since_us is None else since_us), begin_us, stop_us + _AROUND_US)
     if any(fault_family(fault.kind).name == "clock" for fault in record.faults):
         excerpt.notes.append(
             "Clocks were moved in this run. Times are the nodes' own, so a line stands where its node's clock put it."
@@ -92,7 +100,13 @@ def node_logs_excerpt(record: RunRecord, start_us: int, stop_us: int) -> Excerpt
     found: list[LogLine] = []
     for log in logs:
         found += _lines_during(log, record.started_at_us, excerpt)
-    excerpt.lines = _bounded(sorted(found, key=lambda line: line.time_us))
+    found.sort(key=lambda line: line.time_us)
+    excerpt.lines = _with_what_led_to_it(found, excerpt.main_us)
+    if found and not any(start_us <= line.time_us <= stop_us for line in found):
+        excerpt.notes.append(
+            f"No node logged anything from {time_point(start_us)} to {time_point(stop_us)}, while this happened; "
+            "these are the lines around it."
+        )
     return excerpt
 
 
@@ -161,13 +175,26 @@ def _lines_at(file: BinaryIO, position: int, length: int) -> list[LoggedLine]:
 # -- all of them -------------------------------------------------------------------------------------------------
 
 
-def _bounded(lines: Sequence[LogLine]) -> list[LogLine | LeftOut]:
-    """At most `MOST_LINES`: the first third, the last third, and from between what is told there for the first time."""
+def _with_what_led_to_it(lines: Sequence[LogLine], main_us: int) -> list[LogLine | LeftOut]:
+    """At most `MOST_LINES`: those from `main_us` on, after up to a third of telling ones from before."""
     if len(lines) <= MOST_LINES:
         return list(lines)
-    third = MOST_LINES // 3
-    end = len(lines) - third
-    chosen = {*range(third), *_new_ones(lines, third, end)[:third], *range(end, len(lines))}
+    main = sum(line.time_us < main_us for line in lines)
+    led_to_it = _new_ones(lines, 0, main)[: MOST_LINES // 3]
+    room = MOST_LINES - len(led_to_it)
+    return _with_gaps(lines, {*led_to_it, *_bounded(lines, main, room)})
+
+
+def _bounded(lines: Sequence[LogLine], start: int, room: int) -> set[int]:
+    """The places of `room` lines: the first third, the last third, and what is told for the first time in between."""
+    if len(lines) - start <= room:
+        return set(range(start, len(lines)))
+    third = room // 3
+    first, end = start + third, len(lines) - third
+    return {*range(start, first), *_new_ones(lines, first, end)[:third], *range(end, len(lines))}
+
+
+def _with_gaps(lines: Sequence[LogLine], chosen: set[int]) -> list[LogLine | LeftOut]:
     bounded: list[LogLine | LeftOut] = []
     previous = -1
     for number in sorted(chosen):
@@ -175,7 +202,8 @@ def _bounded(lines: Sequence[LogLine]) -> list[LogLine | LeftOut]:
             bounded.append(LeftOut(number - previous - 1))
         bounded.append(lines[number])
         previous = number
-    return bounded
+    left = len(lines) - 1 - previous
+    return [*bounded, LeftOut(left)] if left else bounded
 
 
 def _new_ones(lines: Sequence[LogLine], start: int, end: int) -> list[int]:

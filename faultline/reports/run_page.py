@@ -6,35 +6,25 @@ what was being done to the store, whether the run tested anything at all, and wi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from faultline.harness.exposure import Exposure
-from faultline.harness.history import OPEN, History, Row
+from faultline.harness.history import OPEN, History
 from faultline.harness.judgement import Judgement
 from faultline.harness.next_step import check_line, next_step_of
-from faultline.harness.run_record import FaultInterval, RunRecord
+from faultline.harness.run_record import FaultInterval, MessageRecord, RunRecord
 from faultline.harness.verdict import Finding
 from faultline.reports.cycle import cycle_lines, cycle_svg, edge_meanings, transaction_names
+from faultline.reports.fault_choice import needed_for, settled_faults
 from faultline.reports.latency import latency_finding, latency_svg, latency_table
 from faultline.reports.legend import fault_family
-from faultline.reports.node_logs import Excerpt, node_logs_excerpt
+from faultline.reports.node_logs import Excerpt, LogLine, node_logs_excerpt
 from faultline.reports.page import write_page
-from faultline.reports.scene import message_end
-from faultline.reports.selection import (
-    anomaly_us,
-    faults_during,
-    messages_during,
-    rows_of,
-    settled_faults,
-    telling_row,
-    window,
-)
+from faultline.reports.selection import Shown, shown_of
 from faultline.reports.sentences import (
     decimals_for,
     exposure_sentence,
-    fault_sentence,
     fault_subject,
     judgement_sentence,
     operation_sentence,
@@ -58,15 +48,14 @@ def write_run_report(folder: Path, record: RunRecord, judgement: Judgement) -> P
 def run_values(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
     """Everything the template of the run page prints, as plain data."""
     findings = judgement.findings
-    main = counterexample(record, findings[0], "counterexample") if findings else None
+    main = counterexample(record, judgement, findings[0], "counterexample") if findings else None
     return {
         "title": judgement_sentence(judgement),
         "verdict": judgement.verdict.value,
         "judgement": judgement,
         "plan": record.plan,
         "main": main,
-        "logs": _logs(record, findings[0]) if findings else None,
-        "others": [_other(record, finding, index) for index, finding in enumerate(findings[1:_MOST_FINDINGS], start=2)],
+        "others": [_other(record, judgement, index) for index in range(2, min(len(findings), _MOST_FINDINGS) + 1)],
         "findings_left_out": max(0, len(findings) - _MOST_FINDINGS),
         "faults": [_fault_row(record.history, fault) for fault in settled_faults(record)[:_MOST_FAULT_ROWS]],
         "faults_left_out": max(0, len(record.faults) - _MOST_FAULT_ROWS),
@@ -79,6 +68,7 @@ def run_values(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
         "faults_by_kind": _faults_by_kind(judgement.exposure),
         "marks": sorted((judgement.marks or record.marks).items()),
         "settings": _settings(record, judgement),
+        "changed": sorted(judgement.options_changed.items()),
         "options": sorted(judgement.options.items()),
         "host_options": sorted(judgement.host_options.items()),
         "errors": list(dict.fromkeys([*judgement.errors, *record.errors])),
@@ -93,56 +83,54 @@ def run_values(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
 # -- the counterexample ------------------------------------------------------------------------------------------
 
 
-def counterexample(record: RunRecord, finding: Finding, prefix: str) -> dict[str, Any]:
+def counterexample(record: RunRecord, judgement: Judgement, finding: Finding, prefix: str) -> dict[str, Any]:
     """The figure of `finding`, its numbered text twin, the faults and messages around it, and what was left out."""
-    history = record.history
-    rows = rows_of(finding, history)
-    moment_us = anomaly_us(finding, history)
-    telling = telling_row(finding, history, rows)
-    records = [history.row(row) for row in rows]
-    start_us, stop_us = window(records, moment_us)
-    faults = faults_during(settled_faults(record), start_us, stop_us, moment_us)
-    times = [row.invoke_us for row in records] + [row.complete_us for row in records if row.complete_index != OPEN]
-    decimals = decimals_for(times)
+    shown = shown_of(record, finding, needed=needed_for(judgement, finding))
+    ends = [row.complete_us for row in shown.rows if row.complete_index != OPEN]
+    decimals = decimals_for([row.invoke_us for row in shown.rows] + ends)
     title, names = finding.sentence[:300], transaction_names(finding)
-    figure = space_time_svg(record, rows, moment_us=moment_us, telling=telling, title=title, prefix=prefix, names=names)
+    logs = node_logs_excerpt(record, shown.start_us, shown.stop_us, shown.faults.since_us)
     return {
         "finding": finding,
-        "svg": figure,
+        "svg": space_time_svg(shown, title=title, prefix=prefix, names=names, logged=_meanwhile(logs, shown)),
         "operations": [
             {
                 "name": names.get(row.row),
                 "text": operation_sentence(row, decimals),
-                "telling": row.row == telling,
+                "telling": row.row == shown.telling,
                 "outcome": row.outcome,
             }
-            for row in records
+            for row in shown.rows
         ],
-        "faults": [fault_sentence(fault, decimals) for fault in faults],
-        "caption": _caption(finding, rows, len(history)),
+        "faults": shown.faults.sentences(decimals),
+        "silence": shown.faults.silence,
+        "caption": _caption(finding, len(shown.rows), len(record.history)),
         "cycle_svg": cycle_svg(finding, prefix),
         "cycle": cycle_lines(finding),
         "edge_meanings": edge_meanings(finding),
         "detail": _details(finding.detail),
-        "messages": _messages(record, records, start_us, stop_us, moment_us),
+        "messages": [_message(message) for message in shown.messages.drawn],
+        "messages_sent": shown.messages.sent,
+        "messages_left_out": shown.messages.left_out,
+        "logs": logs,
     }
 
 
-def _logs(record: RunRecord, finding: Finding) -> Excerpt | None:
-    """What the nodes logged while the operations of `finding` happened."""
-    rows = [record.history.row(row) for row in rows_of(finding, record.history)]
-    return node_logs_excerpt(record, *window(rows, anomaly_us(finding, record.history)))
+def _meanwhile(logs: Excerpt | None, shown: Shown) -> list[LogLine]:
+    """The lines of the nodes' logs from the time that the figure shows."""
+    lines = logs.lines if logs else []
+    return [line for line in lines if isinstance(line, LogLine) and shown.start_us <= line.time_us <= shown.stop_us]
 
 
-def _caption(finding: Finding, rows: list[int], total: int) -> str:
-    if not rows:
+def _caption(finding: Finding, shown: int, total: int) -> str:
+    if not shown:
         return "No operation was in flight around this moment."
     named = len({row for row in finding.operations if row < total})
     if not named:
-        return f"The {count(len(rows), 'operation')} nearest to the moment it happened, of {total:,}."
-    if len(rows) < named:
-        return f"The {len(rows)} operations nearest to the anomaly, of {named:,} that show it and {total:,} in the run."
-    return f"{count(len(rows), 'operation')} of {total:,} {'suffices' if len(rows) == 1 else 'suffice'} to show it."
+        return f"The {count(shown, 'operation')} nearest to the moment it happened, of {total:,}."
+    if shown < named:
+        return f"The {shown} operations nearest to the anomaly, of {named:,} that show it and {total:,} in the run."
+    return f"{count(shown, 'operation')} of {total:,} {'suffices' if shown == 1 else 'suffice'} to show it."
 
 
 def _details(detail: dict[str, Any]) -> list[tuple[str, str]]:
@@ -151,25 +139,20 @@ def _details(detail: dict[str, Any]) -> list[tuple[str, str]]:
     return [(name.replace("_", " "), value_text(value, 1_500)) for name, value in shown]
 
 
-def _messages(
-    record: RunRecord, rows: Sequence[Row], start_us: int, stop_us: int, moment_us: int
-) -> list[dict[str, Any]]:
-    ends = {*record.plan.nodes, *(message_end(row.process) for row in rows)}
-    during = messages_during(record.messages, ends, start_us, stop_us, moment_us, _MOST_MESSAGE_ROWS)
-    return [
-        {
-            "sent": message.send_us,
-            "received": "lost" if message.receive_us < 0 else f"{message.receive_us / 1e6:.6f} s",
-            "way": f"{message.source} → {message.target}",
-            "what": value_text(f"{message.name} {message.summary}".strip(), 200),
-        }
-        for message in during
-    ]
+def _message(message: MessageRecord) -> dict[str, Any]:
+    return {
+        "sent": message.send_us,
+        "received": "lost" if message.receive_us < 0 else f"{message.receive_us / 1e6:.6f} s",
+        "way": f"{message.source} → {message.target}",
+        "what": value_text(f"{message.name} {message.summary}".strip(), 200),
+    }
 
 
-def _other(record: RunRecord, finding: Finding, index: int) -> dict[str, Any]:
+def _other(record: RunRecord, judgement: Judgement, index: int) -> dict[str, Any]:
     """A further finding: in full when it names operations, else its sentence alone."""
-    shown = counterexample(record, finding, f"finding-{index}") if index <= 4 and finding.operations else None
+    finding = judgement.findings[index - 1]
+    is_full = index <= 4 and finding.operations
+    shown = counterexample(record, judgement, finding, f"finding-{index}") if is_full else None
     return {"finding": finding, "counterexample": shown}
 
 

@@ -1,7 +1,7 @@
 """The layout of a space-time diagram: what is shown, when on the axis, and at which height.
 
-Kept apart from the drawing so that each can be read alone: here are decisions (which messages, which order of lanes,
-which stretches are cut), there are shapes.
+Kept apart from the drawing so that each can be read alone: here are decisions (which order of lanes, which stretches
+are cut), there are shapes; what is shown at all was chosen before (`selection`).
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from statistics import median
 
 from faultline.harness.history import OPEN, Row
-from faultline.harness.run_record import FaultInterval, MessageRecord, RunRecord
+from faultline.harness.run_record import FaultInterval, MessageRecord
 from faultline.reports.deeds import operation_label
-from faultline.reports.selection import faults_during, messages_during, settled_faults, window
+from faultline.reports.selection import Shown
 from faultline.reports.sentences import client_name, decimals_for
 from faultline.reports.text import display_width
 from faultline.reports.time_axis import Room, TimeAxis, bent_axis
 
-__all__ = ["CHARACTER", "FAULT_ROW", "GUTTER", "MARGIN", "NODE_LANE", "Scene", "lay_out", "message_end"]
+__all__ = ["CHARACTER", "FAULT_ROW", "GUTTER", "MARGIN", "NODE_LANE", "Scene", "lay_out"]
 
 GUTTER = 128.0
 """Pixels left of the axis, for the names of the lanes."""
@@ -30,17 +30,20 @@ FAULT_ROW = 26.0
 NODE_LANE = 52.0
 _CLIENT_LANE = 54.0
 _WIDTH = 1_020.0
-_MOST_FINE_MESSAGES = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Everything the figure shows, laid out. `telling` is the row that gave the anomaly away, `lanes` are heights."""
+    """Everything the figure shows, laid out. `telling` is the row that gave the anomaly away, `lanes` are heights.
+
+    `left_out` says which messages are not drawn.
+    """
 
     rows: tuple[Row, ...]
     telling: int | None
     faults: tuple[FaultInterval, ...]
     messages: tuple[MessageRecord, ...]
+    left_out: str
     axis: TimeAxis
     decimals: int
     lanes: dict[str, float]
@@ -52,25 +55,22 @@ class Scene:
     moment_us: int
 
 
-def lay_out(record: RunRecord, rows: tuple[Row, ...], moment_us: int, telling: int | None, prefix: str) -> Scene:
-    """The scene of `rows`, the anomaly at `moment_us`; ids in the figure begin with `prefix`."""
-    start_us, stop_us = window(rows, moment_us)
-    faults = tuple(faults_during(settled_faults(record), start_us, stop_us, moment_us))
+def lay_out(shown: Shown, prefix: str) -> Scene:
+    """The scene of what is `shown`; ids in the figure begin with `prefix`."""
+    rows, faults, messages = shown.rows, shown.faults.meanwhile, shown.messages.drawn
     many_keys = len({row.key for row in rows}) > 1
-    ends = {*record.plan.nodes, *(message_end(row.process) for row in rows)}
-    messages = messages_during(record.messages, ends, start_us, stop_us, moment_us)
-    axis, shown = _axis(rows, faults, messages, start_us, stop_us, moment_us, many_keys)
-    nodes = _node_order(record.plan.nodes, faults) if shown or faults else ()
+    nodes = _node_order(shown.nodes, faults) if messages or faults or any(row.node for row in rows) else ()
     top = 8 + FAULT_ROW * len(faults) + (6 if faults else 0)
     lanes, bottom = _heights(rows, nodes, top)
     times = [time for row in rows for time in (row.invoke_us, row.complete_us) if time != OPEN]
-    times += [moment_us] if moment_us else []
+    times += [shown.moment_us] if shown.moment_us else []
     return Scene(
         rows=rows,
-        telling=telling,
+        telling=shown.telling,
         faults=faults,
-        messages=shown,
-        axis=axis,
+        messages=messages,
+        left_out=shown.messages.left_out,
+        axis=_axis(shown, many_keys),
         decimals=decimals_for(times),
         lanes=lanes,
         nodes=nodes,
@@ -78,39 +78,21 @@ def lay_out(record: RunRecord, rows: tuple[Row, ...], moment_us: int, telling: i
         bottom=bottom,
         prefix=prefix,
         many_keys=many_keys,
-        moment_us=moment_us,
+        moment_us=shown.moment_us,
     )
 
 
-def message_end(process: int) -> str:
-    """The name of a client on the network."""
-    return f"client-{process}"
-
-
-def _axis(
-    rows: Sequence[Row],
-    faults: Sequence[FaultInterval],
-    messages: Sequence[MessageRecord],
-    start_us: int,
-    stop_us: int,
-    moment_us: int,
-    many_keys: bool,
-) -> tuple[TimeAxis, tuple[MessageRecord, ...]]:
-    """The axis, and the messages it has room for: in a stretch that is cut, heartbeats would share a few pixels."""
-    moments = {start_us, stop_us, *([moment_us] if moment_us else [])}
-    for row in rows:
+def _axis(shown: Shown, many_keys: bool) -> TimeAxis:
+    """The axis, with room for every message that is drawn."""
+    moments = {shown.start_us, shown.stop_us, *([shown.moment_us] if shown.moment_us else [])}
+    for row in shown.rows:
         moments |= {row.invoke_us} if row.complete_index == OPEN else {row.invoke_us, row.complete_us}
-    for fault in faults:
-        moments |= {time for time in (fault.start_us, fault.stop_us) if start_us < time < stop_us}
-    moments.add(stop_us + _usual_gap(moments))
-    rooms = _label_rooms(rows, max(moments), many_keys)
-    coarse = bent_axis(moments, rooms, GUTTER, _WIDTH - GUTTER - MARGIN)
-    shown = tuple(message for message in messages if not coarse.in_break(message.send_us))
-    if not shown or len(shown) > _MOST_FINE_MESSAGES:
-        return coarse, shown
-    times = [time for message in shown for time in (message.send_us, message.receive_us)]
-    fine = [time for time in times if time > 0 and not coarse.in_break(time)]
-    return bent_axis(moments, rooms, GUTTER, _WIDTH - GUTTER - MARGIN, fine), shown
+    for fault in shown.faults.meanwhile:
+        moments |= {time for time in (fault.start_us, fault.stop_us) if shown.start_us < time < shown.stop_us}
+    moments.add(shown.stop_us + _usual_gap(moments))
+    rooms = _label_rooms(shown.rows, max(moments), many_keys)
+    fine = [time for message in shown.messages.drawn for time in (message.send_us, message.receive_us) if time > 0]
+    return bent_axis(moments, rooms, GUTTER, _WIDTH - GUTTER - MARGIN, fine)
 
 
 def _usual_gap(moments: set[int]) -> int:

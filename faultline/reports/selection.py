@@ -1,39 +1,86 @@
-"""What of a run is shown beside an anomaly: always what lies around it, never the first n.
+"""What of a run is shown of an anomaly: its operations, the messages by cause, and the faults that had a part in it.
 
-A figure that draws the first thousand operations of a run shows a calm beginning and hides the anomaly at the end.
-Here everything that has to be capped is ordered by its distance in time from the moment the anomaly became visible.
+Pages, figures, terminal and tickets all show what is chosen here, so that none says less than another. Operations that
+have to be capped are ordered by their distance in time from the moment the anomaly became visible.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-
-import msgspec
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from faultline.harness.history import OPEN, History, Row
-from faultline.harness.run_record import FaultInterval, MessageRecord, RunRecord
+from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Finding
+from faultline.reports.fault_choice import FaultChoice, Needed, choose_faults
+from faultline.reports.message_choice import MESSAGES_MAX, Anomaly, MessageChoice, choose_messages
 
-__all__ = [
-    "MOST_FAULTS",
-    "MOST_MESSAGES",
-    "MOST_OPERATIONS",
-    "anomaly_us",
-    "faults_during",
-    "messages_during",
-    "rows_of",
-    "settled_faults",
-    "telling_row",
-    "window",
-]
+__all__ = ["MOST_OPERATIONS", "Shown", "shown_of", "shown_rows"]
 
 MOST_OPERATIONS = 40
-MOST_MESSAGES = 120
-MOST_FAULTS = 12
-_AROUND_A_BREACH = 8
+_AROUND_A_BREACH = 4
 
 
-def anomaly_us(finding: Finding, history: History) -> int:
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What is shown of an anomaly: `telling` is the row that gave it away, `moment_us` when it became visible."""
+
+    rows: tuple[Row, ...]
+    telling: int | None
+    moment_us: int
+    start_us: int
+    stop_us: int
+    messages: MessageChoice
+    faults: FaultChoice
+    nodes: tuple[str, ...]
+
+
+def shown_of(
+    record: RunRecord,
+    finding: Finding,
+    *,
+    operations_max: int = MOST_OPERATIONS,
+    messages_max: int = MESSAGES_MAX,
+    needed: Needed | None = None,
+) -> Shown:
+    """What is shown of `finding`; `needed` are the faults of which is known that it takes them.
+
+    Without room for messages (`messages_max` is 0) none are looked for.
+    """
+    rows = _rows_of(finding, record.history, operations_max)
+    moment_us = _anomaly_us(finding, record.history)
+    telling = _telling_row(finding, record.history, rows)
+    node = None if finding.operations else finding.node
+    return shown_rows(
+        record, rows, moment_us, telling=telling, node=node, key=finding.key, messages_max=messages_max, needed=needed
+    )
+
+
+def shown_rows(
+    record: RunRecord,
+    rows: Sequence[int],
+    moment_us: int = 0,
+    *,
+    telling: int | None = None,
+    node: str | None = None,
+    key: str | None = None,
+    messages_max: int = MESSAGES_MAX,
+    needed: Needed | None = None,
+) -> Shown:
+    """The operations in `rows` and what belongs to them; `node` is where a promise was broken at `moment_us`."""
+    chosen = tuple(map(record.history.row, rows))
+    start_us, stop_us = _window(chosen, moment_us)
+    anomaly = Anomaly(chosen, start_us, stop_us, moment_us, node, key)
+    messages = (
+        choose_messages(record.messages, record.plan.nodes, anomaly, messages_max)
+        if chosen and messages_max
+        else MessageChoice()
+    )
+    faults = choose_faults(record, chosen, start_us, stop_us, needed)
+    return Shown(chosen, telling, moment_us, start_us, stop_us, messages, faults, record.plan.nodes)
+
+
+def _anomaly_us(finding: Finding, history: History) -> int:
     """When the anomaly became visible: as the finding says, else when the last of its operations completed."""
     if finding.time_us or not finding.operations:
         return finding.time_us
@@ -41,12 +88,12 @@ def anomaly_us(finding: Finding, history: History) -> int:
     return max(ends, default=0)
 
 
-def rows_of(finding: Finding, history: History, limit: int = MOST_OPERATIONS) -> list[int]:
+def _rows_of(finding: Finding, history: History, limit: int) -> list[int]:
     """The operations to be shown for `finding`, in order of invocation.
 
     Its own operations when it names some; else (an invariant broke inside a node) those in flight around the breach.
     """
-    moment_us = anomaly_us(finding, history)
+    moment_us = _anomaly_us(finding, history)
     named = sorted({row for row in finding.operations if 0 <= row < len(history)})
     if named:
         return named if len(named) <= limit else _nearest(named, history, moment_us, limit)
@@ -64,7 +111,7 @@ def _nearest(rows: Sequence[int], history: History, moment_us: int, limit: int) 
     return sorted(sorted(rows, key=distance)[:limit])
 
 
-def telling_row(finding: Finding, history: History, rows: Sequence[int]) -> int | None:
+def _telling_row(finding: Finding, history: History, rows: Sequence[int]) -> int | None:
     """The operation that gave the anomaly away: the one that completed at its moment, else the last to complete.
 
     None of a cycle of transactions did: each alone could be right.
@@ -75,51 +122,9 @@ def telling_row(finding: Finding, history: History, rows: Sequence[int]) -> int 
     return at_moment[-1] if at_moment else max(rows, key=lambda row: (history.complete_index[row], row))
 
 
-def window(rows: Sequence[Row], moment_us: int) -> tuple[int, int]:
+def _window(rows: Sequence[Row], moment_us: int) -> tuple[int, int]:
     """The time the given operations span, the moment of the anomaly included when it is known."""
     starts = [row.invoke_us for row in rows]
     stops = [row.complete_us for row in rows if row.complete_index != OPEN]
     moments = [*starts, *stops, *([moment_us] if moment_us else [])]
     return (min(moments), max(moments)) if moments else (0, 0)
-
-
-def faults_during(
-    faults: Sequence[FaultInterval], start_us: int, stop_us: int, moment_us: int, limit: int = MOST_FAULTS
-) -> list[FaultInterval]:
-    """The faults in force at some time between `start_us` and `stop_us`, by start; the nearest when there are many."""
-    during = [fault for fault in faults if fault.start_us <= stop_us and fault.stop_us >= start_us]
-    nearest = sorted(during, key=lambda fault: _fault_distance(fault, moment_us))[:limit]
-    return sorted(nearest, key=lambda fault: (fault.start_us, fault.stop_us, fault.kind, fault.nodes))
-
-
-def _fault_distance(fault: FaultInterval, moment_us: int) -> tuple[int, int, str]:
-    outside = max(fault.start_us - moment_us, moment_us - fault.stop_us, 0)
-    return outside, abs(fault.start_us - moment_us), fault.kind
-
-
-def messages_during(
-    messages: Sequence[MessageRecord],
-    ends: Collection[str],
-    start_us: int,
-    stop_us: int,
-    moment_us: int,
-    limit: int = MOST_MESSAGES,
-) -> list[MessageRecord]:
-    """The messages between two of `ends` sent from `start_us` to `stop_us`; those nearest the moment when many."""
-    during = [
-        message
-        for message in messages
-        if start_us <= message.send_us <= stop_us and message.source in ends and message.target in ends
-    ]
-    nearest = sorted(enumerate(during), key=lambda pair: (abs(pair[1].send_us - moment_us), pair[0]))[:limit]
-    return [message for _, message in sorted(nearest, key=lambda pair: pair[0])]
-
-
-def settled_faults(record: RunRecord) -> list[FaultInterval]:
-    """The faults of the run; one that never ended (the run was interrupted) is taken to last until its end."""
-    end_us = record.history.end_us()
-    return [fault if fault.stop_us >= fault.start_us else _lasting_until(fault, end_us) for fault in record.faults]
-
-
-def _lasting_until(fault: FaultInterval, end_us: int) -> FaultInterval:
-    return msgspec.structs.replace(fault, stop_us=max(end_us, fault.start_us))

@@ -1,9 +1,9 @@
 """The counterexample as a space-time diagram: who did what when, and what was broken meanwhile.
 
-Time runs rightward on an axis that bends (see `time_axis`). Each client has a lane, and each node when the run was
-traced; operations are bars under their labels, messages are arrows (a lost one ends in ✕), faults are hatched bands
-behind what they hit and named rows above. An operation nobody knows the end of fades out at the right edge. The same
-facts stand beside the figure as a numbered list, with the numbers of the figure.
+Time runs rightward on an axis that bends (see `time_axis`). Each client has a lane and each node; operations are bars
+under their labels, messages are arrows (a lost one ends in ✕), faults are hatched bands behind what they hit and
+named rows above. An operation nobody knows the end of fades out at the right edge. The same facts stand beside the
+figure as a numbered list, with the numbers of the figure.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from faultline.harness.history import Row
-from faultline.harness.run_record import FaultInterval, MessageRecord, RunRecord
+from faultline.harness.run_record import FaultInterval, MessageRecord
 from faultline.reports.deeds import operation_label
 from faultline.reports.legend import fault_family
+from faultline.reports.node_logs import LogLine
 from faultline.reports.scene import CHARACTER, FAULT_ROW, GUTTER, MARGIN, NODE_LANE, Scene, lay_out
+from faultline.reports.selection import Shown
 from faultline.reports.sentences import (
     client_name,
     fault_sentence,
@@ -26,6 +28,7 @@ from faultline.reports.sentences import (
 )
 from faultline.reports.svg import group, hatch_definitions, number, tag
 from faultline.reports.text import count, display_width, duration, shorten, time_point, value_text
+from faultline.reports.untraced import log_ticks, paths
 
 __all__ = ["space_time_svg"]
 
@@ -33,6 +36,7 @@ _BAR = 14.0
 _AXIS = 28.0
 _BREAK_ROW = 14.0
 _BREAK_ROWS = 3
+_NOTE_ROW = 18.0
 _APART = 1.5
 """Pixels kept free behind a bar, so that operations without a pause between them stay apart."""
 _MOST_NAMED = 40
@@ -41,26 +45,22 @@ _WIDEST_SHRUNK = 1_300.0
 
 
 def space_time_svg(
-    record: RunRecord,
-    rows: Sequence[int],
+    shown: Shown,
     *,
-    moment_us: int = 0,
-    telling: int | None = None,
     title: str = "The operations around the anomaly",
     prefix: str = "space-time",
     names: Mapping[int, str] | None = None,
+    logged: Sequence[LogLine] = (),
 ) -> Markup:
-    """The operations in `rows` of the run as an SVG element.
+    """What is `shown` of a run as an SVG element; empty without operations.
 
-    `moment_us` is when the anomaly became visible, `telling` the row that gave it away, `prefix` keeps the ids of
-    several figures on one page apart; `names` are what rows are called, when not by
-    their numbers. Without rows the answer is empty.
+    `prefix` keeps the ids of several figures on one page apart; `names` are what rows are called, when not by their
+    numbers; `logged` are lines of the nodes' logs from that time.
     """
-    chosen = tuple(map(record.history.row, rows))
-    if not chosen:
+    if not shown.rows:
         return Markup("")
-    scene = lay_out(record, chosen, moment_us, telling, prefix)
-    height = scene.bottom + _AXIS + _BREAK_ROW * min(_BREAK_ROWS, len(scene.axis.breaks))
+    scene = lay_out(shown, prefix)
+    height = _breaks_bottom(scene) + (_NOTE_ROW if scene.left_out else 0)
     width = scene.axis.right + MARGIN
     return tag(
         "svg",
@@ -72,10 +72,13 @@ def space_time_svg(
         *_bands(scene),
         *_breaks(scene),
         *_ticks(scene),
+        *paths(scene),
+        *log_ticks(scene, logged),
         *_messages(scene),
         *([] if names else _moment(scene)),
         *_operations(scene, names or {}),
         *_fault_rows(scene),
+        *_omissions(scene),
         xmlns="http://www.w3.org/2000/svg",
         viewBox=f"0 0 {number(width)} {number(height)}",
         width=width,
@@ -123,6 +126,19 @@ def _breaks(scene: Scene) -> list[Markup]:
         words = f"// {duration(stretch.length_us)} cut"
         drawn.append(tag("text", words, x=middle, y=y, class_="note", text_anchor="middle"))
     return drawn
+
+
+def _breaks_bottom(scene: Scene) -> float:
+    return scene.bottom + _AXIS + _BREAK_ROW * min(_BREAK_ROWS, len(scene.axis.breaks))
+
+
+def _omissions(scene: Scene) -> list[Markup]:
+    """How many messages the figure leaves out, below everything else."""
+    if not scene.left_out:
+        return []
+    drawn = f"{count(len(scene.messages), 'message')} drawn; " if scene.messages else ""
+    y = _breaks_bottom(scene) + 10
+    return [tag("text", f"{drawn}{scene.left_out}", x=GUTTER, y=y, class_="note omissions")]
 
 
 def _moment(scene: Scene) -> list[Markup]:
@@ -334,5 +350,5 @@ def _description(scene: Scene) -> str:
     faults = "; ".join(fault_sentence(fault, scene.decimals) for fault in scene.faults) or "none"
     return (
         f"{count(len(scene.rows), 'operation')} on the lanes {lanes}, time running rightward. "
-        f"Faults during it: {faults}. The numbered list beside the figure says the same in words."
+        f"Faults during it: {faults}. {scene.left_out} The numbered list beside the figure says the same in words."
     )

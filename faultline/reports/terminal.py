@@ -15,12 +15,12 @@ from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Finding
 from faultline.reports.campaign_summary import Cell, Signature, campaign_sentence, read_summary, reconciliation
 from faultline.reports.cycle import cycle_lines, transaction_names
+from faultline.reports.fault_choice import needed_for
 from faultline.reports.legend import status
-from faultline.reports.selection import anomaly_us, faults_during, rows_of, settled_faults, telling_row, window
+from faultline.reports.selection import shown_of
 from faultline.reports.sentences import (
     decimals_for,
     exposure_sentence,
-    fault_sentence,
     judgement_sentence,
     operation_sentence,
     undecided_sentences,
@@ -44,7 +44,7 @@ def run_lines(record: RunRecord, judgement: Judgement, *, colour: bool = False) 
     if record.interrupted:
         lines.append("  ! The run was interrupted; this is what was recorded until then.")
     if judgement.findings:
-        lines += _counterexample_lines(record, judgement.findings[0])
+        lines += _counterexample_lines(record, judgement, judgement.findings[0])
         lines += _other_finding_lines(judgement.findings[1:])
     else:
         lines += [f"  ? {_line(sentence)}" for sentence in undecided_sentences(judgement)[:_MOST_FINDING_LINES]]
@@ -74,25 +74,24 @@ def minimal_lines(judgement: Judgement) -> list[str]:
     return [f"  Minimal: {size} {whole} still show it{limit}.", f"  Replay: {_line(minimal['replay'])}"]
 
 
-def _counterexample_lines(record: RunRecord, finding: Finding) -> list[str]:
-    history = record.history
-    rows = rows_of(finding, history, _MOST_OPERATION_LINES)
-    if not rows:
+def _counterexample_lines(record: RunRecord, judgement: Judgement, finding: Finding) -> list[str]:
+    needed = needed_for(judgement, finding)
+    shown = shown_of(record, finding, operations_max=_MOST_OPERATION_LINES, messages_max=0, needed=needed)
+    if not shown.rows:
         return []
-    moment_us = anomaly_us(finding, history)
-    records = [history.row(row) for row in rows]
-    ends = [row.complete_us for row in records if row.complete_index != OPEN]
-    decimals = decimals_for([*(row.invoke_us for row in records), *ends])
-    telling, names = telling_row(finding, history, rows), transaction_names(finding)
-    lines = [f"  {_heading(finding, len(rows), len(history))}"]
-    for position, row in enumerate(records, start=1):
-        mark = "✖" if row.row == telling else " "
+    ends = [row.complete_us for row in shown.rows if row.complete_index != OPEN]
+    decimals = decimals_for([*(row.invoke_us for row in shown.rows), *ends])
+    names = transaction_names(finding)
+    lines = [f"  {_heading(finding, len(shown.rows), len(record.history))}"]
+    for position, row in enumerate(shown.rows, start=1):
+        mark = "✖" if row.row == shown.telling else " "
         lines.append(f"  {mark} {names.get(row.row, position):>2}. {_line(operation_sentence(row, decimals))}")
     lines += [f"     {_line(line)}" for line in cycle_lines(finding)[:_MOST_CYCLE_LINES]]
-    faults = faults_during(settled_faults(record), *window(records, moment_us), moment_us, _MOST_FAULT_LINES)
+    faults = shown.faults.sentences(decimals, _MOST_FAULT_LINES)
+    lines += [f"  {shown.faults.silence}"] if shown.faults.silence else []
     if faults:
-        lines.append("  Meanwhile:")
-    return lines + [f"    - {_line(fault_sentence(fault, decimals))}" for fault in faults]
+        lines.append("  Before:" if shown.faults.silence else "  Meanwhile:")
+    return lines + [f"    - {_line(sentence)}" for sentence in faults]
 
 
 def _heading(finding: Finding, shown: int, total: int) -> str:

@@ -17,6 +17,8 @@ __all__ = ["Break", "Room", "TimeAxis", "bent_axis"]
 
 _LEAST = 12.0
 """Pixels between two different moments at least: enough to see which came first."""
+_MANY = 80
+"""With more moments than these, half of that has to do."""
 _BREAK = 46.0
 """Pixels of a quiet stretch that is cut."""
 _QUIET = 8
@@ -89,17 +91,19 @@ def bent_axis(
 ) -> TimeAxis:
     """An axis over `moments` from `left`, about `width` pixels wide, wider when the `rooms` need more.
 
-    `fine` moments are told apart too, but have no say in what counts as quiet, and none lies in a stretch that is cut.
+    `fine` moments are told apart too, but have no say in what counts as quiet, and none lies in a stretch that is cut:
+    of a quiet stretch with some in it the quiet parts are cut.
     """
     main = sorted(set(moments))
     if len(main) == 1:
         main.append(main[0] + 1)
-    quiet = _quiet_stretches(main)
+    quiet, usual_us = _quiet_stretches(main)
     times = sorted({*main, *(time_us for time_us in fine if main[0] < time_us < main[-1])})
     pairs = list(itertools.pairwise(times))
     gaps = [stop - start for start, stop in pairs]
-    cut = frozenset(index for index, pair in enumerate(pairs) if pair in quiet)
-    widths = _linear_widths(gaps, cut, width)
+    cut = frozenset(index for index, pair in enumerate(pairs) if _is_quiet(pair, quiet, usual_us))
+    least = _LEAST if len(pairs) <= _MANY else _LEAST / 2
+    widths = _linear_widths(gaps, cut, width, least)
     _make_room(widths, times, rooms, cut)
     _fill(widths, cut, width)
     places = [left, *(left + reached for reached in itertools.accumulate(widths))]
@@ -107,17 +111,22 @@ def bent_axis(
     return TimeAxis(tuple(times), tuple(places), breaks)
 
 
-def _quiet_stretches(times: list[int]) -> frozenset[tuple[int, int]]:
+def _is_quiet(pair: tuple[int, int], quiet: Iterable[tuple[int, int]], usual_us: float) -> bool:
+    inside = any(start <= pair[0] and pair[1] <= stop for start, stop in quiet)
+    return inside and pair[1] - pair[0] > _QUIET * usual_us
+
+
+def _quiet_stretches(times: list[int]) -> tuple[frozenset[tuple[int, int]], float]:
     stretches = list(itertools.pairwise(times))
     usual = median(stop - start for start, stop in stretches)
     longest_first = sorted(stretches, key=lambda stretch: (stretch[0] - stretch[1], stretch))
-    return frozenset(pair for pair in longest_first[:_MOST_BREAKS] if pair[1] - pair[0] > _QUIET * usual)
+    return frozenset(pair for pair in longest_first[:_MOST_BREAKS] if pair[1] - pair[0] > _QUIET * usual), usual
 
 
-def _linear_widths(gaps: list[int], cut: frozenset[int], width: float) -> list[float]:
+def _linear_widths(gaps: list[int], cut: frozenset[int], width: float, least: float) -> list[float]:
     drawn = sum(gap for index, gap in enumerate(gaps) if index not in cut)
     scale = max(0.0, width - _BREAK * len(cut)) / max(1, drawn)
-    return [_BREAK if index in cut else max(_LEAST, gap * scale) for index, gap in enumerate(gaps)]
+    return [_BREAK if index in cut else max(least, gap * scale) for index, gap in enumerate(gaps)]
 
 
 def _make_room(widths: list[float], times: list[int], rooms: Sequence[Room], cut: frozenset[int]) -> None:

@@ -68,6 +68,7 @@ def test_a_log_that_is_missing_and_one_without_times_are_named(tmp_path: Path) -
     assert excerpt.notes == [
         "The log of athens is left out: it tells no time in a form that is known.",
         "The log of cyrene cannot be read: No such file or directory.",
+        "No node logged anything from 2.050 s to 2.420 s, while this happened; these are the lines around it.",
     ]
     assert told(excerpt) == [(2.0, "byzantium", "here")]
 

@@ -13,6 +13,7 @@ from faultline.harness.history import History
 from faultline.harness.outcome import info, ok
 from faultline.harness.run_record import FaultInterval, RunRecord
 from faultline.reports.latency import latency_finding, latency_svg, latency_table, quantile
+from faultline.reports.selection import shown_rows
 from faultline.reports.space_time import space_time_svg
 from faultline.reports.time_axis import Room, bent_axis
 
@@ -56,14 +57,16 @@ def test_the_telling_moment_is_among_the_ticks_and_no_two_ticks_collide() -> Non
 def test_labels_in_one_lane_do_not_run_into_each_other() -> None:
     history = History()
     rows = [record_operation(history, 0, "write", "a long value", n * 10, n * 10 + 2, ok()) for n in range(8)]
-    figure = ElementTree.fromstring(space_time_svg(RunRecord(plan=plan(), world="simulated", history=history), rows))
+    figure = ElementTree.fromstring(
+        space_time_svg(shown_rows(RunRecord(plan=plan(), world="simulated", history=history), rows))
+    )
     labels = [(float(text.get("x", 0)), "".join(text.itertext())) for text in svg_of_class(figure, "label")]
     assert len(labels) == 8
     assert all(x + len(text) * 7.2 <= following for (x, text), (following, _) in itertools.pairwise(labels))
 
 
 def test_no_operations_make_no_figure() -> None:
-    assert space_time_svg(RunRecord(plan=plan(), world="simulated", history=History()), []) == ""
+    assert space_time_svg(shown_rows(RunRecord(plan=plan(), world="simulated", history=History()), [])) == ""
     assert latency_svg(RunRecord(plan=plan(), world="simulated", history=History())) == ""
 
 
@@ -71,7 +74,7 @@ def test_a_single_unanswered_operation_can_be_drawn() -> None:
     history = History()
     record_operation(history, 0, "read", None, 0, None, info("timeout"))
     record = RunRecord(plan=plan(), world="simulated", history=history)
-    figure = ElementTree.fromstring(space_time_svg(record, [0]))
+    figure = ElementTree.fromstring(space_time_svg(shown_rows(record, [0])))
     assert len(svg_of_class(figure, "info")) == 1
     assert len(svg_of_class(ElementTree.fromstring(latency_svg(record)), "info")) == 1
 

@@ -16,6 +16,7 @@ from faultline.harness.history import History
 from faultline.harness.run_record import FaultInterval, RunRecord
 from faultline.harness.verdict import Cause, CheckResult, Finding, Reason, Verdict
 from faultline.reports.run_page import write_run_report
+from faultline.reports.selection import shown_rows
 from faultline.reports.space_time import space_time_svg
 
 
@@ -153,12 +154,14 @@ def test_a_traced_run_shows_nodes_messages_and_the_cut_between_them(tmp_path: Pa
     assert "AppendReply match 41" in page.section("counterexample")
 
 
-def test_a_run_without_messages_and_faults_draws_no_node_lanes() -> None:
+def test_a_run_without_messages_and_faults_has_lanes_for_the_nodes_that_operations_went_through() -> None:
     record, judged = violating_run()
     record.faults.clear()
-    figure = ElementTree.fromstring(space_time_svg(record, judged.findings[0].operations))
+    figure = ElementTree.fromstring(space_time_svg(shown_rows(record, judged.findings[0].operations)))
     lanes = ["".join(lane.itertext()) for lane in svg_of_class(figure, "lane-name")]
-    assert lanes == ["client 0", "client 2", "client 7", "client 4"]
+    assert lanes == ["client 0", "client 2", "client 7", "client 4", *NODES]
+    ways = svg_of_class(figure, "path")
+    assert len(ways) == 7, "down and up for each of three, down for the one that was not answered"
 
 
 def test_a_quiet_stretch_is_cut_and_says_how_long_it_was(page: Page) -> None:
@@ -328,7 +331,7 @@ def test_a_simulated_run_says_that_it_is_repeated_exactly(page: Page) -> None:
 
 def test_whom_a_fault_hit_is_drawn_also_when_no_message_was_recorded() -> None:
     record, judged = violating_run(traced=False)
-    figure = ElementTree.fromstring(space_time_svg(record, judged.findings[0].operations))
+    figure = ElementTree.fromstring(space_time_svg(shown_rows(record, judged.findings[0].operations)))
     names = {"".join(text.itertext()) for text in svg_of_class(figure, "lane-name")}
     assert set(NODES) <= names
     assert not [band for band in svg_of_class(figure, "band") if "everywhere" in band.get("class", "")]

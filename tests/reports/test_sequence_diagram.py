@@ -8,7 +8,8 @@ from faultline.harness.history import History
 from faultline.harness.outcome import ok
 from faultline.harness.plan import Plan
 from faultline.harness.run_record import FaultInterval, MessageRecord, RunRecord
-from faultline.reports.scene import message_end
+from faultline.reports.message_choice import message_end
+from faultline.reports.selection import shown_rows
 from faultline.reports.sequence_text import sequence_lines
 
 PLAN = Plan(
@@ -33,7 +34,7 @@ CLIENT = message_end(2)
 
 
 def drawn(record: RunRecord, **how: int) -> list[str]:
-    return sequence_lines(record, [0], 2_000, **how)
+    return sequence_lines(shown_rows(record, [0], 2_000, **how))
 
 
 def test_an_arrow_runs_from_the_sender_to_the_receiver_across_the_lines_between() -> None:
@@ -46,7 +47,9 @@ def test_an_arrow_runs_from_the_sender_to_the_receiver_across_the_lines_between(
 
 
 def test_a_lost_message_ends_in_a_cross_and_says_so() -> None:
-    (line,) = (text for text in drawn(a_run(MessageRecord("athens", "byzantium", "Ask", 1_200, -1))) if "Ask" in text)
+    asked = MessageRecord(CLIENT, "athens", "Please", 1_000, 1_200)
+    lines = drawn(a_run(asked, MessageRecord("athens", "byzantium", "Ask", 1_200, -1)))
+    (line,) = (text for text in lines if "Ask" in text)
     assert line.rstrip().endswith("Ask, lost")
     assert "├───────────✕" in line
 
@@ -58,11 +61,12 @@ def test_lines_stand_in_the_order_of_time_between_invocation_and_answer() -> Non
     assert words == ["10", "Early", "Late", "answered"]
 
 
-def test_messages_far_from_the_moment_are_counted_not_drawn() -> None:
-    many = [MessageRecord(CLIENT, "athens", f"M{number}", 1_000 + number, 1_100 + number) for number in range(30)]
-    lines = drawn(a_run(*many), messages_max=5)
-    assert lines[-1] == "… and 25 messages further away."
-    assert sum("▶" in line for line in lines) == 5
+def test_all_messages_of_the_operation_are_drawn_and_unrelated_ones_counted() -> None:
+    own = [MessageRecord(CLIENT, "athens", f"M{number}", 1_000 + number, 1_100 + number) for number in range(30)]
+    unrelated = [MessageRecord("client-7", "byzantium", "Else", 1_500, 1_600 if number else -1) for number in range(3)]
+    lines = drawn(a_run(*own, *unrelated), messages_max=5)
+    assert lines[-1] == "… 3 messages (1 lost) are not drawn."
+    assert sum("▶" in line for line in lines) == 30
 
 
 def test_a_fault_in_force_is_named() -> None:
@@ -71,4 +75,4 @@ def test_a_fault_in_force_is_named() -> None:
 
 
 def test_without_operations_there_is_no_diagram() -> None:
-    assert sequence_lines(a_run(), [], 0) == []
+    assert sequence_lines(shown_rows(a_run(), [])) == []

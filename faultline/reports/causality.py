@@ -1,0 +1,137 @@
+"""What could have led to what in a traced run: Lamport's happened-before over its messages, and what a timer repeats.
+
+Two steps of one process follow each other in time, and a message is received after it was sent; what these two steps
+reach is the *future* of a moment, and what reaches it is its *past*. In a cluster that talks all the time nearly
+everything lies in the past of everything, so there is a second, narrower relation: what a process sends at the very
+moment at which it receives something was *triggered* by that. What waits for a flush to the disk is sent a little
+later; it is taken for triggered by what was received up to that long before.
+
+A *heartbeat* is what a timer sends over and over: nothing triggered it, its text is the same but for its numbers, and
+its kind comes at even distances. What only answers heartbeats, over and over, is one as well.
+"""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
+
+from faultline.harness.run_record import MessageRecord
+
+__all__ = ["Triggers", "future_of", "heartbeats_of", "past_of"]
+
+_LEAST_REPEATED = 8
+_EVEN = 0.1
+"""How far distances may be from their median, as a share of it, to count as even."""
+_FLUSH_US_MAX = 5_000
+"""For so long what is sent may still be the answer to what was received: a flush takes a while."""
+_WITHOUT_DIGITS = str.maketrans("", "", "0123456789")
+
+
+def past_of(messages: Sequence[MessageRecord], moments_us: Mapping[str, int]) -> set[int]:
+    """The places of the messages that could have had a part in what the processes did at `moments_us`.
+
+    These are the messages that arrived, and from which a chain of messages and local steps leads there.
+    """
+    latest = dict(moments_us)
+    past: set[int] = set()
+    arrived = [place for place, message in enumerate(messages) if message.receive_us >= 0]
+    for place in sorted(arrived, key=lambda place: messages[place].receive_us, reverse=True):
+        message = messages[place]
+        if message.receive_us <= latest.get(message.target, -1):
+            past.add(place)
+            if message.send_us > latest.get(message.source, -1):
+                latest[message.source] = message.send_us
+    return past
+
+
+def future_of(messages: Sequence[MessageRecord], moments_us: Mapping[str, int]) -> set[int]:
+    """The places of the messages, lost ones too, that could tell of what the processes did at `moments_us`."""
+    earliest = dict(moments_us)
+    future: set[int] = set()
+    for place in sorted(range(len(messages)), key=lambda place: messages[place].send_us):
+        message = messages[place]
+        known_us = earliest.get(message.source)
+        if known_us is None or message.send_us < known_us:
+            continue
+        future.add(place)
+        if message.receive_us >= 0 and message.receive_us < earliest.get(message.target, message.receive_us + 1):
+            earliest[message.target] = message.receive_us
+    return future
+
+
+class Triggers:
+    """Which message made a process send which: at the moment of its receipt, or a flush later."""
+
+    def __init__(self, messages: Sequence[MessageRecord]) -> None:
+        self._messages = messages
+        self._received: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        self._sent: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        for place, message in enumerate(messages):
+            self._sent[message.source].append((message.send_us, place))
+            if message.receive_us >= 0:
+                self._received[message.target].append((message.receive_us, place))
+        for steps in (*self._received.values(), *self._sent.values()):
+            steps.sort()
+
+    def at_once(self, place: int) -> list[int]:
+        """The places of the messages on whose receipt the message at `place` was sent, at the same moment."""
+        message = self._messages[place]
+        return [other for other in self.received(message.source, message.send_us) if other != place]
+
+    def received(self, process: str, moment_us: int) -> list[int]:
+        """The places of the messages that `process` received at `moment_us`."""
+        return _between(self._received.get(process, []), moment_us, moment_us)
+
+    def before(self, process: str, moment_us: int) -> list[int]:
+        """What made `process` act at `moment_us`: what it received then, else the last that it did a flush before."""
+        if exact := self.received(process, moment_us):
+            return exact
+        return _between(self._received.get(process, []), moment_us - _FLUSH_US_MAX, moment_us)[-1:]
+
+    def after(self, process: str, moment_us: int) -> list[int]:
+        """The places of what `process` sent when it received something at `moment_us`.
+
+        What it sent a flush later is among them, unless it was the answer to something else.
+        """
+        sent = _between(self._sent.get(process, []), moment_us, moment_us + _FLUSH_US_MAX)
+        return [place for place in sent if self._messages[place].send_us == moment_us or not self.at_once(place)]
+
+
+def _between(steps: Sequence[tuple[int, int]], first_us: int, last_us: int) -> list[int]:
+    return [place for _, place in steps[bisect_left(steps, (first_us, -1)) : bisect_left(steps, (last_us + 1, -1))]]
+
+
+def heartbeats_of(messages: Sequence[MessageRecord], triggers: Triggers, processes: Iterable[str]) -> set[int]:
+    """The places of the heartbeats among the messages between `processes`, the nodes."""
+    nodes = set(processes)
+    inner = [place for place, message in enumerate(messages) if message.source in nodes and message.target in nodes]
+    kinds = {place: _kind(messages[place]) for place in inner}
+    usual = {kind for kind, number in Counter(kinds.values()).items() if number >= _LEAST_REPEATED}
+    repeated = sorted((place for place in inner if kinds[place] in usual), key=lambda place: messages[place].send_us)
+    causes = {place: triggers.at_once(place) for place in repeated}
+    sent: dict[tuple[str, str, str], set[int]] = defaultdict(set)
+    for place in repeated:
+        if not causes[place]:
+            sent[kinds[place]].add(messages[place].send_us)
+    even = {kind for kind, times in sent.items() if _is_even(sorted(times))}
+    found: set[int] = set()
+    for place in repeated:
+        if found.issuperset(causes[place]) if causes[place] else kinds[place] in even:
+            found.add(place)
+    return found
+
+
+def _kind(message: MessageRecord) -> tuple[str, str, str]:
+    return message.source, message.name, message.summary.translate(_WITHOUT_DIGITS)
+
+
+def _is_even(times_us: Sequence[int]) -> bool:
+    """Do at least half of the moments follow each other at the same distance?"""
+    if len(times_us) < _LEAST_REPEATED:
+        return False
+    distances = [later - earlier for earlier, later in itertools.pairwise(times_us)]
+    usual = median(distances)
+    return 2 * sum(abs(distance - usual) <= _EVEN * usual for distance in distances) >= len(distances)

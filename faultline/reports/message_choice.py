@@ -1,0 +1,225 @@
+"""Which messages of a traced run a figure draws: those that have to do with the anomaly, by cause and not by nearness.
+
+In order of what they tell:
+
+1. every message of the shown operations, between their clients and the nodes;
+2. what these triggered among the nodes – the copies of a write, lost ones too – and the chain of messages that led to
+   an answer, or to the moment at which an invariant broke;
+3. what else lies in the past of the answers or in the future of the operations: first what names the key, then the
+   rare kinds of messages, such as votes, before the daily ones.
+
+The first are always drawn, the second as well where they are not many times more than there is room for, the third as
+far as there is room. Heartbeats of the third are folded into a count, and so is everything that is not drawn. Pages and
+terminal ask the same function.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from faultline.harness.history import OPEN, Row
+from faultline.harness.run_record import MessageRecord
+from faultline.reports.causality import Triggers, future_of, heartbeats_of, past_of
+from faultline.reports.text import count
+
+__all__ = ["MESSAGES_MAX", "Anomaly", "MessageChoice", "choose_messages", "message_end"]
+
+MESSAGES_MAX = 40
+"""So many messages are drawn, and more only when the shown operations have more."""
+_MOST_OF_ALL = 400
+"""An operation that was tried a thousand times must not make a figure that no reader can open."""
+_AROUND_US = 2_000_000
+"""So far around the shown time it is looked for what repeats: a heartbeat is known by the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Anomaly:
+    """What is to be explained: the shown operations, from when to when, and where inside a node something broke.
+
+    `node` is that node and `moment_us` when it showed; None where the operations themselves show it.
+    """
+
+    rows: tuple[Row, ...]
+    start_us: int
+    stop_us: int
+    moment_us: int = 0
+    node: str | None = None
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MessageChoice:
+    """The messages drawn, in order of their sending, and how many others were sent in the shown time.
+
+    `heartbeats` and `others` are not drawn; `heartbeats_lost` and `others_lost` are those of them that never arrived.
+    """
+
+    drawn: tuple[MessageRecord, ...] = ()
+    heartbeats: int = 0
+    heartbeats_lost: int = 0
+    others: int = 0
+    others_lost: int = 0
+
+    @property
+    def sent(self) -> int:
+        """How many messages were sent in the shown time."""
+        return len(self.drawn) + self.heartbeats + self.others
+
+    @property
+    def left_out(self) -> str:
+        """What is not drawn, in a sentence; '' when everything is."""
+        parts = [
+            _counted(self.heartbeats, "heartbeat", self.heartbeats_lost),
+            _counted(self.others, "other message" if self.heartbeats else "message", self.others_lost),
+        ]
+        told = " and ".join(part for part in parts if part)
+        return f"{told} {'is' if self.heartbeats + self.others == 1 else 'are'} not drawn." if told else ""
+
+
+def _counted(number: int, what: str, lost: int) -> str:
+    return f"{count(number, what)}{f' ({lost:,} lost)' if lost else ''}" if number else ""
+
+
+def message_end(process: int) -> str:
+    """The name of a client on the network."""
+    return f"client-{process}"
+
+
+def choose_messages(
+    messages: Sequence[MessageRecord], nodes: Sequence[str], anomaly: Anomaly, limit: int = MESSAGES_MAX
+) -> MessageChoice:
+    """The messages to be drawn for `anomaly`, out of all `messages` of a run on `nodes`; about `limit` of them."""
+    first_us, last_us = anomaly.start_us - _AROUND_US, anomaly.stop_us + _AROUND_US
+    near = [message for message in messages if first_us <= message.send_us <= last_us]
+    meant = [place for place, message in enumerate(near) if anomaly.start_us <= message.send_us <= anomaly.stop_us]
+    if not meant:
+        return MessageChoice()
+    triggers = Triggers(near)
+    heartbeats = heartbeats_of(near, triggers, nodes)
+    asked = _of_operations(near, meant, anomaly)
+    ends = {*nodes, *(message_end(row.process) for row in anomaly.rows)}
+    drawable = {place for place in meant if near[place].source in ends and near[place].target in ends}
+    caused = _leading_to(near, triggers, anomaly, asked, set(nodes))
+    caused += _triggered(near, triggers, heartbeats, anomaly, asked)
+    steps = [place for place in dict.fromkeys(caused) if place in drawable]
+    chosen = list(dict.fromkeys([*asked[:_MOST_OF_ALL], *steps[: 3 * limit]]))
+    if len(chosen) < limit:
+        between = {place for place in drawable if near[place].source in nodes and near[place].target in nodes}
+        rest = _related(near, meant, anomaly) & between - set(chosen) - heartbeats
+        chosen += _telling_first(near, rest, anomaly.key)[: limit - len(chosen)]
+    drawn = set(chosen)
+    folded = [near[place] for place in meant if place not in drawn and place in heartbeats]
+    others = [near[place] for place in meant if place not in drawn and place not in heartbeats]
+    return MessageChoice(
+        drawn=tuple(near[place] for place in sorted(drawn, key=lambda place: (near[place].send_us, place))),
+        heartbeats=len(folded),
+        heartbeats_lost=_lost(folded),
+        others=len(others),
+        others_lost=_lost(others),
+    )
+
+
+def _lost(messages: Iterable[MessageRecord]) -> int:
+    return sum(message.receive_us < 0 for message in messages)
+
+
+# -- the operations' own -------------------------------------------------------------------------------------------
+
+
+def _of_operations(near: Sequence[MessageRecord], meant: Sequence[int], anomaly: Anomaly) -> list[int]:
+    """The places of the messages between the clients and the nodes while the shown operations lasted."""
+    lasting: dict[str, list[tuple[int, int]]] = {}
+    for row in anomaly.rows:
+        lasting.setdefault(message_end(row.process), []).append((row.invoke_us, _end_us(row, anomaly)))
+    return [place for place in meant if _belongs(near[place], lasting)]
+
+
+def _end_us(row: Row, anomaly: Anomaly) -> int:
+    return max(row.invoke_us, anomaly.stop_us) if row.complete_index == OPEN else row.complete_us
+
+
+def _belongs(message: MessageRecord, lasting: dict[str, list[tuple[int, int]]]) -> bool:
+    """A client may ask again at the moment at which it was answered: what it sends then is of its next operation."""
+    if message.source in lasting:
+        return any(
+            start <= message.send_us < stop or start == message.send_us == stop
+            for start, stop in lasting[message.source]
+        )
+    return any(start <= message.send_us <= stop for start, stop in lasting.get(message.target, ()))
+
+
+# -- what they caused, and what caused their answers ---------------------------------------------------------------
+
+
+def _triggered(
+    near: Sequence[MessageRecord], triggers: Triggers, heartbeats: set[int], anomaly: Anomaly, asked: Sequence[int]
+) -> list[int]:
+    """What the operations' requests made the nodes send, directly and through each other."""
+    clients = {message_end(row.process) for row in anomaly.rows}
+    waiting = deque(place for place in asked if near[place].source in clients and near[place].receive_us >= 0)
+    found: dict[int, None] = {}
+    while waiting:
+        message = near[waiting.popleft()]
+        for place in triggers.after(message.target, message.receive_us):
+            following = near[place]
+            if place in found or place in heartbeats or _is_client(following.target):
+                continue
+            found[place] = None
+            if following.receive_us >= 0:
+                waiting.append(place)
+    return list(found)
+
+
+def _leading_to(
+    near: Sequence[MessageRecord], triggers: Triggers, anomaly: Anomaly, asked: Sequence[int], nodes: set[str]
+) -> list[int]:
+    """The chains of messages that led to what the nodes answered, and to the moment at which one broke a promise."""
+    answers = [near[place] for place in asked if near[place].source in nodes]
+    moments = deque((message.source, message.send_us) for message in answers)
+    if anomaly.node is not None:
+        moments.appendleft((anomaly.node, anomaly.moment_us))
+    found: dict[int, None] = {}
+    while moments:
+        process, moment_us = moments.popleft()
+        for place in triggers.before(process, moment_us):
+            message = near[place]
+            if place not in found and message.send_us >= anomaly.start_us and not _is_client(message.source):
+                found[place] = None
+                moments.append((message.source, message.send_us))
+    return list(found)
+
+
+def _is_client(name: str) -> bool:
+    return name.startswith("client-")
+
+
+# -- what else there is --------------------------------------------------------------------------------------------
+
+
+def _related(near: Sequence[MessageRecord], meant: Sequence[int], anomaly: Anomaly) -> set[int]:
+    """The past of the last answer, or of the breach, and the future of the operations, within the shown time."""
+    shown = [near[place] for place in meant]
+    begins: dict[str, int] = {}
+    for row in anomaly.rows:
+        end = message_end(row.process)
+        begins[end] = min(row.invoke_us, begins.get(end, row.invoke_us))
+    last = {anomaly.node: anomaly.moment_us} if anomaly.node else {}
+    answered = [row for row in anomaly.rows if row.complete_index != OPEN]
+    if answered:
+        row = max(answered, key=lambda row: row.complete_us)
+        last[message_end(row.process)] = row.complete_us
+    places = past_of(shown, last) | future_of(shown, begins)
+    return {meant[place] for place in places}
+
+
+def _telling_first(near: Sequence[MessageRecord], places: Iterable[int], key: str | None) -> list[int]:
+    """`places`, those of messages that name the key first, then the rarer kinds before the more frequent ones."""
+    frequency = Counter(message.name for message in near)
+
+    def rank(place: int) -> tuple[bool, int, int, int]:
+        message = near[place]
+        return key is None or key not in message.summary, frequency[message.name], message.send_us, place
+
+    return sorted(places, key=rank)
