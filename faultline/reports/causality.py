@@ -68,11 +68,13 @@ class Triggers:
     def __init__(self, messages: Sequence[MessageRecord]) -> None:
         self._messages = messages
         self._received: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        self._received_at: dict[tuple[str, int], list[int]] = {}
         self._sent: dict[str, list[tuple[int, int]]] = defaultdict(list)
         for place, message in enumerate(messages):
             self._sent[message.source].append((message.send_us, place))
             if message.receive_us >= 0:
                 self._received[message.target].append((message.receive_us, place))
+                self._received_at.setdefault((message.target, message.receive_us), []).append(place)
         for steps in (*self._received.values(), *self._sent.values()):
             steps.sort()
 
@@ -83,7 +85,7 @@ class Triggers:
 
     def received(self, process: str, moment_us: int) -> list[int]:
         """The places of the messages that `process` received at `moment_us`."""
-        return _between(self._received.get(process, []), moment_us, moment_us)
+        return self._received_at.get((process, moment_us), [])
 
     def before(self, process: str, moment_us: int) -> list[int]:
         """What made `process` act at `moment_us`: what it received then, else the last that it did a flush before."""

@@ -24,12 +24,12 @@ from faultline.harness.run_record import MessageRecord
 from faultline.reports.causality import Triggers, future_of, heartbeats_of, past_of
 from faultline.reports.text import count
 
-__all__ = ["MESSAGES_MAX", "Anomaly", "MessageChoice", "choose_messages", "message_end"]
+__all__ = ["MESSAGES_MAX", "MOST_OF_AN_OPERATION", "Anomaly", "MessageChoice", "choose_messages", "message_end"]
 
 MESSAGES_MAX = 40
 """So many messages are drawn, and more only when the shown operations have more."""
-_MOST_OF_ALL = 400
-"""An operation that was tried a thousand times must not make a figure that no reader can open."""
+MOST_OF_AN_OPERATION = 40
+"""Of an operation that was tried a thousand times the first half of these are drawn, and the last."""
 _AROUND_US = 2_000_000
 """So far around the shown time it is looked for what repeats: a heartbeat is known by the others."""
 
@@ -101,10 +101,12 @@ def choose_messages(
     asked = _of_operations(near, meant, anomaly)
     ends = {*nodes, *(message_end(row.process) for row in anomaly.rows)}
     drawable = {place for place in meant if near[place].source in ends and near[place].target in ends}
-    caused = _leading_to(near, triggers, anomaly, asked, set(nodes))
+    caused = triggers.before(anomaly.node, anomaly.moment_us) if anomaly.node else []
+    caused += _copies(near, meant, anomaly, asked)
+    caused += _leading_to(near, triggers, anomaly, asked, set(nodes))
     caused += _triggered(near, triggers, heartbeats, anomaly, asked)
     steps = [place for place in dict.fromkeys(caused) if place in drawable]
-    chosen = list(dict.fromkeys([*asked[:_MOST_OF_ALL], *steps[: 3 * limit]]))
+    chosen = list(dict.fromkeys([*asked, *steps[: 3 * limit]]))
     if len(chosen) < limit:
         between = {place for place in drawable if near[place].source in nodes and near[place].target in nodes}
         rest = _related(near, meant, anomaly) & between - set(chosen) - heartbeats
@@ -130,24 +132,29 @@ def _lost(messages: Iterable[MessageRecord]) -> int:
 
 def _of_operations(near: Sequence[MessageRecord], meant: Sequence[int], anomaly: Anomaly) -> list[int]:
     """The places of the messages between the clients and the nodes while the shown operations lasted."""
-    lasting: dict[str, list[tuple[int, int]]] = {}
+    by_client: dict[str, list[int]] = {message_end(row.process): [] for row in anomaly.rows}
+    for place in meant:
+        for end in {near[place].source, near[place].target} & by_client.keys():
+            by_client[end].append(place)
+    found: dict[int, None] = {}
     for row in anomaly.rows:
-        lasting.setdefault(message_end(row.process), []).append((row.invoke_us, _end_us(row, anomaly)))
-    return [place for place in meant if _belongs(near[place], lasting)]
+        client, end_us = message_end(row.process), _end_us(row, anomaly)
+        own = [place for place in by_client[client] if _belongs(near[place], client, row.invoke_us, end_us)]
+        own.sort(key=lambda place: near[place].send_us)
+        half = MOST_OF_AN_OPERATION // 2
+        found |= dict.fromkeys(own if len(own) <= 2 * half else [*own[:half], *own[-half:]])
+    return list(found)
 
 
 def _end_us(row: Row, anomaly: Anomaly) -> int:
     return max(row.invoke_us, anomaly.stop_us) if row.complete_index == OPEN else row.complete_us
 
 
-def _belongs(message: MessageRecord, lasting: dict[str, list[tuple[int, int]]]) -> bool:
+def _belongs(message: MessageRecord, client: str, start_us: int, end_us: int) -> bool:
     """A client may ask again at the moment at which it was answered: what it sends then is of its next operation."""
-    if message.source in lasting:
-        return any(
-            start <= message.send_us < stop or start == message.send_us == stop
-            for start, stop in lasting[message.source]
-        )
-    return any(start <= message.send_us <= stop for start, stop in lasting.get(message.target, ()))
+    if message.source == client:
+        return start_us <= message.send_us < end_us or start_us == message.send_us == end_us
+    return start_us <= message.send_us <= end_us
 
 
 # -- what they caused, and what caused their answers ---------------------------------------------------------------
@@ -170,6 +177,24 @@ def _triggered(
             if following.receive_us >= 0:
                 waiting.append(place)
     return list(found)
+
+
+def _copies(near: Sequence[MessageRecord], meant: Sequence[int], anomaly: Anomaly, asked: Sequence[int]) -> list[int]:
+    """What names the key of an operation and was sent, while it lasted, by a node that it had been sent to."""
+    lasting: dict[str, list[tuple[int, int, str]]] = {}
+    for row in anomaly.rows:
+        for message in (near[place] for place in asked):
+            is_request = message.source == message_end(row.process) and row.invoke_us <= message.send_us
+            if is_request and message.send_us <= message.receive_us <= _end_us(row, anomaly) and row.key is not None:
+                spans = lasting.setdefault(message.target, [])
+                spans.append((message.receive_us, _end_us(row, anomaly), row.key))
+    return [
+        place
+        for place in meant
+        for start_us, stop_us, key in lasting.get(near[place].source, ())
+        if start_us <= near[place].send_us <= stop_us
+        if key in near[place].summary and not _is_client(near[place].target)
+    ]
 
 
 def _leading_to(

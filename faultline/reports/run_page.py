@@ -27,6 +27,7 @@ from faultline.reports.sentences import (
     exposure_sentence,
     fault_subject,
     judgement_sentence,
+    message_text,
     operation_sentence,
 )
 from faultline.reports.space_time import space_time_svg
@@ -144,7 +145,7 @@ def _message(message: MessageRecord) -> dict[str, Any]:
         "sent": message.send_us,
         "received": "lost" if message.receive_us < 0 else f"{message.receive_us / 1e6:.6f} s",
         "way": f"{message.source} → {message.target}",
-        "what": value_text(f"{message.name} {message.summary}".strip(), 200),
+        "what": value_text(message_text(message), 200),
     }
 
 

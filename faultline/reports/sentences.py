@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from faultline.harness.exposure import Exposure
 from faultline.harness.history import OPEN, Row
 from faultline.harness.judgement import Judgement
-from faultline.harness.run_record import FaultInterval
+from faultline.harness.run_record import FaultInterval, MessageRecord
 from faultline.reports.deeds import deed
 from faultline.reports.legend import status
 from faultline.reports.text import NOTHING, count, duration, shorten, time_point, value_text, visible
@@ -24,6 +24,7 @@ __all__ = [
     "fault_sentence",
     "fault_subject",
     "judgement_sentence",
+    "message_text",
     "operation_sentence",
     "undecided_sentences",
     "verdict_sentence",
@@ -85,6 +86,12 @@ def _when(row: Row, decimals: int) -> str:
     if row.outcome == "info":
         return f"{span}, without learning whether it happened{error}"
     return f"{span}; it certainly did not happen{error}" if row.outcome == "fail" else span
+
+
+def message_text(message: MessageRecord) -> str:
+    """The kind of the message and what it says; many say their kind themselves."""
+    told = message.summary.startswith(message.name)
+    return message.summary if told else f"{message.name} {message.summary}".strip()
 
 
 # -- faults ------------------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from faultline.reports.sentences import (
     client_name,
     fault_sentence,
     fault_subject,
+    message_text,
     operation_sentence,
 )
 from faultline.reports.svg import group, hatch_definitions, number, tag
@@ -250,7 +251,7 @@ def _overlap(one: _Box, other: _Box) -> bool:
 
 def _message_sentence(message: MessageRecord, decimals: int) -> str:
     way = f"{value_text(message.source, 40)} → {value_text(message.target, 40)}"
-    what = value_text(f"{message.name} {message.summary}".strip(), 160)
+    what = value_text(message_text(message), 160)
     end = "lost" if message.receive_us < 0 else f"received {time_point(message.receive_us, decimals)}"
     return f"{way}: {what}, sent {time_point(message.send_us, decimals)}, {end}"
 
