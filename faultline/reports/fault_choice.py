@@ -1,9 +1,9 @@
 """Which faults are named beside an anomaly: those that had a part in it, as far as that is known.
 
 A violation of the simulated world is shrunk, and what is left of its faults is what it takes. Where nothing was shrunk,
-these are the faults in force at some time between the first shown operation and the anomaly; and when none of them
-struck the node through which an operation went, the last one before that struck it, or that struck the leader: a leader
-that was cut off may go on with its old ways long after the heal.
+these are the faults in force at some time between the first shown operation and the anomaly, and the last one before
+that struck a leader, when operations went through that node later and nothing struck it again: a leader that was cut
+off may go on with its old ways long after the heal.
 """
 
 from __future__ import annotations
@@ -127,16 +127,15 @@ def _by_time(fault: FaultInterval) -> tuple[int, int, str, tuple[str, ...]]:
 def _guilty_before(
     record: RunRecord, rows: Sequence[Row], before: Sequence[FaultInterval], meanwhile: Sequence[FaultInterval]
 ) -> list[FaultInterval]:
-    """The last faults that struck a leader through which operations went later, when nothing struck it meanwhile."""
+    """The last fault that struck a leader, when operations went through that node and nothing struck it meanwhile.
+
+    When no fault was in force meanwhile it is named in any case: it made the leaders what they are.
+    """
     nodes = record.plan.nodes
     struck = {node for fault in meanwhile for node in _struck(fault, nodes)}
-    found = []
-    for node in sorted({row.node for row in rows if row.node} - struck):
-        leading = [fault for fault in before if node in _struck(fault, nodes) and _struck_a_leader(fault, nodes)]
-        found += leading[-1:]
-    if not meanwhile and not found:
-        found = [fault for fault in before if _struck_a_leader(fault, nodes)][-1:]
-    return list(dict.fromkeys(found))
+    asked = {row.node for row in rows if row.node} - struck
+    last = [fault for fault in before if _struck_a_leader(fault, nodes)][-1:]
+    return [fault for fault in last if not meanwhile or asked & _struck(fault, nodes)]
 
 
 def _struck(fault: FaultInterval, nodes: Sequence[str]) -> set[str]:

@@ -186,12 +186,12 @@ def _with_what_led_to_it(lines: Sequence[LogLine], main_us: int) -> list[LogLine
 
 
 def _bounded(lines: Sequence[LogLine], start: int, room: int) -> set[int]:
-    """The places of `room` lines: the first third, the last third, and what is told for the first time in between."""
+    """The places of `room` lines: a fifth from either end, and from between what is told there for the first time."""
     if len(lines) - start <= room:
         return set(range(start, len(lines)))
-    third = room // 3
-    first, end = start + third, len(lines) - third
-    return {*range(start, first), *_new_ones(lines, first, end)[:third], *range(end, len(lines))}
+    fifth = room // 5
+    first, end = start + fifth, len(lines) - fifth
+    return {*range(start, first), *_new_ones(lines, first, end)[: room - 2 * fifth], *range(end, len(lines))}
 
 
 def _with_gaps(lines: Sequence[LogLine], chosen: set[int]) -> list[LogLine | LeftOut]:

@@ -49,6 +49,12 @@ def test_a_partition_that_deposed_the_leader_seconds_before_is_named_when_the_on
     assert second == "partition: cyrene alone, 6.410 s to 9.410 s (3.00 s)"
 
 
+def test_a_strike_on_an_earlier_leader_is_not_named_when_another_leader_was_struck_since() -> None:
+    first, second = alone("athens", 690_000, 3_300_000, "athens"), alone("byzantium", 4_000_000, 5_000_000, "byzantium")
+    other = alone("cyrene", 6_410_000, 9_410_000, "cyrene")
+    assert choice(run_with(first, second, other)).earlier == ()
+
+
 def test_nothing_earlier_is_named_when_a_fault_in_force_struck_the_node_of_the_operations() -> None:
     before, meanwhile = alone("athens", 690_000, 3_300_000, "athens"), alone("athens", 8_000_000, 9_000_000, "athens")
     found = choice(run_with(before, meanwhile))

@@ -100,6 +100,19 @@ def test_of_many_lines_both_ends_stay_and_the_telling_ones_between(tmp_path: Pat
     assert left_out + len(shown) == 2_000
 
 
+def test_what_the_guilty_fault_led_to_seconds_before_stands_above_the_lines_from_the_time_of_the_anomaly(
+    tmp_path: Path,
+) -> None:
+    calm = [patroni(0.2 + number / 100, f"tick {number}") for number in range(70)]
+    meanwhile = [patroni(8.9 + number / 100, f"tock {number}") for number in range(30)]
+    record = run_with(tmp_path, athens=[*calm, patroni(2.0, "promoted self to leader"), *meanwhile])
+    excerpt = node_logs_excerpt(record, 8_800_000, 9_400_000, since_us=190_000)
+    assert excerpt is not None
+    texts = [text for _, _, text in told(excerpt)]
+    assert texts[:2] == ["tick 0", "promoted self to leader"]
+    assert texts[2:] == [f"tock {number}" for number in range(30)]
+
+
 def test_of_a_large_log_only_a_part_is_read_and_it_is_the_right_one(tmp_path: Path) -> None:
     padding = "x" * 1_000
     lines = [patroni(number / 100, f"line {number} {padding}") for number in range(20_000)]
