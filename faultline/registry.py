@@ -18,9 +18,11 @@ from faultline.harness.workload import Checker, Workload
 
 if TYPE_CHECKING:
     from faultline.harness.nemesis import Nemesis
+    from faultline.harness.sensitivity import Anomalies
     from faultline.nemesis import Package
 
 __all__ = [
+    "anomalies_of",
     "checkers_of",
     "fault_marks",
     "fault_sets",
@@ -188,6 +190,7 @@ def resolve(named: _Named) -> Parts:
         nemeses=load_nemeses(package.kinds),
         package=package,
         heal=heal_everything,
+        anomalies=anomalies_of(workload),
     )
 
 
@@ -196,6 +199,17 @@ def checkers_of(workload: Workload) -> tuple[Checker, ...]:
     from faultline.checkers import InvariantChecker
 
     return (*workload.checkers(), InvariantChecker())
+
+
+def anomalies_of(workload: Workload) -> Anomalies | None:
+    """The anomalies that fit `workload`: its own method `anomalies` if it has one, else those that ship under its name.
+
+    None where there are none.
+    """
+    from faultline.sensitivity.families import ANOMALIES
+
+    own: Anomalies | None = getattr(workload, "anomalies", None)
+    return own or ANOMALIES.get(workload.name)
 
 
 def unknown_name(what: str, name: str, known: Iterable[str], listing: str) -> UsageError:

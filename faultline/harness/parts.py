@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from faultline.harness.errors import UsageError
 from faultline.harness.nemesis import FaultPackage, Nemesis
 from faultline.harness.plan import Plan
+from faultline.harness.sensitivity import Anomalies
 from faultline.harness.system import HostedStore, NodeSystem
 from faultline.harness.workload import Checker, Workload
 from faultline.harness.world.faults import FaultPort
@@ -24,7 +25,8 @@ class Parts:
     """Everything a run is put together from.
 
     `system_path` is `module:attribute`, so that another process can import the system; `nemeses` by kind; `package`
-    plans the faults; `checkers` judge the run; `heal` undoes every fault and returns what it could not.
+    plans the faults; `checkers` judge the run; `heal` undoes every fault and returns what it could not; `anomalies` are
+    those that a pass of the workload is probed with, None where there are none.
     """
 
     system: NodeSystem
@@ -34,6 +36,7 @@ class Parts:
     nemeses: Mapping[str, Nemesis]
     package: FaultPackage
     heal: Callable[[FaultPort], list[str]]
+    anomalies: Anomalies | None = None
 
 
 def refuse_what_cannot_run(plan: Plan, parts: Parts, capabilities: frozenset[str], world: str) -> None:

@@ -22,6 +22,8 @@ class Checker(Protocol):
 
         A checker that looks at the test rather than at the promise (how many operations there were, whether faults met
         any) says so with an attribute `judges_the_test = True`: a run that only such checkers looked at is no pass.
+        One that takes long to explain a violation may have a method `refutes` with the same parameters, which answers
+        whether there is one: a probe of what a pass is worth asks many times (`faultline.harness.sensitivity`).
         """
 
 
@@ -48,4 +50,8 @@ class Workload(Protocol):
         """
 
     def checkers(self) -> tuple[Checker, ...]:
-        """The checkers that judge a run of this workload, most important first."""
+        """The checkers that judge a run of this workload, most important first.
+
+        A workload of a plug-in may also have a method `anomalies`, which tells of a record what a pass is probed with
+        (`faultline.harness.sensitivity`).
+        """

@@ -15,7 +15,7 @@ that was not appended, none twice.
 from __future__ import annotations
 
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from faultline.harness.access import Access
 from faultline.harness.generator import Context, Draft, Generator
@@ -24,6 +24,9 @@ from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
 from faultline.harness.workload import Checker
 from faultline.workloads.objects import INTERVAL_US, Objects
+
+if TYPE_CHECKING:
+    from faultline.checkers.transactions.checker import ListAppendChecker
 
 __all__ = ["Appends", "LogOrder"]
 
@@ -68,17 +71,24 @@ class LogOrder(Appends):
 class _AsTransactions:
     """Shows `checker` each operation as a transaction of one append or one read; rows and times stay as they are."""
 
-    def __init__(self, checker: Checker) -> None:
+    def __init__(self, checker: ListAppendChecker) -> None:
         self.name = checker.name
         self._checker = checker
 
     def check(self, history: History, run: RunRecord) -> CheckResult:
-        view = copy(history)
-        rows = range(len(history))
-        view.f = ["txn"] * len(history)
-        view.value = [_invoked(history, row) for row in rows]
-        view.result = [_completed(history, row) for row in rows]
-        return self._checker.check(view, run)
+        return self._checker.check(_view(history), run)
+
+    def refutes(self, history: History, run: RunRecord) -> bool:
+        return self._checker.refutes(_view(history), run)
+
+
+def _view(history: History) -> History:
+    view = copy(history)
+    rows = range(len(history))
+    view.f = ["txn"] * len(history)
+    view.value = [_invoked(history, row) for row in rows]
+    view.result = [_completed(history, row) for row in rows]
+    return view
 
 
 def _invoked(history: History, row: int) -> list[list[Any]]:

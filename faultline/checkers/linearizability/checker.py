@@ -73,6 +73,13 @@ class LinearizabilityChecker:
         judgements = self.judge_keys(history, budget)
         return self._result(history, judgements, self._reason(budget))
 
+    def refutes(self, history: History, run: RunRecord | None = None) -> bool:
+        """Whether `check` finds a violation, without the explanation, which takes most of its time."""
+        if self.model.name in DATA_TYPES:
+            return self.check(history, run).verdict is Verdict.VIOLATION
+        results = check_columns(self._columns(history), Budget.of(self.steps_max, self.timeout_s))
+        return any(result.result is Decision.ILLEGAL for result in results)
+
     def judge_keys(self, history: History, budget: Budget) -> list[KeyJudgement]:
         """The verdicts on all keys, in order of first use: all at once, and one by one those that are not legal."""
         if self.model.name in DATA_TYPES:

@@ -8,7 +8,7 @@ from typing import Any
 from faultline.checkers.porcupine.budget import Budget
 from faultline.checkers.transactions.closed_predicate import UniverseTooLargeError, infer_closed_predicates
 from faultline.checkers.transactions.inference import Inference
-from faultline.checkers.transactions.judgement import DEFAULT_STEPS, judge
+from faultline.checkers.transactions.judgement import DEFAULT_STEPS, judge, refutes
 from faultline.checkers.transactions.list_append import infer_list_append
 from faultline.checkers.transactions.models import canonical, forbidden_by
 from faultline.checkers.transactions.register_order import VersionSources
@@ -47,6 +47,11 @@ class _InferringChecker:
         """The verdict on all transactions of `history`; UsageError for one that is malformed."""
         limit = Budget.of(timeout_s=self.timeout_s)
         return judge(history, type(self).infer(history), self.name, self.model, self.steps, limit)
+
+    def refutes(self, history: History, run: RunRecord | None = None) -> bool:
+        """Whether `check` finds a violation, without saying which."""
+        refuted = refutes(type(self).infer(history), self.model)
+        return self.check(history, run).verdict is Verdict.VIOLATION if refuted is None else refuted
 
 
 class ListAppendChecker(_InferringChecker):
@@ -96,6 +101,11 @@ class RwRegisterChecker:
         """The verdict on all transactions of `history`; UsageError for one that is malformed."""
         limit = Budget.of(timeout_s=self.timeout_s)
         return judge(history, infer_rw_register(history, self.sources), self.name, self.model, self.steps, limit)
+
+    def refutes(self, history: History, run: RunRecord | None = None) -> bool:
+        """Whether `check` finds a violation, without saying which."""
+        refuted = refutes(infer_rw_register(history, self.sources), self.model)
+        return self.check(history, run).verdict is Verdict.VIOLATION if refuted is None else refuted
 
 
 class SetTransactionsChecker(_InferringChecker):

@@ -30,13 +30,15 @@ from faultline.checkers.words import counted
 from faultline.harness.history import History
 from faultline.harness.verdict import Cause, CheckResult, Finding, Reason, Verdict
 
-__all__ = ["DEFAULT_STEPS", "judge"]
+__all__ = ["DEFAULT_STEPS", "judge", "refutes"]
 
 DEFAULT_STEPS = 2_000_000
 """Edges that the search for shapes looks at in one component, unless told otherwise."""
 
 _ALL_COMPONENTS = 10
 """All components together may cost this many times what one may."""
+
+_FORBID_EVERY_CYCLE = ("serializable", "strong-session-serializable", "strict-serializable")
 
 _EXAMPLES = 8
 
@@ -96,6 +98,22 @@ def judge(
         },
         reason=_reason(steps, limit) if verdict is Verdict.UNKNOWN else None,
     )
+
+
+def refutes(inference: Inference, model: str) -> bool | None:
+    """Whether `judge` finds a violation, told without naming any cycle; None where that takes the search.
+
+    Models that forbid every cycle are refuted by the first component that is strongly connected.
+    """
+    promised = canonical(model)
+    if any(_breaks(name, promised) for name in inference.observations.counts):
+        return True
+    if promised not in _FORBID_EVERY_CYCLE:
+        return None
+    process, realtime = orders_for(promised)
+    edges = _with_process(inference) if process else inference.edges
+    regions = suspect_regions(inference.columns, inference.edges if realtime else edges, realtime)
+    return bool(suspect_components(inference.columns, edges, regions, realtime))
 
 
 def _search(inference: Inference, model: str, steps: int, limit: Budget) -> _Found:

@@ -1,0 +1,67 @@
+"""Groups of nodes: `view` answers who belongs to the cluster and who coordinates it.
+
+- `split-brain`, drawn from faults: while it lasts one node serves alone, and all others without it;
+- `rival-coordinators`, drawn from nodes: after the heal the node follows another coordinator;
+- `missing-member`, drawn from nodes: after the heal the node counts another one no member.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from faultline.harness.history import History
+from faultline.harness.run_record import RunRecord
+from faultline.harness.sensitivity import Anomaly, Answer, Insertion
+from faultline.sensitivity.moments import drawn
+
+__all__ = ["groups"]
+
+Change = Callable[[dict[str, Any], str], dict[str, Any]]
+
+
+def groups(record: RunRecord) -> Sequence[Anomaly]:
+    """Of clusters with one coordinator."""
+    history, nodes = record.history, record.plan.nodes
+    answered = [row for row in range(len(history)) if history.f[row] == "view" and history.outcome[row] == "ok"]
+    late = [row for row in answered if history.invoke_us[row] >= record.healed_us]
+
+    def after_the_heal(name: str, change: Change) -> Anomaly:
+        def insert(node: str, chance: int) -> Insertion:
+            other = drawn([each for each in nodes if each != node], chance)
+            changes = {
+                row: Answer("ok", change(history.result[row], other)) for row in late if history.node[row] == node
+            }
+            told = {row: answer for row, answer in changes.items() if answer.result != history.result[row]}
+            return Insertion(told, range(len(history)))
+
+        return Anomaly(name, nodes if len(nodes) > 1 else (), insert, "There is one node.")
+
+    def split(fault: tuple[int, int], chance: int) -> Insertion:
+        alone = drawn(nodes, chance)
+        rows = [row for row in answered if fault[0] <= history.invoke_us[row] <= fault[1]]
+        return Insertion({row: _split(history, row, alone) for row in rows}, range(len(history)))
+
+    faults = [(fault.start_us, fault.stop_us) for fault in record.faults if fault.applied is None]
+    return (
+        Anomaly("split-brain", faults, split, "No fault took effect."),
+        after_the_heal("rival-coordinators", lambda view, other: _following(view, other, nodes)),
+        after_the_heal("missing-member", lambda view, other: {**view, "live": _without(view, other)}),
+    )
+
+
+def _without(view: dict[str, Any], node: str) -> list[str]:
+    return [each for each in view["live"] if each != node]
+
+
+def _following(view: dict[str, Any], other: str, nodes: Sequence[str]) -> dict[str, Any]:
+    """The view with another coordinator than it had."""
+    rival = other if other != view["coordinator"] else next(each for each in nodes if each != other)
+    return {**view, "coordinator": rival, "version": view["version"] + 1}
+
+
+def _split(history: History, row: int, alone: str) -> Answer:
+    view = history.result[row]
+    if history.node[row] == alone:
+        return Answer("ok", {**view, "coordinator": alone, "live": [alone]})
+    return Answer("ok", {**view, "live": _without(view, alone)})
