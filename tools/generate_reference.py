@@ -6,7 +6,8 @@
 
 `faultline list WHAT --json` is the only source of the listings, so a page can say nothing that the command does not.
 The page of requirement rows comes from the marks in the code (tools/row_evidence.py), those on planted bugs and on real
-stores from what `make campaign` and `make evidence` recorded.
+stores from what `make campaign` and `make evidence` recorded, what passes are worth from what
+`python tools/workload_sensitivity.py` recorded.
 """
 
 from __future__ import annotations
@@ -21,13 +22,24 @@ from typing import Any
 import bug_evidence_page
 import real_evidence
 import row_evidence
+import workload_sensitivity
 from bug_evidence import DETECTION, detection_lines, read_records
 
 from faultline.cli.pattern_listing import figures_line
 from faultline.hosts.evidence.cases import case_names, load_case
 from faultline.systems_under_test.patterns.requirement_rows import load_requirements
 
-__all__ = ["LISTINGS", "figures", "main", "outdated", "pages", "pattern_table", "reference_page", "with_pattern_table"]
+__all__ = [
+    "LISTINGS",
+    "figures",
+    "main",
+    "outdated",
+    "pages",
+    "pattern_table",
+    "reference_page",
+    "with_pattern_table",
+    "with_sensitivity",
+]
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
@@ -35,7 +47,11 @@ REFERENCE = ROOT / "docs" / "reference"
 
 LISTINGS = {
     "systems": "The systems under test that come with Faultline, and their options (`--option NAME=VALUE`).",
-    "workloads": "What clients do, what that promises, and who judges it (`--workload`).",
+    "workloads": (
+        "What clients do, what that promises, and who judges it (`--workload`). The tables say how many synthetic\n"
+        "anomalies passes of 20 seeds would have shown ([what a pass is worth](sensitivity.md)), measured by\n"
+        "`python tools/workload_sensitivity.py`; below 80 % with the reason."
+    ),
     "faults": "Fault sets are what `--faults` takes; each plans faults of one or more kinds over a run, then heals.",
     "checkers": "What judges a run.",
     "mutants": "Planted bugs (`--mutant`): off unless named, and each caught by a campaign.",
@@ -146,6 +162,7 @@ def figures() -> dict[Path, str]:
 def pages() -> dict[Path, str]:
     """Every page that is made, with the content it should have."""
     listings = {what: listing(what) for what in LISTINGS}
+    listings["workloads"] = [with_sensitivity(entry) for entry in listings["workloads"]]
     made = {REFERENCE / f"{what}.md": reference_page(what, LISTINGS[what], listings[what]) for what in LISTINGS}
     made[REFERENCE / "rows.md"] = row_evidence.rows_page(load_requirements(), row_evidence.evidence())
     made[bug_evidence_page.PAGE] = bug_evidence_page.page(read_records())
@@ -153,6 +170,11 @@ def pages() -> dict[Path, str]:
     made[real_evidence.PAGE] = real_evidence.page(cases, real_evidence.read_records())
     made[README] = with_pattern_table(README.read_text(encoding="utf-8"), pattern_table(listings["patterns"]))
     return made
+
+
+def with_sensitivity(entry: Entry) -> Entry:
+    """A workload's entry with the figures of `tools/workload_sensitivity.py`."""
+    return {**entry, "a pass would have shown": workload_sensitivity.rows(str(entry["name"]))}
 
 
 def outdated(made: Mapping[Path, str]) -> list[Path]:

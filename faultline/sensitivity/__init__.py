@@ -9,8 +9,8 @@ answers alone, never what was asked, or when. The rules:
   is easy to find.
 - `lost-write` is drawn from the acknowledged writes that stood at some moment, that is, were acknowledged before it and
   not overwritten yet; then one of the moments at which it stood is drawn. Operations that begin after the moment are
-  answered as if it had never been. Whether anybody asks is not looked at. A write that was overwritten before any fault
-  cannot be lost in one.
+  answered as if it had never been. Whether anybody asks is not looked at: what is lost and never read again counts as
+  inserted, and not as shown. But what was overwritten before anybody asked is no loss.
 - Where one answer alone is wrong (`stale-read`, `fractured-read`, `reordered` …), it is drawn from the answers that can
   be wrong in this way: for `stale-read`, those of operations that began after a newer value had been acknowledged.
 - What a workload allows is no anomaly of it: an old answer is none where only sessions are promised something, unless

@@ -101,7 +101,8 @@ def causal_pairs(record: RunRecord) -> Sequence[Anomaly]:
     reads = [row for row in range(len(history)) if history.f[row] == "read-pair" and history.outcome[row] == "ok"]
 
     def lost(row: int, chance: int) -> Insertion | None:
-        due = moments.between(history.complete_index[row], _next(history, by_key[history.key[row]], row))
+        until = _next(history, by_key[history.key[row]], row)
+        due = moments.between(history.complete_index[row], until)
         if not due:
             return None
         moment, value = drawn(due, chance), history.value[row]
@@ -113,7 +114,7 @@ def causal_pairs(record: RunRecord) -> Sequence[Anomaly]:
             and history.invoke_index[read] > moment
             and value in history.result[read]
         }
-        return Insertion(changes, by_key[history.key[row]])
+        return Insertion(changes, by_key[history.key[row]]) if changes or until == NEVER else None
 
     def fractured(row: int, _chance: int) -> Insertion:
         right = history.result[row][1]

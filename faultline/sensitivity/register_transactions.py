@@ -80,6 +80,8 @@ class _Registers:
             if key in chosen:
                 _, changed = self.timeline(key).replayed(Slip(place, moment))
                 answers |= {(read.row, read.step): value for read, value in changed}
+        if not answers and all(self.timeline(key).is_overwritten_after(moment) for key in chosen):
+            return None
         return self.transactions.insertion(chosen[0], answers)
 
     def older(self, read: Step, before: Callable[[Timeline, int], int]) -> Insertion:

@@ -6,7 +6,8 @@
 - `stale-read`, drawn from reads that began after what they saw had been acknowledged: the read answers a value that
   was overwritten, or nothing.
 
-Both of the first last until the next write.
+A key that forgets, or goes back, does so until its next write. Where that came before anybody asked, the answers are
+those of a correct store, and it is no anomaly. Where nothing was written any more and nobody asked, it is one.
 """
 
 from __future__ import annotations
@@ -91,7 +92,10 @@ def _slipped(keys: _Keys, name: str) -> Anomaly:
         due = keys.moments.between(until) if comes_back else keys.moments.between(end, until)
         if not due or (comes_back and until >= NEVER):
             return None
-        swaps, reads = timeline.replayed(Slip(place, drawn(due, chance), comes_back))
+        moment = drawn(due, chance)
+        swaps, reads = timeline.replayed(Slip(place, moment, comes_back))
+        if not swaps and not reads and timeline.is_overwritten_after(moment):
+            return None
         changes = {row: Answer("ok") if done else Answer("fail", None, CAS_MISMATCH) for row, done in swaps.items()}
         return Insertion(changes | {read.row: Answer("ok", value) for read, value in reads}, keys.rows[key])
 

@@ -158,7 +158,8 @@ def _lost(history: History, keys: _Keys) -> Anomaly:
     moments = Moments(history)
 
     def insert(write: int, chance: int) -> Insertion | None:
-        due = moments.between(history.complete_index[write], _changed_again(history, keys, write))
+        until = _changed_again(history, keys, write)
+        due = moments.between(history.complete_index[write], until)
         if not due:
             return None
         moment, written = drawn(due, chance), (history.key[write], history.value[write])
@@ -168,7 +169,7 @@ def _lost(history: History, keys: _Keys) -> Anomaly:
             at = next((number for number, item in enumerate(items) if tuple(item) == written), None)
             if at is not None and history.invoke_index[scan] > moment:
                 changes[scan] = Answer("ok", keys.without(items, _Found(scan, at, write)))
-        return Insertion(changes, range(len(history)))
+        return Insertion(changes, range(len(history))) if changes or until == NEVER else None
 
     writes = [row for row in keys.writes.values() if history.outcome[row] == "ok"]
     return Anomaly("lost-write", writes, insert, "No acknowledged write stood when a fault began or ended.")

@@ -80,6 +80,10 @@ class Timeline:
         """When the write at `place` was overwritten; NEVER for the last."""
         return self.points[place + 1] if place + 1 < len(self.points) else NEVER
 
+    def is_overwritten_after(self, moment: int) -> bool:
+        """Whether something was written after `moment`, so that what the register held then is gone anyway."""
+        return bool(self.points) and self.points[-1] > moment
+
     def certainly_older(self, place: int) -> int:
         """The newest write that had ended before the one at `place` began; NOTHING if none had."""
         begin = self.writes[place].begin
