@@ -88,6 +88,6 @@ class TimestampSettings(msgspec.Struct, frozen=True, kw_only=True):
         longest_us = {"write": self.max_offset_us, "commit": 2 * self.error_bound_us}.get(self.wait, 0)
         if longest_us >= min(patience_us, self.client_timeout_us):
             raise UsageError(
-                f"Clients would give up, or ask again, before a wait of {longest_us // 1_000} ms (wait={self.wait}) ends.",
+                f"Clients lose patience before a wait of {longest_us // 1_000} ms is over (wait={self.wait}).",
                 "Raise request_timeout_ms and client_timeout_ms, or lower what is waited for.",
             )
