@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
+import os
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -79,7 +79,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
 def main() -> int:
     """Carry out the runs, print what is wrong as it comes, and write the record."""
     arguments = _arguments()
-    began_s, ran = time.process_time(), list[Ran]()
+    began_s, ran = _processor_s(), list[Ran]()
     with arguments.record.open("wb") as record:
         for one in _all_runs(arguments):
             ran.append(one)
@@ -89,7 +89,7 @@ def main() -> int:
                 print(f"{one.number}: {one.verdict.value} {one.finding}: {one.sentence}\n    {one.command}", flush=True)
             if len(ran) % arguments.every == 0:
                 print(f"{len(ran)} runs: {_in_words(ran)}", flush=True)
-        totals = _totals(arguments, ran, time.process_time() - began_s)
+        totals = _totals(arguments, ran, _processor_s() - began_s)
         record.write(msgspec.json.encode(totals) + b"\n")
     print(f"{len(ran)} runs, seed {arguments.seed}: {_in_words(ran)}; {totals.refused} draws refused")
     found = {one.verdict for one in ran}
@@ -117,6 +117,13 @@ def _all_runs(arguments: argparse.Namespace) -> Iterator[Ran]:
         return
     with multiprocessing.get_context("spawn").Pool(arguments.processes) as pool:
         yield from pool.imap(_run_task, tasks, chunksize=10)
+        pool.close()
+        pool.join()
+
+
+def _processor_s() -> float:
+    """The processor time of this process and of those that it has waited for."""
+    return sum(os.times()[:4])
 
 
 def _run_task(task: tuple[int, int, str]) -> Ran:
