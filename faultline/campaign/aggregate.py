@@ -14,7 +14,7 @@ import pyarrow as pa
 
 __all__ = ["TABLES", "RowsEngine", "aggregate", "choose_kept", "query"]
 
-TABLES = ("runs", "findings", "cells", "signatures", "latency", "marks", "faults")
+TABLES = ("runs", "findings", "cells", "signatures", "latency", "marks", "faults", "sensitivity")
 """The result tables of a campaign, in the order they are computed."""
 
 _DECLARED = pa.schema([("system", pa.string()), ("mark", pa.string())])

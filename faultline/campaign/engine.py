@@ -105,4 +105,4 @@ def _collect_on_hosts(hosts: str, plan: Plan, parts: Parts, folder: Path) -> Run
 
 
 def _judge(record: RunRecord, parts: Parts, run_id: str) -> Judgement:
-    return judge(record, parts, run_id=run_id)
+    return judge(record, parts, run_id=run_id, probes=True)

@@ -52,6 +52,9 @@ _FAULT = pa.struct(
         ("operations_in_flight", pa.int64()),
     ]
 )
+_SENSITIVITY = pa.struct(
+    [("anomaly", pa.string()), ("inserted", pa.int64()), ("shown", pa.int64()), ("limit", pa.string())]
+)
 
 RUN_SCHEMA = pa.schema(
     [
@@ -76,6 +79,7 @@ RUN_SCHEMA = pa.schema(
         ("counts", _COUNTS),
         ("marks", _COUNTS),
         ("exposure", _COUNTS),
+        ("sensitivity", pa.list_(_SENSITIVITY)),
         ("statistics", _COUNTS),
         ("latency", pa.list_(_LATENCY)),
         ("faults", pa.list_(_FAULT)),
@@ -133,6 +137,7 @@ def run_row(
         "counts": list(judgement.counts.items()),
         "marks": list(judgement.marks.items()),
         "exposure": list(judgement.exposure.figures().items()),
+        "sensitivity": [msgspec.to_builtins(figure) for figure in judgement.sensitivity],
         "statistics": list(judgement.statistics.items()),
         "latency": latencies(record.history, record.faults) if record else [],
         "faults": _faults(record.faults, judgement.overlap) if record else [],

@@ -10,6 +10,7 @@ from faultline.campaign.expectation import Expectation
 from faultline.campaign.outcome import RunCounts
 from faultline.campaign.statistics import rule_of_three, wilson_interval
 from faultline.campaign.summary import CellSummary
+from faultline.harness.sensitivity import sensitivity_sentence
 from faultline.harness.verdict import Verdict
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "never_reached",
     "percent",
     "plural",
+    "sensitivity_sentences",
     "signature_sentence",
 ]
 
@@ -135,6 +137,16 @@ def exposure_sentence(cells: Iterable[CellSummary]) -> str:
         read = f"{total['objects_read_after_heal']:,} of {total['objects_written']:,}"
         parts.append(f"{read} written objects were read after the heal")
     return f"Exposure: {'; '.join(parts)}."
+
+
+def sensitivity_sentences(cells: Iterable[CellSummary]) -> list[str]:
+    """For each cell with runs that passed, what those of the sample would have shown of inserted anomalies."""
+    told = []
+    for cell in cells:
+        if any(figure.inserted for figure in cell.sensitivity):
+            said = sensitivity_sentence(cell.sensitivity)
+            told.append(f"{cell.cell}: {said[0].lower()}{said[1:]}")
+    return told
 
 
 def marks_sentence(reached: Mapping[str, int], runs: int) -> str:

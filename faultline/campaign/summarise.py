@@ -26,11 +26,13 @@ from faultline.campaign.sentences import (
     marks_sentence,
     never_reached,
     plural,
+    sensitivity_sentences,
     signature_sentence,
 )
 from faultline.campaign.statistics import wilson_interval
 from faultline.campaign.summary import CampaignSummary, CellSummary, LatencySummary, SignatureSummary
 from faultline.harness.exposure import Exposure
+from faultline.harness.sensitivity import Sensitivity
 from faultline.harness.store import read_run
 from faultline.harness.verdict import Verdict
 from faultline.registry import fault_marks
@@ -71,6 +73,7 @@ def summarise(
             _cell(plan, cell, counts[cell.name], counted.get(cell.name, {}), signatures),
             failing_seeds=tuple(failing.get(cell.name, ())[:_FAILING_SEEDS]),
             seconds=journal.seconds.get(cell.name, 0.0),
+            sensitivity=_sensitivity(cell.name, rows["sensitivity"]),
         )
         for cell in plan.cells()
     )
@@ -105,6 +108,7 @@ def summarise(
             *_told(cells, signatures),
             faults_sentence(rows["faults"], finished, verdicts_only),
             exposure_sentence(cells),
+            *sensitivity_sentences(cells),
             marks_sentence(reached, finished),
         ),
         troubles=troubles,
@@ -178,6 +182,15 @@ def _cell(
         operations={outcome: row.get(f"operations_{outcome}", 0) for outcome in ("ok", "fail", "info")},
         first_error=first_error,
         exposure={name: row.get(f"exposure_{name}", 0) for name in Exposure().figures()},
+    )
+
+
+def _sensitivity(cell: str, rows: Rows) -> tuple[Sensitivity, ...]:
+    """What the probed passes of a cell would have shown."""
+    return tuple(
+        Sensitivity(anomaly=row["anomaly"], inserted=row["inserted"], shown=row["shown"], limit=row["limit_text"])
+        for row in rows
+        if row["cell"] == cell
     )
 
 

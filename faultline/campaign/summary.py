@@ -12,6 +12,7 @@ import msgspec
 
 from faultline.campaign.expectation import Expectation
 from faultline.campaign.matrix import CampaignPlan
+from faultline.harness.sensitivity import Sensitivity
 from faultline.harness.verdict import Verdict
 
 __all__ = ["CampaignResult", "CampaignSummary", "CellSummary", "LatencySummary", "Progress", "SignatureSummary"]
@@ -34,9 +35,9 @@ class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
     `unexpected violation`, `expected violation not seen`, `inconclusive` or `harness error`. `expected` are the
     anomalies that the plan allows here, `violations_expected` the runs in which nothing else was found.
     `violation_rate` is the share of judged runs that violated, `wilson_low` and `wilson_high` its 95 % interval;
-    `operations` by outcome; `exposure` adds up the ledgers of the runs (`Exposure.figures`). `failing_seeds` are the
-    seeds of the first runs that showed what the plan does not allow, `seconds` is how long the runs took, one after
-    another.
+    `operations` by outcome; `exposure` adds up the ledgers of the runs (`Exposure.figures`), `sensitivity` the probes
+    of those that passed. `failing_seeds` are the seeds of the first runs that showed what the plan does not allow,
+    `seconds` is how long the runs took, one after another.
     """
 
     cell: str
@@ -56,6 +57,7 @@ class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
     wilson_high: float
     operations: dict[str, int]
     exposure: dict[str, int] = {}
+    sensitivity: tuple[Sensitivity, ...] = ()
     violations_expected: int = 0
     first_error: str = ""
     failing_seeds: tuple[int, ...] = ()

@@ -64,7 +64,7 @@ def _repeat_simulated(stored: StoredRun, parts: Parts) -> Repeated:
     file = stored.file
     lines: list[bytes] = []
     record = execute(file.plan, parts, "simulated", Path(stored.folder), lines.append)
-    judgement = judge(record, parts, run_id=file.run_id, replay=f"faultline replay {stored.folder}")
+    judgement = judge(record, parts, run_id=file.run_id, replay=f"faultline replay {stored.folder}", probes=True)
     same_history = b"".join(lines) == stored.history_bytes
     same_verdict = stored.judgement is None or _agrees(stored.judgement, judgement)
     return Repeated(

@@ -107,7 +107,7 @@ def judge_and_report(
     """
     from faultline.reports.terminal import run_lines
 
-    judgement = judge(record, parts, run_id=run_id, replay=replay_line(folder, hosts))
+    judgement = judge(record, parts, run_id=run_id, replay=replay_line(folder, hosts), probes=True)
     if announces:
         announce(sealed(judgement, folder))
     problems: list[str] = []

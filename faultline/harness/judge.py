@@ -13,6 +13,7 @@ from faultline.harness.exposure import exposure
 from faultline.harness.judgement import Judgement
 from faultline.harness.parts import Parts
 from faultline.harness.run_record import RunRecord
+from faultline.harness.sensitivity import is_sampled, probe
 from faultline.harness.system import options_changed
 from faultline.harness.verdict import CheckResult, Finding, Verdict, merge
 from faultline.harness.workload import Checker
@@ -23,12 +24,17 @@ CHECK_LIMIT_S = 600.0
 """How long one checker may take after a run. Those that ship answer within seconds, by their own budgets."""
 
 
-def judge(record: RunRecord, parts: Parts, *, run_id: str, replay: str = "") -> Judgement:
-    """Judge `record` with the checkers of `parts`, each within CHECK_LIMIT_S; otherwise as `judge_by`."""
+def judge(record: RunRecord, parts: Parts, *, run_id: str, replay: str = "", probes: bool = False) -> Judgement:
+    """Judge `record` with the checkers of `parts`, each within CHECK_LIMIT_S; otherwise as `judge_by`.
+
+    With `probes` a pass is asked what it is worth, if it is of the sample (`faultline.harness.sensitivity`).
+    """
     judgement = judge_by(parts.checkers, record, run_id=run_id, replay=replay, limit_s=CHECK_LIMIT_S)
     access = getattr(parts.workload, "access", Access())
     judgement.exposure = exposure(record, access, getattr(parts.system, "features", ()))
     judgement.options_changed = options_changed(parts.system, record.plan.options)
+    if probes and judgement.verdict is Verdict.PASS and is_sampled(record):
+        judgement.sensitivity = probe(record, parts.checkers, parts.anomalies)
     return judgement
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from faultline.harness.exposure import Exposure
+from faultline.harness.sensitivity import Sensitivity
 from faultline.harness.verdict import CheckResult, Finding, Verdict
 
 __all__ = ["SCHEMA", "Judgement"]
@@ -20,9 +21,10 @@ class Judgement(msgspec.Struct, kw_only=True):
     `cell` is the campaign cell without the seed, `sentence` the first line of every report, `findings` most important
     first. `checks_due` names the checks that had to run, `checks` says what each of those that ran came to. `warnings`
     say how the run may have tested too little, `counts` operations by outcome, `overlap` operations in flight during
-    each kind of fault, `exposure` is the ledger of what the run did, `options_changed` the options that are not as the
-    system has them by default, `replay` the command that shows it again, `signature` groups equal violations,
-    `started_at` is the moment 0 of a run of real processes, in UTC; `interrupted` says that somebody stopped the run.
+    each kind of fault, `exposure` is the ledger of what the run did, `sensitivity` what a pass would have shown of
+    inserted anomalies, `options_changed` the options that are not as the system has them by default, `replay` the
+    command that shows it again, `signature` groups equal violations, `started_at` is the moment 0 of a run of real
+    processes, in UTC; `interrupted` says that somebody stopped the run.
     """
 
     schema: int = SCHEMA
@@ -47,6 +49,7 @@ class Judgement(msgspec.Struct, kw_only=True):
     counts: dict[str, int] = {}
     overlap: dict[str, int] = {}
     exposure: Exposure = Exposure()
+    sensitivity: tuple[Sensitivity, ...] = ()
     marks: dict[str, int] = {}
     statistics: dict[str, int] = {}
     errors: list[str] = []

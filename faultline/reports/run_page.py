@@ -14,6 +14,7 @@ from faultline.harness.history import OPEN, History
 from faultline.harness.judgement import Judgement
 from faultline.harness.next_step import check_line, next_step_of
 from faultline.harness.run_record import FaultInterval, MessageRecord, RunRecord
+from faultline.harness.sensitivity import sensitivity_sentence
 from faultline.harness.verdict import Finding
 from faultline.reports.cycle import cycle_lines, cycle_svg, edge_meanings, transaction_names
 from faultline.reports.fault_choice import needed_for, settled_faults
@@ -66,6 +67,7 @@ def run_values(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
         "operations": _operation_counts(record.history),
         "overlap": sorted(judgement.overlap.items()),
         "exposure": exposure_sentence(judgement.exposure),
+        "sensitivity": sensitivity_sentence(judgement.sensitivity),
         "faults_by_kind": _faults_by_kind(judgement.exposure),
         "marks": sorted((judgement.marks or record.marks).items()),
         "settings": _settings(record, judgement),

@@ -12,6 +12,7 @@ from faultline.harness.history import OPEN
 from faultline.harness.judgement import Judgement
 from faultline.harness.next_step import next_step_of
 from faultline.harness.run_record import RunRecord
+from faultline.harness.sensitivity import sensitivity_sentence
 from faultline.harness.verdict import Finding
 from faultline.reports.campaign_summary import Cell, Signature, campaign_sentence, read_summary, reconciliation
 from faultline.reports.cycle import cycle_lines, transaction_names
@@ -53,8 +54,9 @@ def run_lines(record: RunRecord, judgement: Judgement, *, colour: bool = False) 
         lines.append(f"  Next: {_line(step)}")
     for problem in [*judgement.errors[:2], *judgement.warnings[:2]]:
         lines.append(f"  ! {_line(problem)}")
-    if ledger := exposure_sentence(judgement.exposure):
-        lines.append(f"  {ledger}")
+    for sentence in (exposure_sentence(judgement.exposure), sensitivity_sentence(judgement.sensitivity)):
+        if sentence:
+            lines.append(f"  {sentence}")
     if judgement.host_options:
         settings = ", ".join(f"{name}={value}" for name, value in sorted(judgement.host_options.items()))
         lines.append(f"  On hosts with {_line(settings)}.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -19,6 +19,7 @@ from faultline.harness.parts import Parts
 from faultline.harness.plan import Plan
 from faultline.harness.planning import RunRequest
 from faultline.harness.run_record import FaultInterval, RunRecord
+from faultline.harness.system import OptionDescription
 from faultline.harness.verdict import CheckResult, Finding, Verdict
 from faultline.nemesis import combined
 
@@ -27,7 +28,9 @@ BROKEN_SEED = 7
 
 
 class FakeSystem:
-    """A system that only has a name and marks that it declares; one of another name declares none."""
+    """A system without options, and with marks that it declares; one of another name declares none."""
+
+    options: ClassVar[dict[str, OptionDescription]] = {}
 
     def __init__(self, name: str) -> None:
         self.name = name
