@@ -24,12 +24,22 @@ from faultline.harness.run_record import MessageRecord
 from faultline.reports.causality import Triggers, future_of, heartbeats_of, past_of
 from faultline.reports.text import count
 
-__all__ = ["MESSAGES_MAX", "MOST_OF_AN_OPERATION", "Anomaly", "MessageChoice", "choose_messages", "message_end"]
+__all__ = [
+    "LOOKED_AT_MAX",
+    "MESSAGES_MAX",
+    "_MOST_OF_AN_OPERATION",
+    "Anomaly",
+    "MessageChoice",
+    "choose_messages",
+    "message_end",
+]
 
 MESSAGES_MAX = 40
 """So many messages are drawn, and more only when the shown operations have more."""
-MOST_OF_AN_OPERATION = 40
+_MOST_OF_AN_OPERATION = 40
 """Of an operation that was tried a thousand times the first half of these are drawn, and the last."""
+LOOKED_AT_MAX = 20_000
+"""Of more messages than these, only those near the beginnings and ends of the operations are looked at."""
 _AROUND_US = 2_000_000
 """So far around the shown time it is looked for what repeats: a heartbeat is known by the others."""
 
@@ -92,10 +102,12 @@ def choose_messages(
 ) -> MessageChoice:
     """The messages to be drawn for `anomaly`, out of all `messages` of a run on `nodes`; about `limit` of them."""
     first_us, last_us = anomaly.start_us - _AROUND_US, anomaly.stop_us + _AROUND_US
-    near = [message for message in messages if first_us <= message.send_us <= last_us]
+    around = [message for message in messages if first_us <= message.send_us <= last_us]
+    near = around if len(around) <= LOOKED_AT_MAX else _close_to_operations(around, anomaly)
+    meanwhile = [message for message in around if anomaly.start_us <= message.send_us <= anomaly.stop_us]
     meant = [place for place, message in enumerate(near) if anomaly.start_us <= message.send_us <= anomaly.stop_us]
     if not meant:
-        return MessageChoice()
+        return MessageChoice(others=len(meanwhile), others_lost=_lost(meanwhile))
     triggers = Triggers(near)
     heartbeats = heartbeats_of(near, triggers, nodes)
     asked = _of_operations(near, meant, anomaly)
@@ -118,9 +130,22 @@ def choose_messages(
         drawn=tuple(near[place] for place in sorted(drawn, key=lambda place: (near[place].send_us, place))),
         heartbeats=len(folded),
         heartbeats_lost=_lost(folded),
-        others=len(others),
-        others_lost=_lost(others),
+        others=len(others) + len(meanwhile) - len(meant),
+        others_lost=_lost(others) + _lost(meanwhile) - sum(near[place].receive_us < 0 for place in meant),
     )
+
+
+def _close_to_operations(messages: Sequence[MessageRecord], anomaly: Anomaly) -> list[MessageRecord]:
+    """Of a very long time the messages of the clients, and those sent when an operation began or ended, or it broke."""
+    clients = {message_end(row.process) for row in anomaly.rows}
+    moments = {anomaly.moment_us, anomaly.stop_us}
+    moments |= {time_us for row in anomaly.rows for time_us in (row.invoke_us, _end_us(row, anomaly))}
+    slots = {time_us // _AROUND_US + step for time_us in moments for step in (-1, 0, 1)}
+    return [
+        message
+        for message in messages
+        if message.send_us // _AROUND_US in slots or message.source in clients or message.target in clients
+    ]
 
 
 def _lost(messages: Iterable[MessageRecord]) -> int:
@@ -141,7 +166,7 @@ def _of_operations(near: Sequence[MessageRecord], meant: Sequence[int], anomaly:
         client, end_us = message_end(row.process), _end_us(row, anomaly)
         own = [place for place in by_client[client] if _belongs(near[place], client, row.invoke_us, end_us)]
         own.sort(key=lambda place: near[place].send_us)
-        half = MOST_OF_AN_OPERATION // 2
+        half = _MOST_OF_AN_OPERATION // 2
         found |= dict.fromkeys(own if len(own) <= 2 * half else [*own[:half], *own[-half:]])
     return list(found)
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+
+import msgspec
+import pytest
+
 from faultline.harness.history import History
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import ok
 from faultline.harness.run_record import MessageRecord
+from faultline.reports import message_choice
 from faultline.reports.causality import Triggers, future_of, heartbeats_of, past_of
 from faultline.reports.message_choice import Anomaly, MessageChoice, choose_messages
 
@@ -86,6 +92,22 @@ def test_what_is_left_out_is_said_with_the_lost_ones() -> None:
 def test_a_small_limit_costs_the_context_and_no_message_of_the_operations_or_of_what_they_caused() -> None:
     names = [message.name for message in chosen(limit=4).drawn]
     assert names == ["Write", "Copy", "Copy", "Done", "Read", "Beat", "Echo", "Answer"]
+
+
+def test_of_a_very_long_time_the_ends_are_looked_at_and_all_the_rest_is_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    messages, anomaly = lost_write()
+    rows = (anomaly.rows[0], msgspec.structs.replace(anomaly.rows[1], invoke_us=90 * READ_US, complete_us=91 * READ_US))
+    long = dataclasses.replace(anomaly, rows=rows, stop_us=91 * READ_US)
+    between = [MessageRecord("athens", "byzantium", "Vote", 40_000_000 + at_us, -1) for at_us in range(100)]
+    whole = choose_messages([*messages, *between], NODES, long)
+    monkeypatch.setattr(message_choice, "LOOKED_AT_MAX", 100)
+    partly = choose_messages([*messages, *between], NODES, long)
+    assert partly.sent == whole.sent
+    lost_then = sum(message.receive_us < 0 for message in partly.drawn) + partly.heartbeats_lost + partly.others_lost
+    assert lost_then == sum(message.receive_us < 0 for message in [*messages, *between] if message.send_us >= WRITE_US)
+    assert {"Write", "Copy", "Done"} <= {message.name for message in partly.drawn}
 
 
 def test_a_breach_inside_a_node_is_shown_with_the_chain_of_messages_that_led_there() -> None:
