@@ -10,13 +10,12 @@ broke once the request was sent.
 from __future__ import annotations
 
 import json
-import select
 import socket
 from typing import Any
 
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, NOT_CONNECTED, Outcome, OutcomeRegistry, ok
-from faultline.systems_under_test.stores.client import ForeignAnswer, MemberClient
+from faultline.systems_under_test.stores.client import ForeignAnswer, MemberClient, is_quiet
 
 __all__ = ["CLIENT_PORT", "Line", "Refusal", "RegistersClient"]
 
@@ -54,7 +53,7 @@ class Line:
 
     def is_open(self) -> bool:
         """Has the member not hung up? It says nothing unasked, so nothing is to be read while it is there."""
-        return not select.select([self._socket], [], [], 0)[0]
+        return is_quiet(self._socket)
 
     def close(self) -> None:
         """Hang up."""

@@ -8,6 +8,8 @@ read, that was answered with something the store does not say (`ForeignAnswer`):
 
 from __future__ import annotations
 
+import select
+import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Generic, TypeVar
@@ -15,7 +17,7 @@ from typing import ClassVar, Generic, TypeVar
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import NOT_CONNECTED, Outcome, OutcomeRegistry
 
-__all__ = ["FOREIGN_ANSWER", "ForeignAnswer", "MemberClient"]
+__all__ = ["FOREIGN_ANSWER", "ForeignAnswer", "MemberClient", "is_quiet"]
 
 FOREIGN_ANSWER = "foreign-answer"
 """The error of an operation that was answered with something that is no answer of the store."""
@@ -25,6 +27,15 @@ Connection = TypeVar("Connection")
 
 class ForeignAnswer(Exception):
     """What came is no answer of this store to this request: cut short, or somebody else's."""
+
+
+def is_quiet(connection: socket.socket) -> bool:
+    """Has nothing come over `connection`? What comes from a store that says nothing unasked is the end of it."""
+    if connection.fileno() < 0:
+        return False
+    arrivals = select.poll()
+    arrivals.register(connection, select.POLLIN)
+    return not arrivals.poll(0)
 
 
 class MemberClient(ABC, Generic[Connection]):
@@ -116,7 +127,10 @@ class MemberClient(ABC, Generic[Connection]):
             self.hang_up(connection)
 
     def is_open(self, connection: Connection) -> bool:
-        """Is `connection` still worth asking over? What is known to be broken is replaced before anything is said."""
+        """Is `connection` still worth asking over? What is known to be broken is replaced before anything is said.
+
+        A member that is killed while nothing is asked leaves a broken connection behind; see `is_quiet`.
+        """
         return True
 
     def _connected(self) -> Connection:

@@ -56,6 +56,14 @@ def test_a_compare_and_set_succeeds_only_where_etcd_says_so(client: EtcdClient) 
     assert do(client, "read") == ("ok", 2, None)
 
 
+def test_a_connection_that_etcd_has_closed_is_not_asked_over(client: EtcdClient) -> None:
+    assert do(client, "write", 7)[0] == "ok" and client.is_connected
+    assert client._connection is not None and client._connection.sock is not None
+    client._connection.sock.shutdown(socket.SHUT_RD)
+    assert not client.is_connected
+    assert do(client, "read") == ("ok", 7, None)
+
+
 @pytest.mark.parametrize(
     ("mood", "error"),
     [("hang up", "connection-lost"), ("silence", "timeout"), ("503", "http-503")],

@@ -22,7 +22,7 @@ import msgspec
 
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, NOT_CONNECTED, Outcome, OutcomeRegistry, ok
-from faultline.systems_under_test.stores.client import ForeignAnswer, MemberClient
+from faultline.systems_under_test.stores.client import ForeignAnswer, MemberClient, is_quiet
 
 __all__ = [
     "CLIENT_PORT",
@@ -105,6 +105,10 @@ class EtcdClient(MemberClient[http.client.HTTPConnection]):
     def connect_within(self, member: int, timeout_s: float) -> http.client.HTTPConnection:
         """As `connect_to`, with this limit on every wait."""
         return _connected(self.address_of_member(member), timeout_s)
+
+    def is_open(self, connection: http.client.HTTPConnection) -> bool:
+        """Has etcd not hung up? It answers, and says nothing else."""
+        return connection.sock is not None and is_quiet(connection.sock)
 
     def hang_up(self, connection: http.client.HTTPConnection) -> None:
         """Close the connection."""
