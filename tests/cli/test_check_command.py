@@ -78,7 +78,7 @@ def test_a_violation_of_one_file_is_explained_with_numbered_operations(check):
     _, out, _ = check("bad.edn")
     first, *block = out.splitlines()
     assert first.startswith("bad.edn: violation: At event 4 client 1 read 2")
-    assert block[0] == "  phantom-read, shown by 1 of 2 operations:"
+    assert block[0] == "  garbage-read, shown by 1 of 2 operations:"
     assert block[1] == "     1. event 3–4: client 1 read 2"
     assert "cannot be next" in block[2]
 

@@ -3,7 +3,7 @@
 operations   history rows as demands on, and changes of, a register
 search       the fast search; witness replays what it finds
 minimise     relaxing an illegal history to its core; evidence does so for registers
-classify     the name of the anomaly; explain: its sentence
+classify     the name of the anomaly; losses: whether a write was lost; explain: its sentence
 judgement    all of that for one key; checker: for a whole run; keys: what both answer for a key
 undecided    what is known about a key whose search was given up
 descriptions the sequential specifications by name; models and data_types: what they are

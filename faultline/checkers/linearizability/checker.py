@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
+from faultline.checkers.anomalies import gravity
 from faultline.checkers.linearizability.descriptions import DATA_TYPES, model_named
 from faultline.checkers.linearizability.engine.batch import check_columns
 from faultline.checkers.linearizability.engine.columns import Columns
@@ -39,7 +40,7 @@ STEPS_MAX = 200_000
 """The default budget of one key, in steps of search: a second or so of one core at the worst."""
 
 FINDINGS_MAX = 5
-"""How many illegal keys are reported one by one; the rest is counted."""
+"""How many illegal keys are reported one by one, those with the gravest anomalies; the rest is counted."""
 
 
 class LinearizabilityChecker:
@@ -127,7 +128,8 @@ class LinearizabilityChecker:
         return Reason(cause=Cause.BUDGET, option="steps_max", value=self.steps_max)
 
     def _result(self, history: History, judgements: Sequence[KeyJudgement], undecided: Reason) -> CheckResult:
-        findings = tuple(judgement.finding for judgement in judgements if judgement.finding is not None)
+        found = [judgement.finding for judgement in judgements if judgement.finding is not None]
+        findings = tuple(sorted(found, key=lambda finding: gravity(finding.anomaly)))
         unknown = [judgement for judgement in judgements if judgement.verdict is Verdict.UNKNOWN]
         verdict = merge(judgement.verdict for judgement in judgements)
         return CheckResult(

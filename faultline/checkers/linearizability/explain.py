@@ -73,22 +73,22 @@ class _Speaker:
         row, place = anomaly.accused, key if key is not None else "the register"
         did = f"read {describe_value(self.history.result[row])} from {place}"
         if self.history.f[row] == "cas":
-            did = f"{self._replacement(row, was_refused=anomaly.name == 'refused-cas')} in {place}"
+            did = f"{self._replacement(row, was_refused=self.history.outcome[row] == 'fail')} in {place}"
         return f"{self._at(self.ended(row))} {self.client(row)} {did}"
 
     def reason(self, anomaly: Anomaly) -> str:
         """What the operation contradicts."""
         other = anomaly.against
-        if anomaly.name == "phantom-read":
+        if anomaly.name == "garbage-read":
             return "although nobody ever wrote that value"
         if other is None:
             return "although nothing else can have been there" if anomaly.name == "refused-cas" else _UNEXPLAINED
-        if anomaly.name == "dirty-read":
+        if anomaly.name == "aborted-read":
             return f"although {self.whose(other)} of it had definitely failed ({self.history.error[other]})"
         if anomaly.name == "future-read":
             return f"although {self.whose(other)} of it began only {self._at(self.began(other), '')}"
         known = f"although {self.fact(other)} {self._at(self.ended(other), '')}"
-        return f"{known}, and nobody has seen it since" if anomaly.name in ("lost-update", "lost-cas") else known
+        return f"{known}, and nobody saw it again" if anomaly.name == "lost-write" else known
 
     def fact(self, row: int) -> str:
         """What the contradicting operation had established, up to the time at which it had."""

@@ -88,7 +88,7 @@ def judge_kv(
     if not _is_confirmed(core, budget):
         return _unknown(history, key, operations, found, budget, clock)
     detail = {"longest_prefix": placed, "minimal": is_minimal and not shrinking.is_spent}
-    finding = _finding(history, key, core, ShrinkBudget(budget), clock, detail)
+    finding = _finding(history, key, operations, core, ShrinkBudget(budget), clock, detail)
     return key_judgement(key, Verdict.VIOLATION, returns, placed, found.steps, finding)
 
 
@@ -195,6 +195,7 @@ def kv_relaxations(operation: KvOperation, among: Sequence[KvOperation]) -> list
 def _finding(
     history: History,
     key: str | None,
+    operations: Sequence[KvOperation],
     core: Sequence[KvOperation],
     shrinking: ShrinkBudget,
     clock: Clock,
@@ -202,7 +203,7 @@ def _finding(
 ) -> Finding:
     end = _shortest_illegal_prefix(core, shrinking)[1]
     refused = sorted(core, key=lambda operation: operation.return_)[end]
-    anomaly = _classify(core, refused)
+    anomaly = _classify(core, refused, operations)
     rows = sorted({operation.row for operation in core})
     roles = {operation.row: "optional" if operation.return_ == INFINITY else "bound" for operation in core}
     partial = check_single(live_model(core), referee_kv(core), shrinking.next(), verbose=True)
@@ -237,9 +238,9 @@ def _state_after(order: Sequence[KvOperation]) -> str:
     return state
 
 
-def _classify(core: Sequence[KvOperation], refused: KvOperation) -> Anomaly:
+def _classify(core: Sequence[KvOperation], refused: KvOperation, operations: Sequence[KvOperation]) -> Anomaly:
     if not _is_made_of(refused.text, [operation.text for operation in core if operation.f != "get"]):
-        return Anomaly("phantom-read", refused.row)
+        return Anomaly("garbage-read", refused.row)
     missing = [
         operation
         for operation in core
@@ -247,7 +248,17 @@ def _classify(core: Sequence[KvOperation], refused: KvOperation) -> Anomaly:
     ]
     if not missing:
         return Anomaly("non-linearizable", refused.row)
-    return Anomaly("stale-read", refused.row, max(missing, key=lambda operation: operation.return_).row)
+    latest = max(missing, key=lambda operation: operation.return_)
+    return Anomaly("lost-write" if _is_lost(latest, refused, operations) else "stale-read", refused.row, latest.row)
+
+
+def _is_lost(write: KvOperation, missed_by: KvOperation, operations: Sequence[KvOperation]) -> bool:
+    """Whether `write` is in no get that ended after `missed_by` began, and no other put may have overwritten it."""
+    if write.f == "get":
+        return False
+    others = [operation for operation in operations if operation.row != write.row]
+    is_shown = any(get.f == "get" and get.return_ > missed_by.call and write.text in get.text for get in others)
+    return not is_shown and not any(put.f == "put" and put.return_ >= write.call for put in others)
 
 
 def _is_made_of(text: str, pieces: Sequence[str]) -> bool:

@@ -69,7 +69,7 @@ def test_a_history_of_our_own_is_read_from_its_file_or_its_folder(tmp_path):
     (tmp_path / "history.jsonl").write_bytes(history.to_jsonl())
     for path in (tmp_path, tmp_path / "history.jsonl"):
         result = check_file(path)
-        assert result.findings[0].anomaly == "phantom-read"
+        assert result.findings[0].anomaly == "garbage-read"
         assert result.sentence.startswith("At 0.002 s client 0 read 4 from k0")
 
 

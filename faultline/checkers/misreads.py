@@ -1,0 +1,56 @@
+"""Reads of values that cannot have been there: which of three things happened, and the sentence for it.
+
+Every checker that knows which operation wrote a value asks here, so that one thing has one name in all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from faultline.checkers.classic.conclusion import Case, Conclusion
+from faultline.checkers.classic.shape import ended
+from faultline.checkers.classic.words import client, told
+from faultline.harness.history import History
+
+__all__ = ["MISREADS", "accuse_misreads", "misread"]
+
+MISREADS = {
+    "garbage-read": "which nobody ever wrote",
+    "aborted-read": "whose write had definitely failed",
+    "future-read": "which nobody had begun to write",
+}
+"""What is said of the value, for each anomaly."""
+
+
+def misread(history: History, read: int, write: int | None) -> str | None:
+    """The anomaly of a `read` that shows the value of `write`, None for one that nobody wrote; None when it may be."""
+    if write is None:
+        return "garbage-read"
+    if history.outcome[write] == "fail":
+        return "aborted-read"
+    return "future-read" if history.invoke_index[write] > ended(history, read) else None
+
+
+def accuse_misreads(
+    conclusion: Conclusion,
+    seen: Iterable[tuple[int, Any, int | None]],
+    *,
+    key: str | None = None,
+    did: str = "read",
+    noun: str = "read",
+) -> None:
+    """Accuse those of `seen` – the row of a read, a value in it, the row that wrote that – which cannot be."""
+    cases: dict[str, list[Case]] = {anomaly: [] for anomaly in MISREADS}
+    for read, value, write in seen:
+        anomaly = misread(conclusion.history, read, write)
+        if anomaly is not None:
+            cases[anomaly].append(Case(value, (read,) if write is None else (write, read)))
+    for anomaly, found in cases.items():
+        sentence = partial(_told, conclusion.history, did, MISREADS[anomaly])
+        conclusion.accuse(anomaly, found, sentence, noun=noun, key=key)
+
+
+def _told(history: History, did: str, why: str, case: Case) -> str:
+    return f"{client(history, case.rows[-1])} {did} {told(case.what)}, {why}"
