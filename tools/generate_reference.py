@@ -25,6 +25,7 @@ import row_evidence
 import workload_sensitivity
 from bug_evidence import DETECTION, detection_lines, read_records
 
+from faultline.checkers import anomalies
 from faultline.cli.pattern_listing import figures_line
 from faultline.hosts.evidence.cases import case_names, load_case
 from faultline.systems_under_test.patterns.requirement_rows import load_requirements
@@ -117,6 +118,18 @@ def _cell(value: object) -> str:
     return str(value if value is not None else "").replace("|", "\\|")
 
 
+def anomalies_page(entries: Sequence[Entry]) -> str:
+    """The page of the names of anomalies: the rules from the module that has them, and a table for each kind."""
+    made = (
+        "Made by `make docs` from `faultline/checkers/anomalies.py` and `faultline list anomalies --json`; do not edit."
+    )
+    lines = ["# Anomalies", "", made, "", (anomalies.__doc__ or "").strip()]
+    for about in dict.fromkeys(entry["about"] for entry in entries):
+        lines += ["", f"## {about}", "", "| name | what was seen |", "|---|---|"]
+        lines += [f"| `{one['name']}` | {_cell(one['summary'])} |" for one in entries if one["about"] == about]
+    return "\n".join(lines) + "\n"
+
+
 def pattern_table(patterns: Sequence[Entry]) -> str:
     """The README's table of the thirty patterns, a row each, under the parts of the book."""
     rows = ["| pattern, and what it promises | variants | planted bugs found |", "|---|---|---|"]
@@ -164,6 +177,7 @@ def pages() -> dict[Path, str]:
     listings = {what: listing(what) for what in LISTINGS}
     listings["workloads"] = [with_sensitivity(entry) for entry in listings["workloads"]]
     made = {REFERENCE / f"{what}.md": reference_page(what, LISTINGS[what], listings[what]) for what in LISTINGS}
+    made[REFERENCE / "anomalies.md"] = anomalies_page(listing("anomalies"))
     made[REFERENCE / "rows.md"] = row_evidence.rows_page(load_requirements(), row_evidence.evidence())
     made[bug_evidence_page.PAGE] = bug_evidence_page.page(read_records())
     cases = [load_case(name) for name in case_names()]

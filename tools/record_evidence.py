@@ -5,6 +5,8 @@
     python tools/record_evidence.py --bug naive-reset --bugs 200 --correct 0
     python tools/record_evidence.py --again                 measures anew what is recorded already
     python tools/record_evidence.py --page                  measures nothing, writes the page from the records
+    python tools/record_evidence.py --retell                runs the one seed that each record tells of and writes down
+                                                            what its finding is called now; the figures stay
 
 Each cell is recorded in docs/reference/planted-bugs.jsonl as soon as it is finished, so it can be stopped at any time
 and goes on where it stopped. What is recorded with as many seeds already is left alone, unless its campaign has
@@ -26,6 +28,7 @@ from itertools import islice
 from multiprocessing import get_context
 from typing import NamedTuple
 
+import msgspec
 from bug_evidence import (
     DATA,
     Place,
@@ -133,6 +136,33 @@ def measured(wanted: Wanted, executor: Executor) -> Record:
     )
 
 
+def retold(wanted: Wanted, record: Record) -> Record | None:
+    """`record` with the finding and the sentence that its first seed gives now; None when that finds nothing."""
+    [seen] = run_seeds(wanted.place, record.first_seed, record.first_seed)
+    first = seen.first_by(wanted.caught_by)
+    if first is None:
+        return None
+    return msgspec.structs.replace(record, finding=f"{first.checker}/{first.anomaly}", sentence=first.sentence)
+
+
+def _retell_all(options: argparse.Namespace) -> bool:
+    """Retell every record that a checker's finding stands in; False when one of them is not found any more."""
+    records, missed = read_records(), []
+    for wanted in all_wanted(options):
+        record = records.get(wanted.place.key)
+        if record is None or not record.finding or record.finding.startswith("invariants/"):
+            continue
+        again = retold(wanted, record)
+        if again is None:
+            missed.append(record)
+        elif again != record:
+            print(f"{record.cell}: {record.finding} is now {again.finding}", flush=True)
+            write_records({**read_records(), again.key: again}.values())
+    for record in missed:
+        print(f"{record.cell}: seed {record.first_seed} finds nothing now; measure it with --again")
+    return not missed
+
+
 def all_wanted(options: argparse.Namespace) -> Iterator[Wanted]:
     """Everything that the command line asks for, planted bugs first."""
     for wanted in _of_systems(options):
@@ -163,6 +193,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--bugs", type=int, default=500, help="seeds of each cell of each planted bug")
     parser.add_argument("--again", action="store_true", help="measure also what is recorded")
     parser.add_argument("--page", action="store_true", help="measure nothing, write the page")
+    parser.add_argument("--retell", action="store_true", help="measure nothing, name the recorded findings anew")
     parser.add_argument("--cells", type=int, help="stop after so many cells; the next call goes on")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     return parser.parse_args(arguments)
@@ -171,7 +202,9 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     """Measure, record, write the page; 1 when a bug that was measured is not found or a correct system is accused."""
     options = parsed(arguments)
-    interrupted = not options.page and not _record_all(options)
+    if options.retell and not _retell_all(options):
+        return 1
+    interrupted = not (options.page or options.retell) and not _record_all(options)
     known = {place.key for system in reference_systems() for place in _places(system)}
     write_records(record for key, record in read_records().items() if key in known)
     PAGE.write_text(page(read_records()), "utf-8")

@@ -24,14 +24,16 @@ definitely failed would have written, `future-read` one whose write began only a
 table, and puts the findings of its gravest anomalies first, so that they sign the run.
 
 Checkers of transactions speak of Adya's phenomena and Elle's (`transactions.anomalies`), as their results are compared
-with those; the checkers `rw-*` name the same cycles in words.
+with those; the checkers `rw-*` name the same cycles in words. To one of Adya's names is added `-item` when no predicate
+takes part, and `-process` or `-realtime` when the order of one client, or of real time, is part of the cycle.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
-__all__ = ["ANOMALIES", "gravity"]
+__all__ = ["ANOMALIES", "AnomalyName", "gravity", "listed"]
 
 ANOMALIES: Mapping[str, Mapping[str, str]] = {
     "Reads and writes of values": {
@@ -140,3 +142,23 @@ _IN_ORDER = {name: place for place, name in enumerate(name for group in ANOMALIE
 def gravity(anomaly: str) -> int:
     """Where `anomaly` stands in the table: findings are put in this order, names of plug-ins last."""
     return _IN_ORDER.get(anomaly, len(_IN_ORDER))
+
+
+class AnomalyName(NamedTuple):
+    """A name, what it means, and what it is about."""
+
+    name: str
+    meaning: str
+    about: str
+
+
+def listed() -> Iterator[AnomalyName]:
+    """All names, those of transactions as well, each once and in the order of the table."""
+    from faultline.checkers.transactions.anomalies import MEANINGS
+
+    for about, group in ANOMALIES.items():
+        for name, meaning in group.items():
+            yield AnomalyName(name, meaning, about)
+    for name, meaning in MEANINGS.items():
+        if name not in _IN_ORDER:
+            yield AnomalyName(name, meaning, "Transactions, after Adya and Elle")

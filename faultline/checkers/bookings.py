@@ -7,8 +7,10 @@ backhoe]`: who has booked each by then, null where nobody has. Bookings are neve
 |------------------|------------------------------------------------------------------------------------|
 | split-booking    | in which the two belong to different guests, or only one of them to anybody         |
 | double-booking   | that names another guest than an answer before it                                  |
-| lost-booking     | that names nobody, asked for after somebody had been named                         |
-| unknown-guest    | that names somebody who had not asked by then, or was told that he gets nothing    |
+| lost-write       | that names nobody, asked for after somebody had been named, and so do all later ones |
+| stale-read       | that names nobody, asked for after somebody had been named, and before one that does |
+| garbage-read, aborted-read, future-read | that names somebody who never asked, was told that he gets nothing, |
+|                  | or had not asked by then                                                           |
 
 Source: the truck and the backhoe of "Patterns of Distributed Systems" ch. 21.
 """
@@ -19,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from faultline.checkers.classic.conclusion import Case, Conclusion
+from faultline.checkers.classic.misreads import accuse_misreads
 from faultline.checkers.classic.words import client, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
@@ -63,8 +66,14 @@ def _judge(conclusion: Conclusion, day: str | None, rows: Sequence[int]) -> None
 
     accuse("split-booking", _split(history, answers), "")
     accuse("double-booking", _double(history, answers), ", after another guest had been named")
-    accuse("lost-booking", _lost(history, answers), ", after somebody had been named")
-    accuse("unknown-guest", _unknown(history, answers, askers), ", who cannot have booked it")
+    late = list(_late(history, answers))
+    named_until = max((history.complete_index[row] for row in answers if _owner(history, row) is not None), default=-1)
+    for anomaly, is_lost in (("lost-write", True), ("stale-read", False)):
+        cases = (case for case in late if (history.invoke_index[case.rows[-1]] > named_until) is is_lost)
+        accuse(anomaly, cases, ", after somebody had been named")
+    owners = [(row, _owner(history, row)) for row in answers]
+    named = [(row, owner, askers.get(owner)) for row, owner in owners if owner is not None]
+    accuse_misreads(conclusion, named, key=day, did="was told of")
 
 
 def _owner(history: History, row: int) -> Any:
@@ -86,21 +95,9 @@ def _double(history: History, answers: Sequence[int]) -> Iterator[Case]:
             yield Case(_owner(history, row), (named[0], row))
 
 
-def _lost(history: History, answers: Sequence[int]) -> Iterator[Case]:
+def _late(history: History, answers: Sequence[int]) -> Iterator[Case]:
     named = next((row for row in answers if _owner(history, row) is not None), None)
     for row in answers:
         late = named is not None and history.invoke_index[row] > history.complete_index[named]
         if late and _owner(history, row) is None and named is not None:
             yield Case(None, (named, row))
-
-
-def _unknown(history: History, answers: Sequence[int], askers: dict[Any, int]) -> Iterator[Case]:
-    for row in answers:
-        owner = _owner(history, row)
-        asked = askers.get(owner)
-        if owner is None:
-            continue
-        if asked is None:
-            yield Case(owner, (row,))
-        elif history.outcome[asked] == "fail" or history.invoke_index[asked] > history.complete_index[row]:
-            yield Case(owner, (asked, row))

@@ -6,8 +6,8 @@ right half follows from the left: a reader that sees `right = 7` must see the le
 
 | anomaly            | a read                                                              |
 |--------------------|---------------------------------------------------------------------|
-| cause-not-seen     | has a right half, and a left half that is older than that            |
-| unexpected-value   | has a half that nobody had begun to write                            |
+| causal-reverse     | has a right half, and a left half that is older than that            |
+| garbage-read, future-read | has a half that cannot have been there (`misreads`)         |
 
 Sources: Patterns of Distributed Systems ch. 22 and 23; Lamport (CACM 1978) on what happened before.
 """
@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from faultline.checkers.classic.conclusion import Case, Conclusion
+from faultline.checkers.classic.misreads import accuse_misreads
 from faultline.checkers.classic.words import client, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
@@ -55,13 +56,13 @@ def _judge(conclusion: Conclusion, key: str | None, rows: Sequence[int]) -> None
             f"{reader} saw {told(right)} on the right and {told(left)} on the left, which had been {told(right)} before"
         )
 
-    def unwritten(case: Case) -> str:
-        return f"{client(history, case.rows[-1])} read {told(case.what)}, which nobody had begun to write"
-
     conclusion.accuse(
-        "cause-not-seen", list(_without_cause(history, reads, writes)), without_cause, noun="read", key=key
+        "causal-reverse", list(_without_cause(history, reads, writes)), without_cause, noun="read", key=key
     )
-    conclusion.accuse("unexpected-value", list(_unwritten(history, reads, writes)), unwritten, noun="read", key=key)
+    halves = [(row, value) for row in reads for value in history.result[row] if value is not None]
+    # A pair that failed may have written its left half.
+    told_of = [(row, value) for row, value in halves if value not in writes or history.outcome[writes[value]] != "fail"]
+    accuse_misreads(conclusion, [(row, value, writes.get(value)) for row, value in told_of], key=key)
 
 
 def _without_cause(history: History, reads: Sequence[int], writes: dict[int, int]) -> Iterator[Case]:
@@ -69,11 +70,3 @@ def _without_cause(history: History, reads: Sequence[int], writes: dict[int, int
         left, right = history.result[row]
         if right is not None and right in writes and (left is None or left < right):
             yield Case(right, (writes[right], row))
-
-
-def _unwritten(history: History, reads: Sequence[int], writes: dict[int, int]) -> Iterator[Case]:
-    for row in reads:
-        for value in history.result[row]:
-            write = writes.get(value)
-            if value is not None and (write is None or history.invoke_index[write] > history.complete_index[row]):
-                yield Case(value, (row,))

@@ -9,8 +9,8 @@ what was known at the first time is not judged, what is known at the second must
 | anomaly          | a read or view                                                                     |
 |------------------|------------------------------------------------------------------------------------|
 | not-converged    | the second read after the heal differs from another process's second read            |
-| missing-from-view| the second view after the heal lacks a node, and all nodes are up by then             |
-| unexpected-value | has a value that nobody had begun to write                                            |
+| missing-member   | the second view after the heal lacks a node, and all nodes are up by then             |
+| garbage-read, aborted-read, future-read | has a value that cannot have been there (`misreads`)           |
 
 Values may be missing altogether: a node that restarts says only what it knows then. Sources: Patterns of Distributed
 Systems ch. 28; eventual consistency is Terry et al., "Managing Update Conflicts in Bayou" (SOSP 1995).
@@ -19,9 +19,9 @@ Systems ch. 28; eventual consistency is Terry et al., "Managing Update Conflicts
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from faultline.checkers.classic.conclusion import Case, Conclusion
+from faultline.checkers.classic.misreads import accuse_misreads
 from faultline.checkers.classic.words import client, listed, token, told
 from faultline.harness.history import OPEN, History
 from faultline.harness.run_record import RunRecord
@@ -94,21 +94,9 @@ def _judge_values(conclusion: Conclusion, key: str | None, rows: Sequence[int]) 
     history = conclusion.history
     written = {token(history.value[row]): row for row in rows if history.f[row] == "write"}
 
-    def is_unexpected(row: int) -> bool:
-        value: Any = history.result[row]
-        if history.f[row] != "read" or history.outcome[row] != "ok" or value is None:
-            return False
-        write = written.get(token(value))
-        return write is None or history.invoke_index[write] > history.complete_index[row]
-
-    cases = [Case(token(history.result[row]), (row,)) for row in rows if is_unexpected(row)]
-    conclusion.accuse(
-        "unexpected-value",
-        cases,
-        lambda case: f"{client(history, case.rows[0])} read {told(case.what)}, which nobody had begun to write",
-        noun="read",
-        key=key,
-    )
+    reads = [row for row in rows if history.f[row] == "read" and history.outcome[row] == "ok"]
+    values = [(row, token(history.result[row])) for row in reads if history.result[row] is not None]
+    accuse_misreads(conclusion, [(row, value, written.get(value)) for row, value in values], key=key)
 
 
 def _judge_views(conclusion: Conclusion, views: Sequence[int], nodes: Sequence[str]) -> None:
@@ -121,4 +109,4 @@ def _judge_views(conclusion: Conclusion, views: Sequence[int], nodes: Sequence[s
         return f"long after the heal {history.node[row]} did not take {listed(missing[row])} for up"
 
     cases = [Case(listed(missing[row]), (row,)) for row in views if missing[row]]
-    conclusion.accuse("missing-from-view", cases, sentence, noun="view")
+    conclusion.accuse("missing-member", cases, sentence, noun="view")

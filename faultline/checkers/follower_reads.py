@@ -9,7 +9,7 @@ versions and its is smaller, or else if it had completed before the other began.
 | `read-your-writes-violated`  | a session read a value older than one it had written itself (or nothing at all)    |
 | `monotonic-reads-violated`   | a session read a value older than one it had read before (or nothing at all)       |
 | `staleness-bound-exceeded`   | a value older than one whose write had completed longer ago than the bound         |
-| `unwritten-value-read`       | a value that nobody had begun to write, or whose write had definitely failed       |
+| `garbage-read`, `aborted-read`, `future-read` | a value that cannot have been there (`misreads`)                  |
 
 Which of the first three count is for the workload to say: `read_your_writes`, `monotonic_reads`, and the bound, which
 is the option `max_staleness_ms` of the plan where `bounded` is set, and an eighth more, for clocks that run slow. A
@@ -29,6 +29,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from faultline.checkers.classic.conclusion import Case, Conclusion
+from faultline.checkers.classic.misreads import MISREADS, misread
 from faultline.checkers.classic.sessions import MONOTONIC_READS, READ_YOUR_WRITES
 from faultline.checkers.classic.shape import expect_functions
 from faultline.checkers.classic.words import client, token, told
@@ -36,10 +37,9 @@ from faultline.harness.history import OPEN, History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Cause, CheckResult
 
-__all__ = ["STALENESS_BOUND", "UNWRITTEN_VALUE", "FollowerReadsChecker"]
+__all__ = ["STALENESS_BOUND", "FollowerReadsChecker"]
 
 STALENESS_BOUND = "staleness-bound-exceeded"
-UNWRITTEN_VALUE = "unwritten-value-read"
 
 _BOUND_OPTION = "max_staleness_ms"
 _EXPECTED = "`read` and `write` of values that are never written twice to a key."
@@ -47,7 +47,7 @@ _SENTENCES = {
     READ_YOUR_WRITES: "{client} read {seen} after it had itself written {newer}",
     MONOTONIC_READS: "{client} read {seen} after it had read {newer}",
     STALENESS_BOUND: "{client} read {seen} {late} ms after the write of {newer} had completed",
-    UNWRITTEN_VALUE: "{client} read {seen}, which nobody had written",
+    **{anomaly: f"{{client}} read {{seen}}, {why}" for anomaly, why in MISREADS.items()},
 }
 
 
@@ -57,7 +57,7 @@ class FollowerReadsChecker:
     name = "follower-reads"
 
     def __init__(self, *, read_your_writes: bool = True, monotonic_reads: bool = True, bounded: bool = False) -> None:
-        self._judged = [UNWRITTEN_VALUE]
+        self._judged = [*MISREADS]
         self._judged += [READ_YOUR_WRITES] * read_your_writes
         self._judged += [MONOTONIC_READS] * monotonic_reads
         self._judged += [STALENESS_BOUND] * bounded
@@ -112,12 +112,13 @@ class _Key:
         read_before: dict[int, list[int]] = {}
         for read in self.reads:
             write = self._write_of(read)
-            if write is not None and self._is_unwritten(write, read):
-                found[UNWRITTEN_VALUE].append(Case(self.history.result[read], (read,)))
+            anomaly = None if write is None else misread(self.history, read, None if write == OPEN else write)
+            if anomaly is not None:
+                found[anomaly].append(Case(self.history.result[read], (read,)))
                 continue
             mine = read_before.setdefault(self.history.process[read], [])
-            for anomaly, newer in self._missed(read, write, mine, bound_us):
-                found[anomaly].append(Case(self.history.result[read], (newer, read)))
+            for missed, newer in self._missed(read, write, mine, bound_us):
+                found[missed].append(Case(self.history.result[read], (newer, read)))
             mine.append(read)
         return found
 
@@ -125,12 +126,6 @@ class _Key:
         """The write whose value was read; OPEN for a value that nobody wrote, None where nothing was read."""
         value = self.history.result[read]
         return None if value is None else self.writes.get(token(value), OPEN)
-
-    def _is_unwritten(self, write: int, read: int) -> bool:
-        history = self.history
-        if write == OPEN or history.outcome[write] == "fail":
-            return True
-        return history.invoke_index[write] > history.complete_index[read]
 
     def _missed(self, read: int, write: int | None, mine: list[int], bound_us: int) -> Iterator[tuple[str, int]]:
         history = self.history

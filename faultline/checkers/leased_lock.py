@@ -28,16 +28,14 @@ from typing import NamedTuple
 
 from faultline.checkers.classic.conclusion import Case, Conclusion
 from faultline.checkers.classic.fencing_tokens import judge_granted_tokens
-from faultline.checkers.classic.lock import STALE_WRITE
+from faultline.checkers.classic.lock import STALE_WRITE, TWO_HOLDERS
 from faultline.checkers.classic.shape import expect_functions
 from faultline.checkers.classic.words import client, counted
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
 
-__all__ = ["TWO_HOLDERS", "LeasedLockChecker"]
-
-TWO_HOLDERS = "two-holders"
+__all__ = ["LeasedLockChecker"]
 
 _FUNCTIONS = ("acquire", "check", "guarded-write", "late-write", "release", "abandon")
 _EXPECTED = "`acquire` and `guarded-write` that answer {token: n}, `check`, `release` and `abandon`."

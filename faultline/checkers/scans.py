@@ -6,13 +6,15 @@ what changes while it goes on it may show before or after, each key for itself.
 
 | anomaly          | a scan                                                                                 |
 |------------------|----------------------------------------------------------------------------------------|
-| missing-key      | lacks a key that was written before it began, and that nobody deleted until it ended   |
-| key-twice        | has a key twice                                                                        |
+| lost-write       | lacks a key that was written before it began and that nobody deleted until it ended, or |
+|                  | has a value that was overwritten, and no later scan has that key as it was written     |
+| missing-key      | lacks such a key, and a later scan has it                                               |
+| duplicated-key   | has a key twice                                                                        |
 | out-of-order     | has a key after a higher one                                                           |
 | outside-range    | has a key that it did not ask for                                                      |
-| unexpected-value | has a value that nobody had begun to write, or whose write failed                      |
 | resurrected-key  | has a value that was deleted, for good, before the scan began                          |
-| stale-value      | has a value that was overwritten, for good, before the scan began                      |
+| stale-read       | has a value that was overwritten, for good, before the scan began                      |
+| garbage-read, aborted-read, future-read | has a value that cannot have been there (`misreads`)            |
 
 Each is judged by what must be so in *every* order of the operations that real time permits; what is unknown accuses
 nobody. That makes it weaker than a search for one order of everything, and it needs no search. It does not see that two
@@ -27,6 +29,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from faultline.checkers.classic.conclusion import Case, Conclusion
+from faultline.checkers.classic.misreads import accuse_misreads, misread
 from faultline.checkers.classic.words import client, token, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
@@ -50,8 +53,7 @@ class ScansChecker:
         conclusion.counts["scans"] = len(scans)
         conclusion.counts["keys"] = sum(len(history.result[row]) for row in scans)
         _judge_order(conclusion, scans)
-        _judge_missing(conclusion, scans, keys)
-        _judge_values(conclusion, scans, keys)
+        _judge_keys(conclusion, scans, keys)
         if len(history) and not scans:
             conclusion.doubt("No scan succeeded, so nothing is known about scans.")
         return conclusion.result(f"{len(scans)} scans had what was there, {conclusion.counts['keys']} keys in all.")
@@ -64,6 +66,7 @@ class _KeyHistory:
         self._history = history
         done = [row for row in rows if history.outcome[row] != "fail"]
         self._writes = {token(history.value[row]): row for row in done if history.f[row] == "write"}
+        self._writers = {token(history.value[row]): row for row in rows if history.f[row] == "write"}
         deletions = sorted((row for row in done if history.f[row] == "delete"), key=self._end)
         certain = sorted((row for row in self._changes(done) if history.outcome[row] == "ok"), key=self._begin)
         self._deletion_ends = [self._end(row) for row in deletions]
@@ -103,8 +106,8 @@ class _KeyHistory:
         return row if until > self._end(scan) else None
 
     def write_of(self, value: Any) -> int | None:
-        """The write that brought `value`; None if there is none that did not fail."""
-        return self._writes.get(token(value))
+        """The write of `value`, also one that failed; None if there is none."""
+        return self._writers.get(token(value))
 
     def change_that_hides(self, write: int, scan: int) -> int | None:
         """A change that every order puts after `write` and before `scan`; None if there is none."""
@@ -134,14 +137,35 @@ def _judge_order(conclusion: Conclusion, scans: Sequence[int]) -> None:
     def sentence(what: str) -> Callable[[Case], str]:
         return lambda case: f"{client(history, case.rows[0])} {_scanned(history, case.rows[0])} and {what} {case.what}"
 
-    conclusion.accuse("key-twice", twice, sentence("got twice the key"), noun="key")
+    conclusion.accuse("duplicated-key", twice, sentence("got twice the key"), noun="key")
     conclusion.accuse("out-of-order", unordered, sentence("got after a higher one the key"), noun="key")
     conclusion.accuse("outside-range", outside, sentence("got the key"), noun="key")
 
 
-def _judge_missing(conclusion: Conclusion, scans: Sequence[int], keys: dict[str, _KeyHistory]) -> None:
+def _judge_keys(conclusion: Conclusion, scans: Sequence[int], keys: dict[str, _KeyHistory]) -> None:
+    """Accuse absences and values; which of them are losses is known when all scans are."""
     history = conclusion.history
-    cases: list[Case] = []
+    hidden: list[tuple[str, Case]] = []
+    shown: list[tuple[int, Any, int | None]] = []
+    seen_until: dict[str, int] = {}
+    for row in scans:
+        for key, value in history.result[row]:
+            write = keys[key].write_of(value) if key in keys else None
+            shown.append((row, [key, value], write))
+            if misread(history, row, write) is not None or write is None:
+                continue
+            hides = keys[key].change_that_hides(write, row)
+            if hides is None:
+                seen_until[key] = max(seen_until.get(key, -1), history.complete_index[row])
+            else:
+                hidden.append((key, Case([key, value], (write, hides, row))))
+    _accuse_absences(conclusion, list(_absences(history, scans, keys)), seen_until)
+    accuse_misreads(conclusion, shown, did="found", noun="value")
+    _accuse_hidden(conclusion, hidden, seen_until)
+
+
+def _absences(history: History, scans: Sequence[int], keys: dict[str, _KeyHistory]) -> Iterator[Case]:
+    """For each scan the keys that it lacks, each with the write that must show."""
     for row in scans:
         start, end = history.value[row]
         found = {key for key, _ in history.result[row]}
@@ -150,7 +174,11 @@ def _judge_missing(conclusion: Conclusion, scans: Sequence[int], keys: dict[str,
                 continue
             write = changes.write_that_must_show(row)
             if write is not None:
-                cases.append(Case(key, (write, row)))
+                yield Case(key, (write, row))
+
+
+def _accuse_absences(conclusion: Conclusion, absences: Sequence[Case], seen_until: dict[str, int]) -> None:
+    history = conclusion.history
 
     def sentence(case: Case) -> str:
         write, scan = case.rows
@@ -159,43 +187,17 @@ def _judge_missing(conclusion: Conclusion, scans: Sequence[int], keys: dict[str,
             f" {client(history, write)} had written {told(history.value[write])}"
         )
 
-    conclusion.accuse("missing-key", cases, sentence, noun="key")
+    cases: dict[str, list[Case]] = {"lost-write": [], "missing-key": []}
+    for case in absences:
+        cases["lost-write" if _is_for_good(history, case, case.what, seen_until) else "missing-key"].append(case)
+    for anomaly, found in cases.items():
+        conclusion.accuse(anomaly, found, sentence, noun="key")
 
 
-def _judge_values(conclusion: Conclusion, scans: Sequence[int], keys: dict[str, _KeyHistory]) -> None:
-    history = conclusion.history
-    cases: dict[str, list[Case]] = {"unexpected-value": [], "resurrected-key": [], "stale-value": []}
-    for row in scans:
-        for key, value in history.result[row]:
-            judged = _value_case(history, keys.get(key), key, value, row)
-            if judged is not None:
-                cases[judged[0]].append(judged[1])
-    _accuse_values(conclusion, cases)
-
-
-def _value_case(
-    history: History, changes: _KeyHistory | None, key: str, value: Any, scan: int
-) -> tuple[str, Case] | None:
-    write = changes.write_of(value) if changes is not None else None
-    if changes is None or write is None or history.invoke_index[write] > history.complete_index[scan]:
-        return "unexpected-value", Case([key, value], (scan,))
-    hides = changes.change_that_hides(write, scan)
-    if hides is None:
-        return None
-    anomaly = "resurrected-key" if history.f[hides] == "delete" else "stale-value"
-    return anomaly, Case([key, value], (write, hides, scan))
-
-
-def _accuse_values(conclusion: Conclusion, cases: dict[str, list[Case]]) -> None:
+def _accuse_hidden(conclusion: Conclusion, hidden: Sequence[tuple[str, Case]], seen_until: dict[str, int]) -> None:
     history = conclusion.history
 
-    def unexpected(case: Case) -> str:
-        (scan,) = case.rows
-        return (
-            f"{client(history, scan)} {_scanned(history, scan)} and found {told(case.what)}, which nobody had written"
-        )
-
-    def hidden(case: Case) -> str:
+    def sentence(case: Case) -> str:
         _, change, scan = case.rows
         did = "deleted" if history.f[change] == "delete" else f"overwritten with {told(history.value[change])}"
         return (
@@ -203,8 +205,18 @@ def _accuse_values(conclusion: Conclusion, cases: dict[str, list[Case]]) -> None
             f" {client(history, change)} had {did} before"
         )
 
-    for anomaly, sentence in (("unexpected-value", unexpected), ("resurrected-key", hidden), ("stale-value", hidden)):
-        conclusion.accuse(anomaly, cases[anomaly], sentence, noun="value")
+    cases: dict[str, list[Case]] = {"lost-write": [], "resurrected-key": [], "stale-read": []}
+    for key, case in hidden:
+        is_lost = _is_for_good(history, case, key, seen_until)
+        overwritten = "lost-write" if is_lost else "stale-read"
+        cases["resurrected-key" if history.f[case.rows[1]] == "delete" else overwritten].append(case)
+    for anomaly, found in cases.items():
+        conclusion.accuse(anomaly, found, sentence, noun="value")
+
+
+def _is_for_good(history: History, case: Case, key: str, seen_until: dict[str, int]) -> bool:
+    """Whether every scan that showed `key` as it should be had ended when the scan of `case` began."""
+    return history.invoke_index[case.rows[-1]] > seen_until.get(key, -1)
 
 
 def _scanned(history: History, row: int) -> str:

@@ -9,16 +9,18 @@ alone tells who replaced whom:
 
 | anomaly                 | a read                                                                                 |
 |-------------------------|----------------------------------------------------------------------------------------|
-| lost-write              | lacks a value acknowledged before it began, and has nothing that may have replaced it   |
-| returned-write          | has a value together with one that replaced it, or after such a one was acknowledged    |
+| lost-write              | lacks a value acknowledged before it began, has nothing that may have replaced it, and  |
+|                         | no later read has that value                                                           |
+| stale-read              | lacks such a value, and a later read has it                                             |
+| resurrected-write       | has a value together with one that replaced it, or after such a one was acknowledged    |
 | duplicated-sibling      | has one value twice: copies of one write that the store takes for conflicting ones      |
-| failed-write-visible    | has a value whose write had definitely failed                                           |
-| unexpected-value        | has a value that nobody had written yet                                                 |
+| garbage-read, aborted-read, future-read | has a value that cannot have been there (`misreads`)                     |
 | not-converged           | after the heal and the last write, a process's second read differs from another's, and  |
 |                         | no write that was neither acknowledged nor read before explains it                      |
 
-`lost-write` and the second half of `returned-write` presume quorums that overlap (R + W > N). For `not-converged` the
-workload has every process read every key twice after the heal: the first reads may repair, the second ones must agree.
+`lost-write`, `stale-read` and the second half of `resurrected-write` presume quorums that overlap (R + W > N). For
+`not-converged` the workload has every process read every key twice after the heal: the first reads may repair, the
+second ones must agree.
 
 Quadratic in the operations of one key; keys are short-lived. A value written twice makes the verdict *unknown*.
 
@@ -32,6 +34,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from faultline.checkers.classic.conclusion import Case, Conclusion
+from faultline.checkers.classic.misreads import MISREADS, misread
 from faultline.checkers.classic.shape import elements, ended
 from faultline.checkers.classic.words import client, token, told
 from faultline.harness.history import History
@@ -47,10 +50,10 @@ _Read = tuple[int, frozenset[Any]]
 
 _SENTENCES = {
     "lost-write": "{client} read {seen}, although {what} had been acknowledged and nothing there can have replaced it",
-    "returned-write": "{client} read {what}, which had been replaced by a write made in knowledge of it",
+    "stale-read": "{client} read {seen}, although {what} had been acknowledged, and a later read has it",
+    "resurrected-write": "{client} read {what}, which had been replaced by a write made in knowledge of it",
     "duplicated-sibling": "{client} read {what} more than once, as its own sibling",
-    "failed-write-visible": "{client} read {what}, whose write had definitely failed",
-    "unexpected-value": "{client} read {what}, which nobody had written",
+    **{anomaly: f"{{client}} read {{what}}, {why}" for anomaly, why in MISREADS.items()},
     "not-converged": "{client} read {seen} after the heal, and another second read found {what}",
 }
 
@@ -79,6 +82,7 @@ class _Key:
         self.conclusion, self.key, self.history = conclusion, key, conclusion.history
         self.writes: dict[Any, int] = {}
         self.reads: list[tuple[int, list[Any]]] = []
+        self.seen_until: dict[Any, int] = {}
         self.replaces: dict[Any, frozenset[Any]] = {}
         self.may_replace: dict[Any, frozenset[Any]] = {}
         self.cases: dict[str, list[Case]] = {anomaly: [] for anomaly in _SENTENCES}
@@ -105,6 +109,8 @@ class _Key:
             if history.f[row] == "read" and is_ok:
                 seen = [token(value) for value in elements(self.conclusion.checker, history, row, _EXPECTED)]
                 self.reads.append((row, seen))
+                for value in seen:
+                    self.seen_until[value] = max(self.seen_until.get(value, -1), history.complete_index[row])
                 read[process] = frozenset(seen)
                 counts["reads"] += 1
                 counts["conflicts"] += len(seen) > 1
@@ -134,13 +140,11 @@ class _Key:
     # -- judging ------------------------------------------------------------------------------------------------------
 
     def _judge_values(self, row: int, seen: list[Any]) -> None:
-        history = self.history
         for value in dict.fromkeys(seen):
             write = self.writes.get(value)
-            if write is None or history.invoke_index[write] > history.complete_index[row]:
-                self._note("unexpected-value", value, row)
-            elif history.outcome[write] == "fail":
-                self._note("failed-write-visible", value, write, row)
+            anomaly = misread(self.history, row, write)
+            if anomaly is not None:
+                self._note(anomaly, value, *(() if write is None else (write,)), row)
             if seen.count(value) > 1:
                 self._note("duplicated-sibling", value, row)
 
@@ -148,12 +152,13 @@ class _Key:
         known = seen.union(*(self.may_replace.get(value, _EMPTY) for value in seen))
         for value in self._acknowledged_before(row):
             if value not in known:
-                self._note("lost-write", value, self.writes[value], row)
+                is_seen_again = self.history.invoke_index[row] < self.seen_until.get(value, -1)
+                self._note("stale-read" if is_seen_again else "lost-write", value, self.writes[value], row)
 
     def _judge_presences(self, row: int, seen: frozenset[Any]) -> None:
         for newer in (*seen, *self._acknowledged_before(row)):
             for value in self.replaces.get(newer, _EMPTY) & seen:
-                self._note("returned-write", value, self.writes.get(newer, row), row)
+                self._note("resurrected-write", value, self.writes.get(newer, row), row)
 
     def _judge_convergence(self, heal_us: int) -> None:
         history = self.history

@@ -119,6 +119,12 @@ def _checkers() -> list[Entry]:
     ]
 
 
+def _anomalies() -> list[Entry]:
+    from faultline.checkers.anomalies import listed
+
+    return [{"name": one.name, "summary": one.meaning, "about": one.about} for one in listed()]
+
+
 def _first_line(documented: Any) -> str:
     return (documented.__doc__ or "").strip().partition("\n")[0]
 
@@ -165,6 +171,7 @@ LISTINGS: dict[str, Callable[[], list[Entry]]] = {
     "workloads": _workloads,
     "faults": _faults,
     "checkers": _checkers,
+    "anomalies": _anomalies,
     "mutants": _mutants,
     "patterns": _patterns,
     "plans": _plans,

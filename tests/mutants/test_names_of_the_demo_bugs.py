@@ -1,4 +1,4 @@
-"""The planted bugs of the demo are told by what happened: what was lost is not called stale, and the other way round."""
+"""The planted bugs of the demo are told by what happened: what is lost is not called stale, nor what is stale lost."""
 
 from __future__ import annotations
 

@@ -77,6 +77,14 @@ def test_a_record_counts_the_runs_that_the_bugs_own_checkers_refused() -> None:
     assert measured(place_of("overwrite-siblings"), "PAX-I1").found == 0
 
 
+def test_a_record_is_told_anew_by_the_seed_that_it_tells_of_and_keeps_its_figures() -> None:
+    place = place_of("overwrite-siblings")
+    found = measured(place, "siblings")
+    old = msgspec.structs.replace(found, finding="siblings/called-otherwise", sentence="It was told in other words.")
+    assert record_evidence.retold(record_evidence.Wanted(place, 3, ("siblings",)), old) == found
+    assert record_evidence.retold(record_evidence.Wanted(place, 3, ("PAX-I1",)), old) is None
+
+
 def test_the_correct_twin_is_recorded_as_clean_with_what_it_did_not_reach() -> None:
     clean = measured(place_of())
     assert (clean.found, clean.undecided, clean.bug) == (0, 0, "")

@@ -7,6 +7,8 @@ causal consistency each read must see all writes that ended before it began; wit
 A read that *overlaps* a write may see it or not; an indeterminate write may be seen from its beginning on, by any read.
 Values must be unique within a key, so that a read names its write.
 
+Whether a write that a read misses is lost is not asked: a causal store may hold it back as long as it likes.
+
 Limit: that operations of different sessions on one key follow one another causally is the workload's promise, which
 this history cannot show. With `sessions_only` just what a process did itself is held against it, as for keys that are
 used by several sessions at a time. The isolation checker `causal` judges arbitrary transactions.
@@ -19,17 +21,16 @@ from functools import partial
 from typing import Any
 
 from faultline.checkers.classic.conclusion import Case, Conclusion
+from faultline.checkers.classic.misreads import MISREADS, misread
 from faultline.checkers.classic.shape import ended, expect_functions, wrong_shape
 from faultline.checkers.classic.words import client, counted, token, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
 
-__all__ = ["FUTURE_READ", "STALE_READ", "UNWRITTEN_READ", "CausalChecker"]
+__all__ = ["STALE_READ", "CausalChecker"]
 
-STALE_READ = "causally-stale-read"
-FUTURE_READ = "future-read"
-UNWRITTEN_READ = "unwritten-read"
+STALE_READ = "stale-read"
 
 _EXPECTED = "`read-init`, `read`, and `write` of values that are unique for their key."
 _INITIAL = (None, 0)
@@ -56,7 +57,7 @@ class CausalChecker:
     def _judge(self, conclusion: Conclusion, key: str | None, rows: Sequence[int]) -> None:
         history = conclusion.history
         writes = self._writes(history, rows)
-        cases: dict[str, list[Case]] = {STALE_READ: [], FUTURE_READ: [], UNWRITTEN_READ: []}
+        cases: dict[str, list[Case]] = {anomaly: [] for anomaly in (STALE_READ, *MISREADS)}
         reads = [row for row in rows if history.f[row] != "write" and history.outcome[row] == "ok"]
         newest = _NewestWrites(history, [row for row in rows if history.f[row] == "write"], self.sessions_only)
         for row in reads:
@@ -114,12 +115,10 @@ def _wrong(
     write = writes.get(seen)
     if write is None:
         if seen not in _INITIAL:
-            return UNWRITTEN_READ, ()
+            return misread(history, read, None), ()
         return (None, ()) if newest is None else (STALE_READ, (newest,))
-    if history.outcome[write] == "fail":
-        return UNWRITTEN_READ, (write,)
-    if history.invoke_index[write] > ended(history, read):
-        return FUTURE_READ, (write,)
+    if anomaly := misread(history, read, write):
+        return anomaly, (write,)
     precedes = newest is not None and ended(history, write) < history.invoke_index[newest]
     return (STALE_READ, (write, newest)) if precedes and newest is not None else (None, ())
 
@@ -129,6 +128,4 @@ def _told(history: History, case: Case, anomaly: str) -> str:
     if anomaly == STALE_READ:
         newest = case.rows[-2]
         return f"{reader} although {told(history.value[newest])} had been written by then, causally before the read"
-    if anomaly == FUTURE_READ:
-        return f"{reader} before anyone had begun to write it"
-    return f"{reader}, which no write that may have taken effect put there"
+    return f"{reader}, {MISREADS[anomaly]}"

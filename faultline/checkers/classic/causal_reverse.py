@@ -19,16 +19,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from faultline.checkers.classic.conclusion import Case, Conclusion
+from faultline.checkers.classic.misreads import accuse_misreads
 from faultline.checkers.classic.shape import elements, expect_functions, wrong_shape
 from faultline.checkers.classic.words import client, counted, token, tokens, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
 
-__all__ = ["CAUSAL_REVERSE", "UNWRITTEN_VALUE", "CausalReverseChecker"]
+__all__ = ["CAUSAL_REVERSE", "CausalReverseChecker"]
 
 CAUSAL_REVERSE = "causal-reverse"
-UNWRITTEN_VALUE = "unwritten-value"
 
 _EXPECTED = "`write` of values that are unique for their key, and `read` that answers the list of all values."
 
@@ -54,10 +54,11 @@ class CausalReverseChecker:
         history = conclusion.history
         writes = _Writes(self.name, history, rows)
         reads = [row for row in rows if history.f[row] == "read" and history.outcome[row] == "ok"]
-        reverse, unwritten = [], []
+        reverse: list[Case] = []
+        shown: list[tuple[int, Any, int | None]] = []
         for row in reads:
             seen = dict.fromkeys(tokens(elements(self.name, history, row, _EXPECTED)))
-            unwritten += [Case(value, (row,)) for value in seen if not writes.may_be_seen(value, row)]
+            shown += [(row, value, writes.row_of.get(value)) for value in seen]
             reverse += writes.missing(seen, row)
         conclusion.counts.update(reads=len(reads), writes=len(writes.row_of))
         conclusion.accuse(
@@ -70,13 +71,7 @@ class CausalReverseChecker:
             noun="such read",
             key=key,
         )
-        conclusion.accuse(
-            UNWRITTEN_VALUE,
-            unwritten,
-            lambda case: f"{client(history, case.rows[-1])} read {told(case.what)}, which no write can have put there",
-            noun="unwritten value",
-            key=key,
-        )
+        accuse_misreads(conclusion, shown, key=key)
 
 
 class _Writes:
@@ -91,13 +86,6 @@ class _Writes:
         acknowledged = [row for row in self.row_of.values() if history.outcome[row] == "ok"]
         self.acknowledged = sorted(acknowledged, key=history.complete_index.__getitem__)
         self.ends = [history.complete_index[row] for row in self.acknowledged]
-
-    def may_be_seen(self, value: Any, read: int) -> bool:
-        """Whether some write may have put `value` there before `read` ended."""
-        row, history = self.row_of.get(value), self.history
-        if row is None or history.outcome[row] == "fail":
-            return False
-        return history.invoke_index[row] < history.complete_index[read]
 
     def missing(self, seen: dict[Any, None], read: int) -> list[Case]:
         """The first write that a read should have seen, given what it did see; at most one case for each read."""

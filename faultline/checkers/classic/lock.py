@@ -32,15 +32,15 @@ from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
 
 __all__ = [
-    "MUTUAL_EXCLUSION",
     "RELEASE_WITHOUT_HOLD",
     "STALE_WRITE",
+    "TWO_HOLDERS",
     "LockChecker",
 ]
 
-MUTUAL_EXCLUSION = "mutual-exclusion-violated"
 RELEASE_WITHOUT_HOLD = "release-without-hold"
 STALE_WRITE = "stale-write-accepted"
+TWO_HOLDERS = "two-holders"
 
 _NEVER_US = 1 << 62
 _EXPECTED = "`acquire` that may answer a fencing token, `release`, and `write` of {token: n} to what the lock guards."
@@ -75,7 +75,7 @@ class LockChecker:
         holds, groundless = _holds(history, rows, self.lease_us)
         conclusion.counts["holds"] += len(holds)
         conclusion.accuse(
-            MUTUAL_EXCLUSION,
+            TWO_HOLDERS,
             list(_overlaps(history, holds, self.lease_us)),
             lambda case: (
                 f"{client(history, case.rows[1])} was given the lock while {client(history, case.rows[0])} certainly "

@@ -9,7 +9,8 @@ polled the checker learns the log of each key: which value stands at which offse
 | `duplicated-message`  | one value stands at two offsets                                                             |
 | `lost-write`          | an acknowledged value was never polled by anyone, though something behind it was            |
 | `aborted-read`        | a value was polled whose send certainly failed (G1a)                                        |
-| `unexpected-message`  | a value was polled that nobody had begun to send                                            |
+| `garbage-read`        | a value was polled that nobody ever sent                                                    |
+| `future-read`         | a value was polled before its send began                                                    |
 | `poll-skip`           | a consumer went from one offset to a later one over offsets that are known to hold something |
 | `nonmonotonic-poll`   | a consumer was given an offset that is not behind the one it had been given before          |
 | `nonmonotonic-send`   | a producer's later send to a key was put at a smaller offset than its earlier one           |
@@ -33,6 +34,7 @@ from typing import Any
 
 from faultline.checkers.classic.conclusion import Case, Conclusion
 from faultline.checkers.classic.log_shape import Log, Poll, Send
+from faultline.checkers.classic.misreads import accuse_misreads
 from faultline.checkers.classic.shape import wrong_shape
 from faultline.checkers.classic.words import client, counted, told
 from faultline.harness.history import History
@@ -124,15 +126,9 @@ class _Judge:
 
     def sources(self) -> None:
         """What was polled must have been sent, and not have failed."""
-        aborted, unexpected = [], []
-        for (key, value), row in self.polled.items():
-            send = self.sent.get((key, value))
-            if send is None or self.history.invoke_index[send.row] > self.history.complete_index[row]:
-                unexpected.append(Case(value, (row,) if send is None else (send.row, row)))
-            elif self.history.outcome[send.row] == "fail":
-                aborted.append(Case(value, (send.row, row)))
-        self._accuse("aborted-read", aborted, "polled {what}, whose send had certainly failed", "aborted read")
-        self._accuse("unexpected-message", unexpected, "polled {what}, which nobody had sent", "unexpected message")
+        sends = [(row, value, self.sent.get((key, value))) for (key, value), row in self.polled.items()]
+        polled = [(row, value, None if send is None else send.row) for row, value, send in sends]
+        accuse_misreads(self.conclusion, polled, did="polled")
 
     def losses(self, from_beginning: bool) -> None:
         """Acknowledged messages that nobody ever polled, although something behind them was."""

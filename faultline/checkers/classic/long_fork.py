@@ -25,10 +25,9 @@ from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult
 
-__all__ = ["LONG_FORK", "UNWRITTEN_VALUE", "LongForkChecker"]
+__all__ = ["LONG_FORK", "LongForkChecker"]
 
 LONG_FORK = "long-fork"
-UNWRITTEN_VALUE = "unwritten-value"
 
 _EXPECTED = "`write` of [[w, k, v]], each key once, and `read` of [[r, k, null], …], whole groups of keys."
 
@@ -92,10 +91,10 @@ class LongForkChecker:
                         raise wrong_shape(self.name, history, row, problem, _EXPECTED)
                     wrong.append(Case(value, (writes[key], row)))
         conclusion.accuse(
-            UNWRITTEN_VALUE,
+            "garbage-read",
             wrong,
             lambda case: f"{client(history, case.rows[-1])} read {told(case.what)}, which nobody wrote to that key",
-            noun="unwritten value",
+            noun="garbage read",
         )
 
     def _groups(self, history: History, reads: dict[int, _Seen]) -> dict[frozenset[Any], list[int]]:

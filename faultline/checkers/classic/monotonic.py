@@ -6,7 +6,8 @@ answers counts as an observation too when it is a number. One value for each key
 
 `scope` says who must never see it go back: each `process` (monotonic reads), each `worker`, whose session outlives
 crashed operations, or everybody (`global`): a read that begins after another one has ended must not see less. Each is
-one sweep over the history; a read is compared with the greatest value that was seen before it *began*.
+one sweep over the history; a read is compared with the greatest value that was seen before it *began*. What goes back
+for a process or worker is `monotonic-reads-violated`, as for values with versions; for everybody `not-monotonic`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from faultline.checkers.classic.conclusion import Case, Conclusion
+from faultline.checkers.classic.sessions import MONOTONIC_READS
 from faultline.checkers.classic.shape import expect_functions, is_number, wrong_shape
 from faultline.checkers.classic.words import client, counted, told
 from faultline.harness.errors import UsageError
@@ -63,7 +65,7 @@ class MonotonicChecker:
         wrong = self._sweep(history, observed)
         conclusion.counts["observations"] += len(observed)
         conclusion.accuse(
-            NOT_MONOTONIC,
+            NOT_MONOTONIC if self.scope == "global" else MONOTONIC_READS,
             [Case(history.result[row], (before, row)) for before, row in wrong],
             lambda case: (
                 f"{client(history, case.rows[1])} saw {told(case.what)} after "

@@ -15,9 +15,9 @@ themselves must tell. W is lost if
 - two clients at two nodes miss it: one node alone may just be behind; or
 - a compare-and-set put its new value in the place of the old state, and that value was seen; or
 - the store *went on without W*: it is missed by the node that had acknowledged it, or by the node that acknowledged
-  the next write of the key itself, while the former one answered nothing in between. There must be two acknowledged
-  writes of the key that were missed, or two clients that miss W, or another write that this node had acknowledged
-  since: a leader that has just been elected may have the last write, and not have applied it.
+  the next write of the key itself, while the former one answered nothing in between. And it is not just the last write
+  before a leader was elected, which that may have and not have applied yet: two acknowledged writes of the key were
+  missed, or the node that misses W had acknowledged another write since.
 
 If nothing of this is so, it is not known whether W was lost, and the weaker name is given, as a stale read was seen.
 
@@ -147,8 +147,7 @@ class _Key:
         if len(processes) > 1 and len(nodes) > 1:
             return True
         return any(
-            self._is_built_on(each)
-            or (self._went_on_without(write, each) and (len(processes) > 1 or self._is_no_beginner(write, each)))
+            self._is_built_on(each) or (self._went_on_without(write, each) and self._is_no_beginner(write, each))
             for each in missed_by
         )
 

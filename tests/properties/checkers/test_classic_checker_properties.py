@@ -194,4 +194,4 @@ def test_a_lock_is_held_twice_exactly_when_two_certain_holds_overlap(seed):
     assert OPEN not in [begin for _, begin, _ in holds]
     overlap = any(a[0] != b[0] and a[1] < b[1] < a[2] for a in holds for b in holds)
     found = [finding.anomaly for finding in LockChecker().check(history).findings]
-    assert ("mutual-exclusion-violated" in found) == overlap
+    assert ("two-holders" in found) == overlap

@@ -47,11 +47,12 @@ def test_one_guest_who_has_both_for_good_is_fine(operations) -> None:
         ((book("alice"), look("alice", None)), "split-booking"),
         ((book("alice"), book("bob", ["alice", "bob"])), "split-booking"),
         ((book("alice"), book("bob")), "double-booking"),
-        ((book("alice"), look(None, None)), "lost-booking"),
-        ((book("alice"), look("alice", "alice"), look(None, None)), "lost-booking"),
-        ((look("carol", "carol"),), "unknown-guest"),
-        ((book("alice", outcome="fail"), look("alice", "alice")), "unknown-guest"),
-        ((look("alice", "alice"), book("alice")), "unknown-guest"),
+        ((book("alice"), look(None, None)), "lost-write"),
+        ((book("alice"), look(None, None), look("alice", "alice")), "stale-read"),
+        ((book("alice"), look("alice", "alice"), look(None, None)), "lost-write"),
+        ((look("carol", "carol"),), "garbage-read"),
+        ((book("alice", outcome="fail"), look("alice", "alice")), "aborted-read"),
+        ((look("alice", "alice"), book("alice")), "future-read"),
     ],
 )
 def test_what_no_correct_store_answers_is_found(operations, anomaly: str) -> None:

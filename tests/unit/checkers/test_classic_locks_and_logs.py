@@ -33,7 +33,7 @@ def test_holds_that_follow_one_another_with_growing_tokens_pass():
 
 def test_two_certain_holds_that_overlap_violate_mutual_exclusion():
     result = LockChecker().check(history_of(op("acquire"), op("acquire", process=1), op("release")))
-    assert anomalies(result) == ["mutual-exclusion-violated"]
+    assert anomalies(result) == ["two-holders"]
     assert result.findings[0].operations == (0, 1)
 
 
@@ -60,7 +60,7 @@ def test_what_is_not_certain_accuses_nobody(operations):
 
 def test_a_failed_release_leaves_the_lock_held():
     operations = [op("acquire"), op("release", outcome="fail"), op("acquire", process=1)]
-    assert found(LockChecker(), *operations) == ["mutual-exclusion-violated"]
+    assert found(LockChecker(), *operations) == ["two-holders"]
 
 
 def test_a_release_of_a_lock_that_cannot_be_held_is_found():
@@ -69,7 +69,7 @@ def test_a_release_of_a_lock_that_cannot_be_held_is_found():
 
 def test_a_lease_ends_the_certain_hold():
     operations = [op("acquire", span=(0, 1)), op("acquire", span=(5, 6), process=1)]
-    assert found(LockChecker(lease_us=6_001), *operations) == ["mutual-exclusion-violated"]
+    assert found(LockChecker(lease_us=6_001), *operations) == ["two-holders"]
     assert found(LockChecker(lease_us=6_000), *operations) == []
 
 

@@ -88,13 +88,13 @@ def test_without_second_reads_nothing_is_known() -> None:
 def test_a_view_without_a_node_that_is_up_is_told() -> None:
     agreed = (write(1), read(0, 1), read(0, 1))
     wrong = converged(*agreed, view(1, "byzantium"), view(1, "byzantium"))
-    assert anomalies(wrong) == ["missing-from-view"]
+    assert anomalies(wrong) == ["missing-member"]
     right = converged(*agreed, view(1, "byzantium"), view(1, *NODES))
     assert right.verdict is Verdict.PASS
 
 
 def test_a_value_nobody_wrote_is_no_news_but_an_invention() -> None:
-    assert "unexpected-value" in anomalies(converged(write(1), read(0, 7), read(0, 1)))
+    assert "garbage-read" in anomalies(converged(write(1), read(0, 7), read(0, 1)))
 
 
 def pair(value: int) -> Step:
@@ -108,7 +108,7 @@ def read_pair(left: int | None, right: int | None) -> Step:
 @pytest.mark.rows("LMC-M1")
 def test_an_effect_without_its_cause_is_found() -> None:
     result = judged(CausalPairsChecker(), pair(1), pair(2), read_pair(1, 2))
-    assert anomalies(result) == ["cause-not-seen"]
+    assert anomalies(result) == ["causal-reverse"]
     assert "saw 2 on the right and 1 on the left" in result.sentence
 
 
@@ -118,7 +118,7 @@ def test_an_effect_with_its_cause_or_a_later_one_is_in_order(left: int) -> None:
 
 
 def test_a_half_nobody_wrote_is_found() -> None:
-    assert anomalies(judged(CausalPairsChecker(), pair(1), read_pair(9, 1))) == ["unexpected-value"]
+    assert anomalies(judged(CausalPairsChecker(), pair(1), read_pair(9, 1))) == ["garbage-read"]
 
 
 def test_reads_before_every_write_say_nothing_about_causes() -> None:

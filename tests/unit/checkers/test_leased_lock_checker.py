@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from faultline.checkers.leased_lock import TWO_HOLDERS, LeasedLockChecker
+from faultline.checkers.classic.lock import TWO_HOLDERS
+from faultline.checkers.leased_lock import LeasedLockChecker
 from faultline.harness.history import History
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome, fail, ok

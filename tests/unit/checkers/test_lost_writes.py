@@ -82,9 +82,9 @@ RULES = {
         "lost-write",
         [write(1), write(2), read(None, 1, "b"), write(3, 1, "b"), read(3, 1, "b")],
     ),
-    "a node that takes over may have to apply the last write": (
+    "a node that takes over may have to apply the last write, whoever asks": (
         "stale-read",
-        [write(1), read(None, 1, "b"), write(3, 1, "b"), read(3, 1, "b")],
+        [write(1), read(None, 1, "b"), read(None, 2, "b"), write(3, 1, "b"), read(3, 1, "b")],
     ),
     "a node that takes over and has acknowledged something since has applied all": (
         "lost-write",

@@ -55,7 +55,7 @@ def test_a_scan_with_all_that_is_there_in_order_passes() -> None:
 
 def test_a_key_that_was_there_throughout_must_be_found() -> None:
     result = judged(write(1, 2, "a", 7), scan(3, 4))
-    assert [finding.anomaly for finding in result.findings] == ["missing-key"]
+    assert [finding.anomaly for finding in result.findings] == ["lost-write"]
     assert 'Client 1 scanned from "" to the end and did not find a, to which client 0 had written 7' in result.sentence
 
 
@@ -78,18 +78,18 @@ def test_a_key_that_may_have_been_absent_for_a_moment_need_not_be_found(steps: l
 
 
 def test_a_deletion_that_was_over_before_a_write_or_failed_excuses_nothing() -> None:
-    assert anomalies(delete(1, 2, "a"), write(3, 4, "a", 7), scan(5, 6)) == ["missing-key"]
-    assert anomalies(write(1, 2, "a", 7), delete(3, 4, "a", fail("no")), scan(5, 6)) == ["missing-key"]
-    assert anomalies(write(1, 2, "a", 7), scan(3, 4), delete(5, 6, "a")) == ["missing-key"]
+    assert anomalies(delete(1, 2, "a"), write(3, 4, "a", 7), scan(5, 6)) == ["lost-write"]
+    assert anomalies(write(1, 2, "a", 7), delete(3, 4, "a", fail("no")), scan(5, 6)) == ["lost-write"]
+    assert anomalies(write(1, 2, "a", 7), scan(3, 4), delete(5, 6, "a")) == ["lost-write"]
 
 
 def test_an_earlier_write_that_was_deleted_does_not_hide_a_later_one() -> None:
     steps = (write(1, 2, "a", 1), delete(3, 4, "a"), write(5, 6, "a", 2), write(7, 10, "a", 3))
-    assert anomalies(*steps, scan(8, 9)) == ["missing-key"]
+    assert anomalies(*steps, scan(8, 9)) == ["lost-write"]
 
 
 def test_a_key_comes_once() -> None:
-    assert anomalies(write(1, 2, "a", 7), scan(3, 4, ("a", 7), ("a", 7))) == ["key-twice"]
+    assert anomalies(write(1, 2, "a", 7), scan(3, 4, ("a", 7), ("a", 7))) == ["duplicated-key"]
 
 
 def test_keys_come_in_order() -> None:
@@ -103,17 +103,28 @@ def test_keys_that_were_not_asked_for_do_not_come(start: str, stop: str | None) 
 
 
 @pytest.mark.parametrize(
-    "steps",
+    ("steps", "name"),
     [
-        [scan(3, 4, ("a", 1))],
-        [write(1, 2, "a", 1, fail("no")), scan(3, 4, ("a", 1))],
-        [scan(1, 2, ("a", 1)), write(3, 4, "a", 1)],
-        [write(1, 2, "b", 1), scan(3, 4, ("a", 1), stop="b")],
+        ([scan(3, 4, ("a", 1))], "garbage-read"),
+        ([write(1, 2, "a", 1, fail("no")), scan(3, 4, ("a", 1))], "aborted-read"),
+        ([scan(1, 2, ("a", 1)), write(3, 4, "a", 1)], "future-read"),
+        ([write(1, 2, "b", 1), scan(3, 4, ("a", 1), stop="b")], "garbage-read"),
     ],
     ids=["never", "failed", "later", "another key"],
 )
-def test_a_value_that_nobody_had_written_to_the_key_is_unexpected(steps: list[Step]) -> None:
-    assert anomalies(*steps) == ["unexpected-value"]
+def test_a_value_that_nobody_had_written_to_the_key_is_told(steps: list[Step], name: str) -> None:
+    assert anomalies(*steps) == [name]
+
+
+def test_a_key_that_a_later_scan_has_was_missed_by_one_scan_and_not_lost() -> None:
+    assert anomalies(write(1, 2, "a", 7), scan(3, 4), scan(5, 6, ("a", 7))) == ["missing-key"]
+    assert anomalies(write(1, 2, "a", 7), scan(3, 4, ("a", 7)), scan(5, 6)) == ["lost-write"]
+
+
+def test_an_old_value_that_no_later_scan_corrects_is_a_lost_write() -> None:
+    steps = (write(1, 2, "a", 1), write(3, 4, "a", 2), scan(5, 6, ("a", 1)))
+    assert anomalies(*steps) == ["lost-write"]
+    assert anomalies(*steps, scan(7, 8, ("a", 2))) == ["stale-read"]
 
 
 def test_what_was_deleted_before_the_scan_does_not_come_back() -> None:
@@ -123,8 +134,8 @@ def test_what_was_deleted_before_the_scan_does_not_come_back() -> None:
 
 
 def test_what_was_overwritten_before_the_scan_is_stale() -> None:
-    result = judged(write(1, 2, "a", 1), write(3, 4, "a", 2), scan(5, 6, ("a", 1)))
-    assert [finding.anomaly for finding in result.findings] == ["stale-value"]
+    result = judged(write(1, 2, "a", 1), write(3, 4, "a", 2), scan(5, 6, ("a", 1)), scan(7, 8, ("a", 2)))
+    assert [finding.anomaly for finding in result.findings] == ["stale-read"]
     assert "which client 1 had overwritten with 2 before" in result.sentence
 
 

@@ -74,13 +74,15 @@ def test_histories_without_a_loss_are_accepted(steps: tuple[Step, ...]) -> None:
     [
         ("lost-write", (write(1, 1), read(2))),
         ("lost-write", (write(1, 1), write(2, 2), read(3, 2))),
+        ("stale-read", (write(1, 1), write(2, 2), read(3, 2), read(3, 1, 2))),
+        ("lost-write", (write(1, 1), read(3, 1), read(3))),
         ("lost-write", (write(1, 1), read(2, 1), write(2, 2), write(3, 3), read(4, 3))),
-        ("returned-write", (write(1, 1), read(2, 1), write(2, 2, info("timeout")), read(3, 1, 2))),
-        ("returned-write", (write(1, 1), read(2, 1), write(2, 2), read(2, 2), write(2, 3), read(3, 1, 3))),
+        ("resurrected-write", (write(1, 1), read(2, 1), write(2, 2, info("timeout")), read(3, 1, 2))),
+        ("resurrected-write", (write(1, 1), read(2, 1), write(2, 2), read(2, 2), write(2, 3), read(3, 1, 3))),
         ("duplicated-sibling", (write(1, 1), read(2, 1, 1))),
-        ("failed-write-visible", (write(1, 1, fail("obsolete-version")), read(2, 1))),
-        ("unexpected-value", (write(1, 1), read(2, 1, 7))),
-        ("unexpected-value", (read(2, 1), write(1, 1))),
+        ("aborted-read", (write(1, 1, fail("obsolete-version")), read(2, 1))),
+        ("garbage-read", (write(1, 1), read(2, 1, 7))),
+        ("future-read", (read(2, 1), write(1, 1))),
     ],
 )
 def test_a_loss_is_named(anomaly: str, steps: tuple[Step, ...]) -> None:
@@ -91,7 +93,7 @@ def test_a_loss_is_named(anomaly: str, steps: tuple[Step, ...]) -> None:
 
 def test_a_value_that_comes_back_after_its_replacement_was_acknowledged_is_named() -> None:
     result = judged(write(1, 1), read(2, 1), write(2, 2), read(3, 1))
-    assert sorted(anomalies(result)) == ["lost-write", "returned-write"]
+    assert sorted(anomalies(result)) == ["lost-write", "resurrected-write"]
 
 
 def test_the_rows_of_a_finding_suffice_to_show_it() -> None:

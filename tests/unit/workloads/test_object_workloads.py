@@ -93,7 +93,7 @@ CONTROLS = [
         "incompatible-order",
     ),
     ("sequential", "leadership", {"mutants": ("ack-before-quorum",)}, "causal-reverse"),
-    ("sequential", "leadership", {"options": {"read_mode": "stale"}}, "not-monotonic"),
+    ("sequential", "leadership", {"options": {"read_mode": "stale"}}, "monotonic-reads-violated"),
     ("sessions", "leadership", {"options": {"read_mode": "stale"}}, "read-your-writes-violated"),
     ("sessions", "leadership", {"options": {"read_mode": "stale"}}, "monotonic-reads-violated"),
     ("sessions", "leadership", {"mutants": ("ack-before-quorum",)}, "monotonic-writes-violated"),
@@ -136,7 +136,7 @@ def test_stale_reads_of_a_log_in_order_break_no_order_of_writes() -> None:
         for seed in range(30)
         for finding in judged("sequential", seed, "leadership", options={"read_mode": "stale"}).findings
     }
-    assert anomalies == {"not-monotonic"}
+    assert anomalies == {"monotonic-reads-violated"}
 
 
 @pytest.mark.rows("LOG-I1", "LOG-I4")
