@@ -68,7 +68,7 @@ floor_option = click.option(
     "floor_pairs",
     multiple=True,
     metavar="NAME=SHARE",
-    help="What a run must do at least to pass, such as faults-applied=0.5, 0 for nothing [default: each floor's own share].",
+    help="What a run must do at least to pass, such as faults-applied=0.5; 0 is nothing [default: each floor's own].",
 )
 
 
