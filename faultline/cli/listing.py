@@ -53,8 +53,19 @@ def _system(name: str, system: Any, path: str, workloads: list[str]) -> Entry:
         "patterns": list(system.patterns),
         "only_with": _functions_by_option(system),
         "options": options,
+        "features": {feature.name: _feature(feature) for feature in getattr(system, "features", ())},
         "mutants": list(system.mutants),
         "provider": path,
+    }
+
+
+def _feature(feature: Any) -> Entry:
+    essential = f"with {', '.join(feature.faults)}" if feature.faults else "always"
+    return {
+        "summary": feature.summary,
+        "needs": [f"{name}={value}" for name, value in feature.needs.items()],
+        "unless": [f"{name}={value}" for name, value in feature.unless.items()],
+        "essential": essential if feature.essential else "",
     }
 
 

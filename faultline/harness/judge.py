@@ -10,6 +10,7 @@ import faultline
 from faultline.harness.access import Access
 from faultline.harness.checks import ask, judged_nothing, left_out, name_of
 from faultline.harness.exposure import exposure
+from faultline.harness.feature import possible_features
 from faultline.harness.judgement import Judgement
 from faultline.harness.parts import Parts
 from faultline.harness.run_record import RunRecord
@@ -31,7 +32,8 @@ def judge(record: RunRecord, parts: Parts, *, run_id: str, replay: str = "", pro
     """
     judgement = judge_by(parts.checkers, record, run_id=run_id, replay=replay, limit_s=CHECK_LIMIT_S)
     access = getattr(parts.workload, "access", Access())
-    judgement.exposure = exposure(record, access, getattr(parts.system, "features", ()))
+    features = possible_features(parts.system, record.plan.options)
+    judgement.exposure = exposure(record, access, (feature.name for feature in features))
     judgement.options_changed = options_changed(parts.system, record.plan.options)
     if probes and judgement.verdict is Verdict.PASS and is_sampled(record):
         judgement.sensitivity = probe(record, parts.checkers, parts.anomalies)

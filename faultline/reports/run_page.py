@@ -70,6 +70,7 @@ def run_values(record: RunRecord, judgement: Judgement) -> dict[str, Any]:
         "sensitivity": sensitivity_sentence(judgement.sensitivity),
         "faults_by_kind": _faults_by_kind(judgement.exposure),
         "marks": sorted((judgement.marks or record.marks).items()),
+        "features_missing": sorted(name for name, times in judgement.exposure.features.items() if not times),
         "settings": _settings(record, judgement),
         "changed": sorted(judgement.options_changed.items()),
         "options": sorted(judgement.options.items()),

@@ -53,12 +53,14 @@ from functools import lru_cache
 
 import msgspec
 
+from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.consistent_core.client import FUNCTIONS, ConsistentCoreClient
 from faultline.systems_under_test.patterns.clusters.consistent_core.elections import replicas_of, store_of
+from faultline.systems_under_test.patterns.clusters.consistent_core.features import FEATURES
 from faultline.systems_under_test.patterns.clusters.consistent_core.follower_reads.client import FollowerReadingClient
 from faultline.systems_under_test.patterns.clusters.consistent_core.follower_reads.invariants import (
     follower_read_invariants,
@@ -128,6 +130,7 @@ class ConsistentCore:
     function_options: Mapping[str, Mapping[str, str]] = {f: {"services": "on"} for f in SERVICE_FUNCTIONS}
     options: Mapping[str, OptionDescription] = OPTIONS
     mutants: Mapping[str, Mutant] = MUTANTS
+    features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = (
         *MESSAGES,
         *FOLLOWER_READ_MESSAGES,

@@ -17,12 +17,14 @@ from typing import Any
 
 import msgspec
 
+from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import READY, Node, NodeId, NodeStatus, Ports
 from faultline.systems_under_test.patterns.clusters.consistent_core.system import ConsistentCore
 from faultline.systems_under_test.patterns.clusters.coordinated_kv.client import FUNCTIONS, CoordinatedClient
+from faultline.systems_under_test.patterns.clusters.coordinated_kv.features import FEATURES
 from faultline.systems_under_test.patterns.clusters.coordinated_kv.invariants import coordinated_invariants
 from faultline.systems_under_test.patterns.clusters.coordinated_kv.limits import not_promised
 from faultline.systems_under_test.patterns.clusters.coordinated_kv.messages import MESSAGES
@@ -55,6 +57,7 @@ class CoordinatedKv:
     usual_nodes = 6
     options: Mapping[str, OptionDescription] = OPTIONS
     mutants: Mapping[str, Mutant] = MUTANTS
+    features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = (*ConsistentCore.messages, *MESSAGES)
 
     def node(

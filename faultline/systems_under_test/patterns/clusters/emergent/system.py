@@ -10,11 +10,13 @@ from collections.abc import Mapping
 
 import msgspec
 
+from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.emergent.client import EmergentClient
+from faultline.systems_under_test.patterns.clusters.emergent.features import FEATURES
 from faultline.systems_under_test.patterns.clusters.emergent.invariants import emergent_invariants
 from faultline.systems_under_test.patterns.clusters.emergent.limits import not_promised
 from faultline.systems_under_test.patterns.clusters.emergent.messages import MESSAGES
@@ -38,6 +40,7 @@ class EmergentLeader:
     usual_nodes = 5
     options: Mapping[str, OptionDescription] = OPTIONS
     mutants: Mapping[str, Mutant] = MUTANTS
+    features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
     def node(

@@ -11,11 +11,13 @@ from collections.abc import Mapping
 
 import msgspec
 
+from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.gossip.client import GossipClient
+from faultline.systems_under_test.patterns.clusters.gossip.features import FEATURES
 from faultline.systems_under_test.patterns.clusters.gossip.invariants import gossip_invariants
 from faultline.systems_under_test.patterns.clusters.gossip.limits import not_promised
 from faultline.systems_under_test.patterns.clusters.gossip.messages import MESSAGES
@@ -40,6 +42,7 @@ class Gossip:
     usual_nodes = 5
     options: Mapping[str, OptionDescription] = OPTIONS
     mutants: Mapping[str, Mutant] = MUTANTS
+    features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
     def node(

@@ -11,11 +11,13 @@ from collections.abc import Mapping
 
 import msgspec
 
+from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.partitioned_kv.client import FUNCTIONS, PartitionedClient
+from faultline.systems_under_test.patterns.clusters.partitioned_kv.features import FEATURES
 from faultline.systems_under_test.patterns.clusters.partitioned_kv.invariants import partition_invariants
 from faultline.systems_under_test.patterns.clusters.partitioned_kv.limits import not_promised
 from faultline.systems_under_test.patterns.clusters.partitioned_kv.messages import MESSAGES
@@ -49,6 +51,7 @@ class PartitionedKv:
     functions = FUNCTIONS
     options: Mapping[str, OptionDescription] = OPTIONS
     mutants: Mapping[str, Mutant] = MUTANTS
+    features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
     def node(

@@ -43,11 +43,13 @@ from collections.abc import Mapping
 
 import msgspec
 
+from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.consistent_core.client import FUNCTIONS
 from faultline.systems_under_test.patterns.clusters.paxos_kv.client import PaxosKvClient
+from faultline.systems_under_test.patterns.clusters.paxos_kv.features import FEATURES
 from faultline.systems_under_test.patterns.clusters.paxos_kv.invariants import paxos_kv_invariants
 from faultline.systems_under_test.patterns.clusters.paxos_kv.messages import PAXOS_KV_MESSAGES
 from faultline.systems_under_test.patterns.clusters.paxos_kv.mutants import PAXOS_KV_MUTANTS, paxos_kv_parts
@@ -74,6 +76,7 @@ class PaxosKv:
     functions = FUNCTIONS
     options: Mapping[str, OptionDescription] = PAXOS_KV_OPTIONS
     mutants: Mapping[str, Mutant] = PAXOS_KV_MUTANTS
+    features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = PAXOS_KV_MESSAGES
 
     def node(

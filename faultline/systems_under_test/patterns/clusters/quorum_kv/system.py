@@ -41,11 +41,13 @@ from collections.abc import Mapping
 
 import msgspec
 
+from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.quorum_kv.client import FUNCTIONS, QuorumKeyValueClient
+from faultline.systems_under_test.patterns.clusters.quorum_kv.features import FEATURES
 from faultline.systems_under_test.patterns.clusters.quorum_kv.invariants import quorum_kv_invariants
 from faultline.systems_under_test.patterns.clusters.quorum_kv.limits import not_promised
 from faultline.systems_under_test.patterns.clusters.quorum_kv.messages import MESSAGES
@@ -69,6 +71,7 @@ class QuorumKeyValueStore:
     usual_nodes = 3
     options: Mapping[str, OptionDescription] = OPTIONS
     mutants: Mapping[str, Mutant] = MUTANTS
+    features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
     def node(

@@ -43,11 +43,13 @@ from collections.abc import Mapping
 
 import msgspec
 
+from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.quorum_register.client import QuorumRegisterClient
+from faultline.systems_under_test.patterns.clusters.quorum_register.features import FEATURES
 from faultline.systems_under_test.patterns.clusters.quorum_register.invariants import quorum_register_invariants
 from faultline.systems_under_test.patterns.clusters.quorum_register.limits import not_promised
 from faultline.systems_under_test.patterns.clusters.quorum_register.messages import MESSAGES
@@ -74,6 +76,7 @@ class QuorumRegister:
     usual_nodes = 3
     options: Mapping[str, OptionDescription] = OPTIONS
     mutants: Mapping[str, Mutant] = MUTANTS
+    features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
     def node(

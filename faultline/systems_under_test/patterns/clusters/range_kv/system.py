@@ -10,10 +10,12 @@ from collections.abc import Mapping
 
 import msgspec
 
+from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.range_kv.client import FUNCTIONS, RangeClient
+from faultline.systems_under_test.patterns.clusters.range_kv.features import FEATURES
 from faultline.systems_under_test.patterns.clusters.range_kv.invariants import range_invariants
 from faultline.systems_under_test.patterns.clusters.range_kv.messages import MESSAGES
 from faultline.systems_under_test.patterns.clusters.range_kv.mutants import MUTANTS, mutated_parts
@@ -37,6 +39,7 @@ class RangeKv:
     functions = FUNCTIONS
     options: Mapping[str, OptionDescription] = OPTIONS
     mutants: Mapping[str, Mutant] = MUTANTS
+    features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
     def node(

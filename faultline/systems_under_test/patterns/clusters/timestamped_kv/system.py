@@ -35,11 +35,13 @@ from collections.abc import Mapping
 
 import msgspec
 
+from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.timestamped_kv.client import TimestampedKvClient
+from faultline.systems_under_test.patterns.clusters.timestamped_kv.features import FEATURES
 from faultline.systems_under_test.patterns.clusters.timestamped_kv.invariants import timestamped_kv_invariants
 from faultline.systems_under_test.patterns.clusters.timestamped_kv.limits import not_promised
 from faultline.systems_under_test.patterns.clusters.timestamped_kv.messages import MESSAGES
@@ -63,6 +65,7 @@ class TimestampedKv:
     usual_nodes = 3
     options: Mapping[str, OptionDescription] = OPTIONS
     mutants: Mapping[str, Mutant] = MUTANTS
+    features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
     def node(

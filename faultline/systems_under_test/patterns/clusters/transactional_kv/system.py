@@ -11,11 +11,13 @@ from collections.abc import Mapping
 
 import msgspec
 
+from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.clusters.transactional_kv.client import TransactionalKvClient
+from faultline.systems_under_test.patterns.clusters.transactional_kv.features import FEATURES
 from faultline.systems_under_test.patterns.clusters.transactional_kv.group_client import GroupClient
 from faultline.systems_under_test.patterns.clusters.transactional_kv.group_invariants import group_invariants
 from faultline.systems_under_test.patterns.clusters.transactional_kv.group_messages import GROUP_MESSAGES
@@ -57,6 +59,7 @@ class TransactionalKv:
     usual_nodes = 3
     options: Mapping[str, OptionDescription] = OPTIONS
     mutants: Mapping[str, Mutant] = MUTANTS
+    features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = (*MESSAGES, *GROUP_MESSAGES)
 
     def node(
