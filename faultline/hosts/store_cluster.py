@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
 from faultline.harness.errors import HarnessError, UsageError
+from faultline.harness.feature import possible_features
 from faultline.harness.plan import Plan
 from faultline.harness.system import GuardedStore, HostedStore, StorePlace
 from faultline.harness.world.ports import NodeId, NodeStatus
 from faultline.hosts.abilities import AGENT_FAULTS, CLOCK_FAULTS
 from faultline.hosts.cluster import HostCluster
 from faultline.hosts.host_sets import HostSet
+from faultline.hosts.log_features import features_in_log
 from faultline.hosts.store_clients import StoreClients
 from faultline.hosts.store_clocks import StoreClocks
 from faultline.hosts.store_process import StoreProcess
@@ -71,6 +74,7 @@ class StoreCluster(HostCluster):
         await self._ask_store(self._store.provision, "be given what the workload needs")
         await self._clocks.prove(self.answers)
         await super().found()
+        await asyncio.gather(*(asyncio.to_thread(member.note_founded) for member in self._members.values()))
 
     def open_clients(self, errors: list[str]) -> StoreClients:
         """Clients of the store itself."""
@@ -81,6 +85,15 @@ class StoreCluster(HostCluster):
             lambda node: store.store_client(self._host_address, self.nodes, node, plan.options),
             errors,
         )
+
+    def marks(self) -> dict[str, int]:
+        """The features that the members' logs tell of, since the cluster served for the first time."""
+        features = possible_features(self._store, self._options)
+        counted = Counter[str]()
+        for member in self._members.values():
+            if member.founding_lines is not None:
+                counted += features_in_log(member.log, features, member.founding_lines)
+        return dict(counted)
 
     def detail(self) -> dict[str, object]:
         """Which host carried which member."""

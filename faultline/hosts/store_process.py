@@ -18,7 +18,7 @@ from faultline.harness.world.real.handshake import RunSecret
 from faultline.harness.world.real.node_process import NodeConfig
 from faultline.hosts import minder
 from faultline.hosts.connection import Connection
-from faultline.hosts.errors import CommandFailed, HostError
+from faultline.hosts.errors import CommandFailed, HostError, UnreadableAnswer
 from faultline.hosts.remote_process import RemoteProcess
 
 __all__ = ["StoreProcess"]
@@ -41,6 +41,8 @@ class StoreProcess(RemoteProcess):
         super().__init__(place.node, connection, place.folder, folder, secret)
         self.store = store
         self.place = place
+        self.founding_lines: int | None = None
+        """How many lines the member had logged when the cluster served for the first time; None before."""
 
     def install(self) -> None:
         """Write the member's files and prepare it, once, before its first start. Raises HarnessError."""
@@ -89,6 +91,13 @@ class StoreProcess(RemoteProcess):
             time.sleep(_POLL_S)
         self._pid = self._read_pid()
         self.port = self.store.client_port
+
+    def note_founded(self) -> None:
+        """The cluster serves: what the member has logged until now tells how it came about."""
+        said = self._connection.run(f"wc -l <{self._quoted('node.log')}").text
+        if not said.isdecimal():
+            raise UnreadableAnswer(self._connection.host.name, f"the length of {self.node_id}'s log", said.encode())
+        self.founding_lines = int(said)
 
     def log_tail(self) -> str:
         """What matters of the log's end, as one line: the last lines that tell of trouble, each with what follows."""

@@ -14,6 +14,7 @@ from typing import ClassVar, NoReturn
 import msgspec
 
 from faultline.harness.errors import UsageError
+from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.system import Mutant, OptionDescription, StoreClient, StorePlace
 from faultline.harness.world.leadership import leader_of
@@ -38,6 +39,8 @@ class RealStore(ABC):
     mutants: ClassVar[Mapping[str, Mutant]] = {}
     messages: ClassVar[tuple[type[msgspec.Struct], ...]] = ()
     libraries: ClassVar[Mapping[str, str]] = {}
+    features: ClassVar[tuple[Feature, ...]] = ()
+    """What may happen in it, each with the `log` by which it is told."""
     starts_in_order: ClassVar[bool] = False
     serving_timeout_s: ClassVar[float] = 20.0
     steady_s: ClassVar[float] = 0.0

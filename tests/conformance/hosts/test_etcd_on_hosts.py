@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from namespace_fixtures import on_namespaces
-from store_runs import programs_on
+from store_runs import programs_on, run_store
 
 from faultline.harness.errors import HarnessError
 from faultline.harness.judge import judge
@@ -45,3 +45,17 @@ def test_etcd_is_linearizable_through_kill_pause_and_partition(hosts: NamespaceH
     assert "etcd" in (tmp_path / "nodes" / "athens" / "node.log").read_text()
     for name, running in programs_on(hosts).items():
         assert "etcd" not in running, name
+
+
+@on_namespaces
+def test_the_logs_of_etcd_tell_that_its_leader_changed_and_leave_out_its_founding(
+    hosts: NamespaceHosts, tmp_path: Path
+) -> None:
+    done = run_store(hosts, tmp_path, "etcd", [PlannedFault("kill", 200 * MS, 3_500 * MS, "leader")], duration_s=4.5)
+    if done is None:
+        return
+    record, judgement = done
+    logs = [log.read_text() for log in tmp_path.glob("nodes/*/node.log")]
+    elections = sum(log.count("became leader at term") for log in logs)
+    assert record.marks["leader-changed"] == judgement.exposure.features["leader-changed"] == elections - 1 >= 1
+    assert judgement.exposure.features["snapshot-installed"] == 0

@@ -102,6 +102,10 @@ class NodeCluster(ABC):
         """Numbers about the messages between nodes, as far as this world can count them."""
         return {}
 
+    def marks(self) -> dict[str, int]:
+        """Marks that nodes reached and that stand in no trace, once the cluster is closed."""
+        return {}
+
     def detail(self) -> dict[str, Any]:
         """What else the record of the run is to say."""
         return {}

@@ -260,7 +260,7 @@ class RealRun:
             world=self.world,
             history=self.history,
             faults=self.schedule.intervals(),
-            marks=dict(sorted((marks | self.schedule.marks).items())),
+            marks=dict(sorted((marks | self.cluster.marks() | self.schedule.marks).items())),
             breaches=found,
             errors=self.errors,
             statistics=self.cluster.statistics()

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from faultline.harness.system import OptionDescription, StorePlace
 from faultline.harness.world.ports import NodeStatus
+from faultline.systems_under_test.stores.etcd.features import FEATURES
 from faultline.systems_under_test.stores.etcd.gateway import CLIENT_PORT, ask
 from faultline.systems_under_test.stores.etcd.locks import EtcdLocks
 from faultline.systems_under_test.stores.etcd.watches import PROGRESS_S, WATCH_FUNCTIONS
@@ -31,6 +32,7 @@ class Etcd(RealStore):
     promise = "each key is a linearizable register, a lock has one owner; with serializable reads, reads may be stale"
     summary = "etcd from Debian's package, over its JSON gateway"
     functions = ("read", "write", "cas", *LOCK_FUNCTIONS, *WATCH_FUNCTIONS)
+    features = FEATURES
     options: ClassVar[Mapping[str, OptionDescription]] = {
         "read_mode": OptionDescription(
             default="linearizable",

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from faultline.harness.system import OptionDescription, StorePlace
 from faultline.harness.world.ports import READY, NodeStatus
+from faultline.systems_under_test.stores.galera.features import FEATURES
 from faultline.systems_under_test.stores.store import RealStore
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class Galera(RealStore):
     promise = "each row is linearizable (read_mode=causal); transactions are isolated as their options say, no more"
     summary = "MariaDB with Galera from Debian's packages, on hosts"
     functions = ("read", "write", "cas", "add", "append", "txn", "transfer", "balances", "book", "bookings")
+    features = FEATURES
     options: ClassVar[Mapping[str, OptionDescription]] = {
         "isolation": OptionDescription(
             default="repeatable-read",

@@ -19,6 +19,7 @@ from faultline.harness.errors import UsageError
 from faultline.harness.system import OptionDescription, StorePlace
 from faultline.harness.world.ports import NodeStatus
 from faultline.systems_under_test.stores.nats.bucket import CLIENT_PORT, FUNCTIONS, USER, Bucket, BucketRefusal
+from faultline.systems_under_test.stores.nats.features import FEATURES
 from faultline.systems_under_test.stores.nats.watches import WATCH_FUNCTIONS, WatchingBucketClient
 from faultline.systems_under_test.stores.status_page import status_page
 from faultline.systems_under_test.stores.store import RealStore
@@ -39,6 +40,7 @@ class NatsJetStream(RealStore):
     promise = "conditional writes are never lost or applied twice; reads may be stale"
     summary = "NATS JetStream's key-value bucket"
     functions = (*FUNCTIONS, *WATCH_FUNCTIONS)
+    features = FEATURES
     options: ClassVar[Mapping[str, OptionDescription]] = {
         "read_mode": OptionDescription(
             default="leader",

@@ -26,6 +26,7 @@ from faultline.harness.errors import HarnessError
 from faultline.harness.system import OptionDescription, StoreClient, StorePlace
 from faultline.harness.world.ports import NodeStatus
 from faultline.systems_under_test.stores.etcd.system import Etcd
+from faultline.systems_under_test.stores.postgresql.features import PATRONI_FEATURES
 from faultline.systems_under_test.stores.postgresql.options import (
     AS_OWNER,
     BINARIES,
@@ -59,6 +60,7 @@ class Patroni(RealStore):
     promise = "transactions are strictly serializable, also across fail-overs (synchronous=on, read_from=primary)"
     summary = "PostgreSQL with Patroni over etcd, from Debian's packages, on hosts"
     functions = FUNCTIONS
+    features = PATRONI_FEATURES
     options: ClassVar[Mapping[str, OptionDescription]] = {
         **OPTIONS,
         "ttl_s": OptionDescription(

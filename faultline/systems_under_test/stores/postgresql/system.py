@@ -17,6 +17,7 @@ from typing import ClassVar
 
 from faultline.harness.system import OptionDescription, StoreClient, StorePlace
 from faultline.harness.world.ports import NodeStatus
+from faultline.systems_under_test.stores.postgresql.features import FEATURES
 from faultline.systems_under_test.stores.postgresql.options import (
     AS_OWNER,
     BINARIES,
@@ -49,6 +50,7 @@ class PostgreSQL(RealStore):
     promise = "transactions are strictly serializable (isolation=serializable, read_from=primary); no fail-over"
     summary = "PostgreSQL from Debian's package, one primary with streaming standbys, on hosts"
     functions = FUNCTIONS
+    features = FEATURES
     options: ClassVar[Mapping[str, OptionDescription]] = OPTIONS
     programs: ClassVar[Mapping[str, str]] = PROGRAMS
     libraries: ClassVar[Mapping[str, str]] = {"psycopg": "postgresql"}

@@ -27,6 +27,7 @@ from faultline.harness.system import OptionDescription, StorePlace
 from faultline.harness.world.ports import NodeStatus
 from faultline.systems_under_test.stores.rabbitmq.channel import CLIENT_PORT, USER, ChannelRefusal, QueueChannel
 from faultline.systems_under_test.stores.rabbitmq.client import FUNCTIONS, QueueClient
+from faultline.systems_under_test.stores.rabbitmq.features import FEATURES
 from faultline.systems_under_test.stores.status_page import status_page
 from faultline.systems_under_test.stores.store import RealStore
 
@@ -47,6 +48,7 @@ class RabbitMQ(RealStore):
     promise = "a confirmed element comes out at least once, or at most once (acknowledgements=automatic)"
     summary = "RabbitMQ's quorum queues"
     functions = FUNCTIONS
+    features = FEATURES
     options: ClassVar[Mapping[str, OptionDescription]] = {
         "confirms": OptionDescription(
             default="on",

@@ -31,6 +31,7 @@ from faultline.systems_under_test.stores.library import client_library
 from faultline.systems_under_test.stores.redis.client import RedisClient
 from faultline.systems_under_test.stores.redis.commands import FUNCTIONS, execute
 from faultline.systems_under_test.stores.redis.connection import RedisConnection, RedisRefusal, ask_once
+from faultline.systems_under_test.stores.redis.features import CLUSTER_FEATURES
 from faultline.systems_under_test.stores.redis.settings import OPTIONS, configuration, waiting_of
 from faultline.systems_under_test.stores.store import RealStore
 
@@ -57,6 +58,7 @@ class RedisCluster(RealStore):
     promise = "a linearizable register for each key while no fail-over happens; a fail-over loses acknowledged writes"
     summary = "Redis Cluster: three masters that share the keys, all other hosts carry replicas"
     functions = FUNCTIONS
+    features = CLUSTER_FEATURES
     options: ClassVar[Mapping[str, OptionDescription]] = {
         **OPTIONS,
         "masters": OptionDescription(default="3", summary="how many members begin as masters; at least three"),

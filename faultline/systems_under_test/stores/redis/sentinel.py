@@ -22,6 +22,7 @@ from faultline.harness.world.ports import NodeStatus
 from faultline.systems_under_test.stores.lock_owner import FENCING, LOCK_FUNCTIONS, LockOwner
 from faultline.systems_under_test.stores.redis.commands import FUNCTIONS
 from faultline.systems_under_test.stores.redis.connection import RedisRefusal, ask_once
+from faultline.systems_under_test.stores.redis.features import SENTINEL_FEATURES
 from faultline.systems_under_test.stores.redis.locks import SentinelLocks
 from faultline.systems_under_test.stores.redis.sentinel_client import MASTER, REDIS_PORT, SENTINEL_PORT
 from faultline.systems_under_test.stores.redis.settings import OPTIONS, configuration, waiting_of
@@ -44,6 +45,7 @@ class RedisSentinel(RealStore):
     promise = "a linearizable register for each key while no fail-over happens; a fail-over loses acknowledged writes"
     summary = "Redis, one master and replicas, with a Sentinel on each host"
     functions = (*FUNCTIONS, *LOCK_FUNCTIONS)
+    features = SENTINEL_FEATURES
     options: ClassVar[Mapping[str, OptionDescription]] = {
         **OPTIONS,
         "down_after_ms": OptionDescription(default="1000", summary="after how long a silent master counts as down"),

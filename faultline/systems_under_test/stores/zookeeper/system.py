@@ -20,6 +20,7 @@ from faultline.harness.system import OptionDescription, StorePlace
 from faultline.harness.world.ports import NodeStatus
 from faultline.systems_under_test.stores.lock_owner import FENCING, LOCK_FUNCTIONS, LockOwner
 from faultline.systems_under_test.stores.store import RealStore
+from faultline.systems_under_test.stores.zookeeper.features import FEATURES
 
 __all__ = ["ZooKeeper"]
 
@@ -43,6 +44,7 @@ class ZooKeeper(RealStore):
         *("transfer", "txn", "balances", "book", "bookings"),
         *LOCK_FUNCTIONS,
     )
+    features = FEATURES
     options: ClassVar[Mapping[str, OptionDescription]] = {
         "read_mode": OptionDescription(
             default="sync",
