@@ -16,6 +16,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from faultline.campaign.features import DeclaredFeature
 from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.matrix import CampaignPlan
 from faultline.campaign.row import RUN_SCHEMA
@@ -42,13 +43,15 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
 class Journal(msgspec.Struct, frozen=True, kw_only=True):
     """How a campaign was begun, and how it ended; `ending` is None as long as it runs, and when it was killed.
 
-    `declared` are the `sometimes` marks known by name, each after the system that is to reach it. `seconds` says how
-    long the runs of each cell took, as far as that was measured.
+    `features` are those that the systems declare; `declared` are all marks known by name, each after the system that is
+    to reach it: those the plan demands, and the features. `seconds` says how long the runs of each cell took, as far as
+    that was measured.
     """
 
     schema: int = SCHEMA
     master: str = ""
     declared: tuple[tuple[str, str], ...] = ()
+    features: tuple[DeclaredFeature, ...] = ()
     ending: Ending | None = None
     seconds: dict[str, float] = {}
 

@@ -15,6 +15,7 @@ from faultline.campaign.collect import collect
 from faultline.campaign.conclude import conclude, write_results
 from faultline.campaign.engine import Engine, default_engine
 from faultline.campaign.explain import explain
+from faultline.campaign.features import DeclaredFeature, declared_features
 from faultline.campaign.histories import write_parquet
 from faultline.campaign.java import find_java
 from faultline.campaign.journal import Ending, Journal, read_rows, seconds_by_cell, write_record
@@ -65,13 +66,13 @@ def run_campaign(
     """
     engine = engine or default_engine(plan.world, plan.hosts)
     show = progress or _silent
-    declared = _refuse_unusable(plan, engine)
+    features = _refuse_unusable(plan, engine)
     if session is None:
         refuse_unusable_master(master)
         find_java()
     folder = create_campaign_folder(store.absolute(), plan, name)
     job = SimulationJob(plan, folder, store / "campaigns" / folder.root.name, engine)
-    journal = Journal(master=master, declared=declared)
+    journal = Journal(master=master, declared=_declared(plan, features), features=features)
     with writable(folder.root):
         write_record(folder.plan, plan)
         write_record(folder.journal, journal)
@@ -139,24 +140,27 @@ def _total(plan: CampaignPlan) -> int:
     return len(plan.cells()) * len(plan.seed_range())
 
 
-def _refuse_unusable(plan: CampaignPlan, engine: Engine) -> Declared:
+def _refuse_unusable(plan: CampaignPlan, engine: Engine) -> tuple[DeclaredFeature, ...]:
     """Resolve and plan one run of each cell, so that a wrong name is told before anything is written.
 
-    Returns the `sometimes` marks known by name, each with the system that is to reach it: those the plan demands of
-    every system, and those a system declares.
+    Returns the features that the systems declare.
     """
-    declared: list[tuple[str, str]] = []
     requests = [plan.request(cell, plan.seed_range().start) for cell in plan.cells()]
     resolved = [engine.resolve(request) for request in requests]
     if plan.host_options:
         from faultline.hosts.host_options import refuse_without_effect
 
         refuse_without_effect(plan.host_options, resolved)
-    for request, parts in zip(requests, resolved, strict=True):
-        engine.refuse(engine.plan(request, parts), parts)
-        marks: Iterable[str] = getattr(parts.system, "marks", ())
-        declared += [(request.system, mark) for mark in (*plan.must_reach, *marks)]
-    return tuple(dict.fromkeys(declared))
+    plans = [engine.plan(request, parts) for request, parts in zip(requests, resolved, strict=True)]
+    for planned, parts in zip(plans, resolved, strict=True):
+        engine.refuse(planned, parts)
+    return declared_features(plan.cells(), (parts.system for parts in resolved), (each.options for each in plans))
+
+
+def _declared(plan: CampaignPlan, features: Iterable[DeclaredFeature]) -> Declared:
+    """The marks known by name, each with the system that is to reach it: what the plan demands, and the features."""
+    demanded = [(system, mark) for system in plan.systems for mark in plan.must_reach]
+    return tuple(dict.fromkeys([*demanded, *((each.system, each.name) for each in features)]))
 
 
 def _run(spark: SparkSession, job: SimulationJob, show: Show) -> Ending:

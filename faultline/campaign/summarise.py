@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 import faultline
 from faultline.campaign.expectation import is_allowed
+from faultline.campaign.features import features_sentences, features_shortfall
 from faultline.campaign.journal import Ending, Journal
 from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.matrix import CampaignPlan, Cell
@@ -82,14 +83,15 @@ def summarise(
     marks = _marks(rows["marks"])
     missed = [mark for mark in plan.must_reach if not marks.get(mark)]
     remains = [remaining(cell.expected, counts[cell.name], strict=plan.strict) for cell in plan.cells()]
-    remains += [Verdict.VACUOUS for _ in missed]
+    too_few = features_shortfall(journal.features, rows["marks"], rows["cells"], plan.floors)
+    remains += [Verdict.VACUOUS for _ in (*missed, *filter(None, [too_few]))]
     ending = journal.ending or Ending()
     missing = scheduled - finished
     lost = missing > 0 and journal.ending is not None and not ending.interrupted
     verdict = campaign_verdict(remains, finished=not missing, failed=bool(ending.failure) or lost)
     stopped = "interrupted" if ending.interrupted else "not finished" if missing else ""
     first = campaign_sentence(plan.name, verdict, cells, finished, scheduled, stopped)
-    troubles = tuple(_troubles(plan, cells, journal, missed, missing))
+    troubles = (*_troubles(plan, cells, journal, missed, missing), *filter(None, [too_few]))
     reached = {mark: runs for mark, runs in marks.items() if runs}
     return CampaignSummary(
         id=folder.root.name,
@@ -110,9 +112,14 @@ def summarise(
             exposure_sentence(cells),
             *sensitivity_sentences(cells),
             marks_sentence(reached, finished),
+            *features_sentences(journal.features, reached),
         ),
         troubles=troubles,
-        warnings=(*troubles, *_doubts(rows, signatures), *never_reached(_marks_of_systems(rows["marks"]))),
+        warnings=(
+            *troubles,
+            *_doubts(rows, signatures),
+            *never_reached(_marks_expected(rows["marks"], {*reached, *plan.must_reach})),
+        ),
         cells=cells,
         signatures=signatures,
         latency=tuple(LatencySummary(**row) for row in rows["latency"]),
@@ -282,10 +289,13 @@ def _doubts(rows: Mapping[str, Rows], signatures: Sequence[SignatureSummary]) ->
     return doubts
 
 
-def _marks_of_systems(rows: Rows) -> Rows:
-    """Without the marks of faults: a fault that a cell does not plan is none that it missed."""
-    of_faults = fault_marks()
-    return [row for row in rows if row["mark"] not in of_faults]
+def _marks_expected(rows: Rows, known: set[str]) -> Rows:
+    """Those of marks in `known`, which some cell reached or the plan demands, without the marks of faults.
+
+    A fault that a cell does not plan is none that it missed.
+    """
+    expected = known - fault_marks()
+    return [row for row in rows if row["mark"] in expected]
 
 
 def _marks(rows: Rows) -> dict[str, int]:

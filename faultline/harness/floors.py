@@ -1,5 +1,7 @@
 """Floors under the exposure of a run: below one of them, a run that shows no violation is no pass but *vacuous*.
 
+One is for campaigns alone: what a single run need not enter, one of many must (`features`).
+
 Each is a share from 0 to 1 with a default, which a plan can override (`[floors]`, `--floor NAME=SHARE`); 0 asks for
 nothing.
 """
@@ -46,6 +48,11 @@ FLOORS = {
         "of the objects with an acknowledged write, how many were read after the heal",
         "Let the final operations read every object, and the store recover before.",
     ),
+    "features": Floor(
+        1.0,
+        "of the features that promises rest on, how many some run of a campaign entered",
+        "Use more, longer or other faults, or more seeds; or ask for less with features under [floors] in the plan.",
+    ),
 }
 
 
@@ -73,7 +80,7 @@ def checked_floors(asked: Mapping[str, float]) -> dict[str, float]:
 
 
 def shortfalls(exposure: Exposure, floors: Mapping[str, float]) -> Iterator[Shortfall]:
-    """The floors that `exposure` does not reach, in the order of FLOORS; `floors` are those with another share."""
+    """The floors that `exposure`, of one run, does not reach, in order; `floors` are those with another share."""
     parts = {
         "operations-answered": (exposure.answered, exposure.operations, "operations were answered"),
         "faults-applied": (exposure.faults_applied, len(exposure.faults), "planned faults took effect"),

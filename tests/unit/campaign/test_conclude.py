@@ -15,6 +15,7 @@ from campaign_fakes import fake_engine, fake_plan
 
 from faultline.campaign.aggregate import TABLES
 from faultline.campaign.conclude import conclude_folder
+from faultline.campaign.features import DeclaredFeature
 from faultline.campaign.journal import Ending, Journal, write_record
 from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.matrix import CampaignPlan
@@ -28,13 +29,22 @@ MUTANT = "fake+stale-read/register/partition"
 WHOLE = Ending()
 
 
-def left(root: Path, units: int | None = None, *, ending: Ending | None = None, **changes: Any) -> CampaignFolder:
+def left(
+    root: Path,
+    units: int | None = None,
+    *,
+    ending: Ending | None = None,
+    features: tuple[DeclaredFeature, ...] = (),
+    **changes: Any,
+) -> CampaignFolder:
     """The folder of a campaign that carried out the first `units` of its units (else all) and then came to `ending`."""
     plan: CampaignPlan = fake_plan(**changes)
     folder = CampaignFolder(root)
     folder.make()
     write_record(folder.plan, plan)
-    write_record(folder.journal, Journal(master="local[2,4]", declared=(("fake", "log-truncated"),), ending=ending))
+    declared = (("fake", "log-truncated"), *((each.system, each.name) for each in features))
+    journal = Journal(master="local[2,4]", declared=declared, features=features, ending=ending)
+    write_record(folder.journal, journal)
     job = SimulationJob(plan, folder, root, fake_engine())
     for unit in plan.units()[:units]:
         run_unit(job, unit)
@@ -71,6 +81,24 @@ def test_concluding_again_changes_nothing(tmp_path: Path) -> None:
     before = results(folder)
     conclude_folder(tmp_path)
     assert results(folder) == before
+
+
+def due(name: str) -> tuple[DeclaredFeature, ...]:
+    return (DeclaredFeature(system="fake", name=name, summary="it happened", due_in=("fake/register/partition",)),)
+
+
+def test_a_campaign_that_never_entered_what_the_promise_rests_on_is_inconclusive(tmp_path: Path) -> None:
+    sound: dict[str, Any] = {"ending": WHOLE, "mutants": ((),), "seeds": "100..124"}
+    folder = left(tmp_path / "missed", features=due("session-expired"), **sound)
+    result = conclude_folder(folder.root)
+    assert (result.verdict, result.exit_code) == (Verdict.VACUOUS, 3)
+    assert "in none of 25 runs of fake it happened (session-expired)" in result.warnings[0]
+    assert "session-expired" in troubles_in_junit(folder)
+    assert "Features of fake: 0 of 1 entered; never session-expired." in result.sentences
+    excused = left(tmp_path / "excused", features=due("session-expired"), floors={"features": 0.0}, **sound)
+    assert conclude_folder(excused.root).exit_code == 0
+    entered = left(tmp_path / "entered", features=due("leader-changed"), **sound)
+    assert conclude_folder(entered.root).exit_code == 0
 
 
 def test_two_of_many_runs_are_no_pass(tmp_path: Path) -> None:

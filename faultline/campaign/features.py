@@ -1,0 +1,85 @@
+"""Which features of the systems the runs of a campaign have entered, and the floor under that.
+
+A single run may miss any feature. When no run of many has entered one that the promise rests on, although their faults
+and options ask for it, then the campaign has not tested the promise, and its pass would say nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from faultline.campaign.matrix import Cell
+from faultline.harness.feature import due_features, possible_features
+from faultline.harness.floors import FLOORS
+
+__all__ = ["RUNS_MIN", "DeclaredFeature", "declared_features", "features_sentences", "features_shortfall"]
+
+RUNS_MIN = 20
+"""After so many runs that could enter a feature it is expected that one did."""
+
+FLOOR = "features"
+
+Rows = Iterable[Mapping[str, Any]]
+
+
+class DeclaredFeature(msgspec.Struct, frozen=True, kw_only=True):
+    """A feature that `system` can enter with the options of the campaign; in the cells `due_in` some run must."""
+
+    system: str
+    name: str
+    summary: str
+    due_in: tuple[str, ...] = ()
+
+
+def declared_features(
+    cells: Iterable[Cell], systems: Iterable[object], options: Iterable[Mapping[str, str]]
+) -> tuple[DeclaredFeature, ...]:
+    """The features of all cells; `systems` and `options` are those of each of them.
+
+    A planted bug may keep its system from a feature, so those cells owe nothing.
+    """
+    found: dict[tuple[str, str], DeclaredFeature] = {}
+    for cell, system, values in zip(cells, systems, options, strict=True):
+        due = set() if cell.mutants else {each.name for each in due_features(system, values, cell.faults)}
+        for feature in possible_features(system, values):
+            place = cell.system, feature.name
+            known = found.get(place) or DeclaredFeature(system=cell.system, name=feature.name, summary=feature.summary)
+            due_in = (*known.due_in, cell.name) if feature.name in due else known.due_in
+            found[place] = msgspec.structs.replace(known, due_in=due_in)
+    return tuple(found.values())
+
+
+def features_sentences(features: Sequence[DeclaredFeature], marks: Mapping[str, int]) -> Iterator[str]:
+    """For each system, how many of its features some run entered, and which none did."""
+    for system in dict.fromkeys(each.system for each in features):
+        own = [each.name for each in features if each.system == system]
+        missing = [name for name in own if not marks.get(name)]
+        never = f"; never {', '.join(missing)}" if missing else ""
+        yield f"Features of {system}: {len(own) - len(missing)} of {len(own)} entered{never}."
+
+
+def features_shortfall(
+    features: Iterable[DeclaredFeature], marks: Rows, cells: Rows, floors: Mapping[str, float]
+) -> str:
+    """Why the campaign did not enter enough of what promises rest on, in a sentence; empty when it did.
+
+    `marks` and `cells` are the rows of those result tables, `floors` those with another share than the default one.
+    """
+    runs = Counter({row["cell"]: row["runs"] - row["harness_errors"] for row in cells})
+    entered = {(row["cell"], row["mark"]) for row in marks if row["runs"]}
+    due = [each for each in features if sum(runs[cell] for cell in each.due_in) >= RUNS_MIN]
+    missing = [each for each in due if not any((cell, each.name) in entered for cell in each.due_in)]
+    least = floors.get(FLOOR, FLOORS[FLOOR].default)
+    if len(due) - len(missing) >= least * len(due):
+        return ""
+    told = "; ".join(_missing(each, sum(runs[cell] for cell in each.due_in)) for each in missing)
+    counted = f"{len(due) - len(missing)} of {len(due)} features on which promises rest were entered"
+    return f"{counted}, below the floor of {least:.0%}: {told}. {FLOORS[FLOOR].fix}"
+
+
+def _missing(feature: DeclaredFeature, runs: int) -> str:
+    return f"in none of {runs} runs of {feature.system} {feature.summary} ({feature.name})"
