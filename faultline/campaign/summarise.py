@@ -81,17 +81,16 @@ def summarise(
     scheduled, finished = len(cells) * seeds, tables["runs"].num_rows
     verdicts_only = sum(row["verdicts_only"] for row in rows["cells"])
     marks = _marks(rows["marks"])
-    missed = [mark for mark in plan.must_reach if not marks.get(mark)]
+    missed = tuple(_missed(plan, journal, marks, rows))
     remains = [remaining(cell.expected, counts[cell.name], strict=plan.strict) for cell in plan.cells()]
-    too_few = features_shortfall(journal.features, rows["marks"], rows["cells"], plan.floors)
-    remains += [Verdict.VACUOUS for _ in (*missed, *filter(None, [too_few]))]
+    remains += [Verdict.VACUOUS for _ in missed]
     ending = journal.ending or Ending()
     missing = scheduled - finished
     lost = missing > 0 and journal.ending is not None and not ending.interrupted
     verdict = campaign_verdict(remains, finished=not missing, failed=bool(ending.failure) or lost)
     stopped = "interrupted" if ending.interrupted else "not finished" if missing else ""
     first = campaign_sentence(plan.name, verdict, cells, finished, scheduled, stopped)
-    troubles = (*_troubles(plan, cells, journal, missed, missing), *filter(None, [too_few]))
+    troubles = tuple(_troubles(plan, cells, journal, missed, missing))
     reached = {mark: runs for mark, runs in marks.items() if runs}
     return CampaignSummary(
         id=folder.root.name,
@@ -115,11 +114,7 @@ def summarise(
             *features_sentences(journal.features, reached),
         ),
         troubles=troubles,
-        warnings=(
-            *troubles,
-            *_doubts(rows, signatures),
-            *never_reached(_marks_expected(rows["marks"], {*reached, *plan.must_reach})),
-        ),
+        warnings=(*troubles, *_doubts(rows, signatures, {*reached, *plan.must_reach})),
         cells=cells,
         signatures=signatures,
         latency=tuple(LatencySummary(**row) for row in rows["latency"]),
@@ -262,16 +257,24 @@ def _troubles(
         yield f"The campaign is not whole: {plural(missing, 'run')} left no verdict."
     if ending is not None and ending.failure:
         yield ending.failure
-    for mark in missed:
-        yield f"No run reached {mark}, which the plan demands: the campaign proves too little."
+    yield from missed
     if plan.strict:
         for cell in cells:
             if cell.standing == NOT_SEEN:
                 yield f"{cell.cell}: a violation was expected and not seen, and the plan is strict."
 
 
-def _doubts(rows: Mapping[str, Rows], signatures: Sequence[SignatureSummary]) -> list[str]:
-    """What a careful reader should know before trusting the result."""
+def _missed(plan: CampaignPlan, journal: Journal, marks: Mapping[str, int], rows: Mapping[str, Rows]) -> Iterator[str]:
+    """What some run had to reach and none did, a sentence each: what the plan demands, and what promises rest on."""
+    for mark in plan.must_reach:
+        if not marks.get(mark):
+            yield f"No run reached {mark}, which the plan demands: the campaign proves too little."
+    if told := features_shortfall(journal.features, rows["marks"], rows["cells"], plan.floors):
+        yield told
+
+
+def _doubts(rows: Mapping[str, Rows], signatures: Sequence[SignatureSummary], marks: set[str]) -> list[str]:
+    """What a careful reader should know before trusting the result; `marks` are those that every cell might reach."""
     doubts: list[str] = []
     for row in rows["faults"]:
         if row["not_applied"]:
@@ -286,14 +289,11 @@ def _doubts(rows: Mapping[str, Rows], signatures: Sequence[SignatureSummary]) ->
             doubts.append(
                 f"{each.cell}: {shown} with {each.signature} kept their whole folder, the others their verdict."
             )
-    return doubts
+    return doubts + never_reached(_marks_expected(rows["marks"], marks))
 
 
 def _marks_expected(rows: Rows, known: set[str]) -> Rows:
-    """Those of marks in `known`, which some cell reached or the plan demands, without the marks of faults.
-
-    A fault that a cell does not plan is none that it missed.
-    """
+    """Those of the `known` marks without those of faults: a fault that a cell does not plan is none that it missed."""
     expected = known - fault_marks()
     return [row for row in rows if row["mark"] in expected]
 

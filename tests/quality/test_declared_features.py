@@ -143,6 +143,7 @@ def test_features_are_declared_once_in_words_with_options_that_there_are(name: s
     system = load_system(name)
     features: tuple[Feature, ...] = system.features  # type: ignore[attr-defined]
     assert len({feature.name for feature in features}) == len(features) > 0
+    assert fault_marks().isdisjoint(feature.name for feature in features)
     for feature in features:
         assert feature.summary and not feature.summary.endswith(".")
         for option, value in {**feature.needs, **feature.unless}.items():

@@ -10,6 +10,7 @@ import msgspec
 
 from faultline.campaign.engine import Engine
 from faultline.campaign.matrix import CampaignPlan
+from faultline.harness.feature import Feature
 from faultline.harness.history import History
 from faultline.harness.judge import judge
 from faultline.harness.judgement import Judgement
@@ -27,14 +28,17 @@ STALE_EVERY = 5
 BROKEN_SEED = 7
 
 
+FEATURES = (Feature("leader-changed", "another leader took over"), Feature("log-truncated", "entries were cut off"))
+
+
 class FakeSystem:
-    """A system without options, and with marks that it declares; one of another name declares none."""
+    """A system without options, and with features that it declares; one of another name declares none."""
 
     options: ClassVar[dict[str, OptionDescription]] = {}
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.marks = ("leader-changed", "log-truncated") if name == "fake" else ()
+        self.features = FEATURES if name == "fake" else ()
 
 
 class FakeChecker:
