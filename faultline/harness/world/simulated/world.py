@@ -44,7 +44,12 @@ class SimulatedWorld:
         for name, host in self.hosts.items():
             host.on_crash = self._note_crash
             delay_us = uniform(salt(self.plan.seed, "boot", name), 0, 0, _BOOT_US_MAX)
-            self.scheduler.at(delay_us, host.start, self._build)
+            self.scheduler.at(delay_us, self._boot_once, host)
+
+    def _boot_once(self, host: SimulatedHost) -> None:
+        """Start `host`, unless a heal that comes before its time has done so."""
+        if host.node is None:
+            host.start(self._build)
 
     def open_client(self, process: int, node: str) -> SimulatedClient:
         """A fresh client of the system, for one process, that talks to `node` first."""
