@@ -30,6 +30,7 @@ def refusal(**asked: Any) -> UsageError:
         ({"workload": "locks", "options": {"services": "on", "fencing": "off"}}, "takes the writes of former owners"),
         ({"system": "quorum-register", "workload": "read-write", "options": {"write_back": "off"}}, "see less than"),
         ({"system": "quorum-kv", "workload": "read-write"}, "a key is no register"),
+        ({"system": "quorum-kv", "workload": "siblings", "options": {"read_repair": "off"}}, "replicas that missed it"),
         ({"system": "gossip", "workload": "read-write"}, "with what it has heard so far"),
         ({"system": "timestamped-kv", "workload": "read-write"}, "nobody waits for clocks to agree"),
         ({"system": "transactional-kv", "workload": "write-skew", "options": {"isolation": "snapshot"}}, "each miss"),

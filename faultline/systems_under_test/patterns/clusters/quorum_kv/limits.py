@@ -19,6 +19,8 @@ def not_promised(asked: Asked) -> str | None:
         return f"only with conflicts={needed} {why}"
     if asked.chose("versions", "last-write-wins"):
         return "with versions=last-write-wins the earlier of two concurrent writes is lost"
+    if asked.workload == "siblings" and asked.chose("read_repair", "off"):
+        return "with read_repair=off nothing carries a write to the replicas that missed it"
     write, read, replicas = (asked.number(name) for name in ("write_quorum", "read_quorum", "replicas"))
     if write + read <= replicas:
         return f"{write} replicas for a write and {read} for a read, of {replicas}, need not have one in common"
