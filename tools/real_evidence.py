@@ -113,7 +113,9 @@ Made by `tools/real_evidence.py` from the records in `real-evidence.jsonl`; do n
 hosts of namespaces, one process of the store on each, reproduced by the command beside it. A known-bad configuration
 breaks a promise, mostly as the store's own documentation says; its known-good twin differs in that one thing and must
 be clean. *Shown by*: of all seeds, those with the violation that the claim means; a real run is one draw, so one of
-them suffices, and the command stops there. [How to add one](../how-to/run-on-hosts.md#evidence).
+them suffices, and the command stops there. A finding is called what it was called on the day of its record; what was
+recorded before losses were told from stale reads may be a `stale-read` here.
+[How to add one](../how-to/run-on-hosts.md#evidence).
 """
 
 

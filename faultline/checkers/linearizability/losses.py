@@ -21,6 +21,9 @@ themselves must tell. W is lost if
 
 If nothing of this is so, it is not known whether W was lost, and the weaker name is given, as a stale read was seen.
 
+Whether a store went on is seen from outside only. A node that takes over the range of a key, and answers before it has
+the data, looks like one that lost them.
+
 Where no other write comes, the last operations of a key have the last word: a W that all of them miss is lost, even if
 it is only one. Runs of Faultline end with reads of all clients after the heal. A write that was never acknowledged, and
 that a read has shown, is not called lost: its loss shows as a stale read.
