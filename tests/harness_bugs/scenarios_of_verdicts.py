@@ -10,9 +10,11 @@ from known_answers import PARTITION, Says, history, judged, plan, record, sound_
 
 from faultline.checkers.invariants import InvariantChecker
 from faultline.checkers.vacuity import VacuityChecker, warnings_of
+from faultline.harness.access import Access
 from faultline.harness.errors import HarnessError
 from faultline.harness.history import OPEN, History
 from faultline.harness.invariant import Breach
+from faultline.harness.outcome import NOT_CONNECTED
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Cause, CheckResult, Finding, Verdict, exit_code, merge
 
@@ -146,20 +148,26 @@ def every_way_of_testing_nothing_is_told(_folder: Path) -> None:
     assert VacuityChecker().check(sound_history(), record()).verdict is PASS
     immune = msgspec.structs.replace(PARTITION, applied="it is alive")
     assert _named(record(History())) == ["no-operations"]
-    assert _named(record(faults=[immune])) == ["no-fault-applied"]
-    assert _named(record(faults=[PARTITION, immune])) == ["some-faults-not-applied"]
+    assert _named(record(faults=[immune])) == ["faults-applied"]
+    assert _named(record(faults=[PARTITION, immune])) == ["faults-applied", "some-faults-not-applied"]
+    assert _named(record(faults=[PARTITION] * 4 + [immune])) == ["some-faults-not-applied"]
     early = msgspec.structs.replace(PARTITION, start_us=10, stop_us=900)
-    assert _named(record(faults=[early])) == ["nothing-in-flight"]
+    assert _named(record(faults=[early])) == ["faults-struck"]
+    late = msgspec.structs.replace(PARTITION, start_us=80_000, stop_us=90_000)
+    assert _named(record(faults=[late])) == ["faults-struck"]
     assert _named(record(faults=[PARTITION, msgspec.structs.replace(early, kind="kill")])) == [
         "fault-without-operations"
     ]
     unread = sound_history()
     unread.outcome[-2:] = ["info", "fail"]
-    assert "no-reads-after-heal" in _named(record(unread))
+    assert _named(record(unread)) == ["writes-read", "no-reads-after-heal"]
+    refused = sound_history()
+    refused.outcome[:], refused.error[:] = ["fail"] * 5 + ["ok"], [NOT_CONNECTED] * 5 + [None]
+    assert "operations-answered" in _named(record(refused))
     lost = sound_history()
     lost.outcome[:] = ["info"] * 6
-    assert "mostly-indeterminate" in _named(record(lost))
-    assert _named(record(_one_at_a_time())) == ["no-concurrency"]
+    assert "operations-answered" in _named(record(lost)) and "often-indeterminate" in _named(record(lost))
+    assert _named(record(_one_at_a_time())) == ["no-concurrency", "one-key"]
     hanging = sound_history()
     hanging.complete_us[0] = hanging.complete_index[0] = OPEN
     assert "no-concurrency" not in _named(record(hanging))
@@ -168,7 +176,7 @@ def every_way_of_testing_nothing_is_told(_folder: Path) -> None:
     assert _named(record(reader)) == ["no-changes"]
     grave = VacuityChecker().check(lost, record(lost))
     assert grave.verdict is VACUOUS and len(grave.detail["warnings"]) == len(_named(record(lost)))
-    small = record(faults=[PARTITION, immune])
+    small = record(faults=[PARTITION] * 4 + [immune])
     assert VacuityChecker().check(small.history, small).verdict is PASS
 
 
@@ -176,9 +184,9 @@ def _one_at_a_time() -> History:
     return history(
         (0, "write", "k0", 1, "ok", None, 16_000, 17_000),
         (1, "read", "k0", None, "ok", 1, 18_000, 20_000),
-        (0, "read", "k1", None, "ok", None, 61_000, 62_000),
+        (0, "read", "k0", None, "ok", 1, 61_000, 62_000),
     )
 
 
 def _named(run: RunRecord) -> list[str]:
-    return [warning.name for warning in warnings_of(run.history, run)]
+    return [warning.name for warning in warnings_of(run.history, run, Access())]

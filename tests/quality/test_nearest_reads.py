@@ -22,7 +22,9 @@ def median_read_us(read_from: str, distance_us: int) -> float:
     taken: list[int] = []
     for seed in range(SEEDS):
         options = {"read_from": read_from, "follower_reads": "session", "regions": "1"}
-        request = RunRequest(system="consistent-core", workload="read-write", faults=(), seed=seed, options=options)
+        request = RunRequest(
+            system="consistent-core", workload="read-write", faults=(), seed=seed, options=options, beyond_promise=True
+        )
         parts = resolve(request)
         weather = Weather(client_distance_us_max=distance_us)
         history = run_simulated(msgspec.structs.replace(make_plan(request, parts), weather=weather), parts).history

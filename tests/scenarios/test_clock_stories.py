@@ -172,7 +172,7 @@ def test_a_writer_that_dies_while_waiting_leaves_nothing_behind() -> None:
 
 @pytest.mark.rows("CBW-S12")
 def test_saturn_sees_what_was_written_in_boston_although_its_clock_is_five_seconds_slow() -> None:
-    cluster = ClockCluster(3, wait="write", max_offset_ms="5000", forward_jump_ms="0")
+    cluster = ClockCluster(3, wait="write", max_offset_ms="5000", forward_jump_ms="0", client_timeout_ms="9000")
     jupiter, neptune, saturn = GREEN, BLUE, AMBER
     cluster.set_clock(jupiter, 1_805)
     cluster.set_clock(neptune, 1_800)
@@ -311,7 +311,9 @@ def test_after_the_writer_died_no_reader_waits_for_its_pending_stamp() -> None:
 @pytest.mark.rows("CBW-S13", "CBW-I1")
 @pytest.mark.parametrize("wait", ["write", "commit"])
 def test_a_phone_call_between_two_writers_is_seen_in_the_stamps(wait: str) -> None:
-    cluster = before_dawn(wait=wait, max_offset_ms="1000", error_bound_ms="1000")
+    cluster = before_dawn(
+        wait=wait, max_offset_ms="1000", error_bound_ms="1000", request_timeout_ms="5000", client_timeout_ms="9000"
+    )
     cluster.set_clock(GREEN, 2)
     cluster.write("a", GREEN, "first")
     cluster.pass_seconds(3)
