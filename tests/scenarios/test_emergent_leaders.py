@@ -93,7 +93,7 @@ def test_a_heartbeat_with_an_old_version_is_answered_with_the_membership() -> No
     cluster.deliver()
     assert cluster.membership(B).version < cluster.membership(A).version
     version = cluster.membership(B).version
-    cluster.hand(B, A, Heartbeat(cluster.nodes[B].instance, version))
+    cluster.hand(B, A, Heartbeat(cluster.nodes[B].instance, version, A))
     repairs = cluster.take(lambda source, _, m: source == A and isinstance(m, UpdateMembership))
     assert [target for _, target, _ in repairs] == [B]
     cluster.hand(*repairs[0])

@@ -17,6 +17,10 @@ has a coordinator of its own. Two things limit the damage. A *minimum size*, a m
 seen, below which a group refuses to serve. And the *merge*: a coordinator asks those that it believes failed whether
 they live; the smaller group then dissolves, and its nodes join the larger one as the youngest.
 
+Two clusters may also list each other's members: when requests to join arrive late, at seeds that have founded clusters
+meanwhile. Then none of them is silent, and the later version stands, as within one cluster. Of two with the same
+version the merge's rule says which stays, and its coordinator makes a later version.
+
 *Invariants.* EL-I1 some time after the last fault all connected nodes have one membership and one coordinator. EL-I3 a
 version of one coordinator is one list; a node's version never goes back. EL-I4 ages are unique, and no address is both
 live and failed. EL-I5 only the coordinator makes versions. EL-I6 no two disjoint groups serve clients. EL-I7 who has
@@ -37,7 +41,8 @@ that needs a consistent core.
 
 Sources: Patterns of Distributed Systems ch. 29; JGroups, Hazelcast, Akka and Ignite order their members so. Deviations
 from the printed code: a claim needs all older members to have failed, and only those; a tie between two groups is
-broken by the age of their coordinators; ages are never used twice; the minimum is reached at the minimum, not above it.
+broken by the age of their coordinators; heartbeats name the coordinator, so that one version with two coordinators is
+seen; ages are never used twice; the minimum is reached at the minimum, not above it.
 """
 
 from __future__ import annotations
@@ -131,6 +136,10 @@ class Membership(msgspec.Struct, frozen=True, array_like=True):
             live=tuple(m for m in self.live if m.address not in gone),
             failed=(*self.failed, *(m for m in self.live if m.address in gone)),
         )
+
+    def made_later(self) -> Membership:
+        """With the same members, so that it stands against another cluster's membership of this version."""
+        return msgspec.structs.replace(self, version=self.version + 1)
 
 
 def absorbs(own: Membership, count: int, coordinator: Member) -> bool:

@@ -10,7 +10,7 @@ Marks that nodes report with `sometimes`:
 | coordinator-claimed | the next oldest took over |
 | update-repaired | a heartbeat showed an old version and was answered with the membership |
 | removal-learned | a node was told that it had been removed, and joined anew |
-| groups-merged | a group dissolved into another one |
+| groups-merged | a group dissolved into another one, or prevailed over one that listed the same members |
 | not-enough-members | a client was refused by a group that is too small |
 | slept-through | a check came so late that nobody was judged |
 """
@@ -74,10 +74,11 @@ class MembershipAcknowledged(msgspec.Struct, frozen=True, tag="membership-acknow
 
 
 class Heartbeat(msgspec.Struct, frozen=True, tag="heartbeat"):
-    """I live, as that start of my process, and have come to that version."""
+    """I live, as that start of my process, and have come to that version of that coordinator."""
 
     instance: int
     version: int
+    coordinator: str
 
 
 class HeartbeatRequest(msgspec.Struct, frozen=True, tag="heartbeat-request"):

@@ -1,6 +1,6 @@
 """A node of `emergent-leader`: joins, watches, and coordinates when it is its turn.
 
-What concerns belonging to no cluster is in `joining`; what concerns two clusters that should be one, in `merging`.
+What concerns belonging to no cluster is in `joining`; who watches whom in a ring, in `ring`.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from faultline.systems_under_test.patterns.clusters.emergent.messages import (
     ViewResponse,
 )
 from faultline.systems_under_test.patterns.clusters.emergent.options import EmergentSettings
+from faultline.systems_under_test.patterns.clusters.emergent.ring import NEIGHBOURS, neighbours
 from faultline.systems_under_test.patterns.clusters.emergent.silence import Silence
 from faultline.systems_under_test.patterns.clusters.emergent.welcomes import Welcomes
 from faultline.systems_under_test.patterns.clusters.handler_table import HandlerTable
@@ -44,8 +45,6 @@ NOT_JOINED = "not-joined"
 
 NOT_ENOUGH_MEMBERS = "not-enough-members"
 """The node's group is below the minimum size, so it might be the smaller half."""
-
-_RING_NEIGHBOURS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +203,7 @@ class EmergentNode:
 
     def _handle_update(self, source: NodeId, update: UpdateMembership) -> None:
         self._take_if_newer(update.membership)
+        self._prevail(update.membership)
         if self.membership is not None and self.membership.version >= update.membership.version:
             self._send(source, MembershipAcknowledged(update.membership.version))
 
@@ -242,7 +242,7 @@ class EmergentNode:
         if self.membership is None:
             return
         for address in self._watchers():
-            self._send(address, Heartbeat(self.instance, self.membership.version))
+            self._send_heartbeat(address, self.membership)
         if silent is None:
             self.ports.trace.sometimes("slept-through")
             return
@@ -254,12 +254,15 @@ class EmergentNode:
         """In the ring: who is before a silent one may have nobody left to hear it, so it is asked."""
         watched = self._watched(silent)
         self._silence.watch(watched)
-        for address in watched[_RING_NEIGHBOURS:]:
+        for address in watched[NEIGHBOURS:]:
             self._send(address, HeartbeatRequest())
 
     def _handle_heartbeat_request(self, source: NodeId, _: HeartbeatRequest) -> None:
         if self.membership is not None:
-            self._send(source, Heartbeat(self.instance, self.membership.version))
+            self._send_heartbeat(source, self.membership)
+
+    def _send_heartbeat(self, address: str, membership: Membership) -> None:
+        self._send(address, Heartbeat(self.instance, membership.version, membership.coordinator.address))
 
     def _judge(self, silent: tuple[str, ...]) -> None:
         assert self.membership is not None
@@ -292,6 +295,9 @@ class EmergentNode:
             if heartbeat.version < membership.version and self._may_repair():
                 self.ports.trace.sometimes("update-repaired")
                 self._send(source, UpdateMembership(membership))
+            elif heartbeat.version == membership.version and heartbeat.coordinator != membership.coordinator.address:
+                # Two clusters list each other's members; the other coordinator is told, and may prevail.
+                self._send(heartbeat.coordinator, UpdateMembership(membership))
 
     def _may_repair(self) -> bool:
         """Where everybody watches everybody, the coordinator sees every old version; in a ring each sees a few."""
@@ -315,14 +321,7 @@ class EmergentNode:
 
     def _neighbours(self, direction: int, silent: Collection[str] = ()) -> list[str]:
         assert self.membership is not None
-        ring = sorted(member.address for member in self.membership.live)
-        place = ring.index(self.address)
-        found: list[str] = []
-        for step in range(1, len(ring)):
-            found.append(ring[(place + direction * step) % len(ring)])
-            if sum(address not in silent for address in found) == _RING_NEIGHBOURS:
-                break
-        return found
+        return neighbours(self.address, [member.address for member in self.membership.live], direction, silent)
 
     # -- two clusters that should be one ------------------------------------------------------------------------------
 
@@ -354,6 +353,15 @@ class EmergentNode:
         stranger = membership.member(message.coordinator.address) is None
         if stranger and not self.parts.absorbs(membership, message.count, message.coordinator):
             self._dissolve(message.coordinator.address)
+
+    def _prevail(self, other: Membership) -> None:
+        """If `other` has my version but another coordinator, and my cluster stays, make mine the later version."""
+        own = self.membership
+        if own is None or not self.is_coordinator or own.version != other.version:
+            return
+        if own.coordinator != other.coordinator and self.parts.absorbs(own, len(other.live), other.coordinator):
+            self.ports.trace.sometimes("groups-merged")
+            self._make(own.made_later(), own)
 
     def _dissolve(self, target: str) -> None:
         """This group gives itself up: all its members join the other one, as its youngest."""
