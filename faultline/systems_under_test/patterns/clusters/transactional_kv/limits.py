@@ -7,8 +7,8 @@ from faultline.systems_under_test.patterns.clusters.clock_faults import has_runa
 
 __all__ = ["not_promised"]
 
-_STRICT = frozenset({"txn-append", "txn-register"})
-_SERIALIZABLE = _STRICT | {"write-skew", "booking"}
+_STRICT = frozenset({"txn-append", "txn-register", "write-skew"})
+_SERIALIZABLE = _STRICT | {"booking"}
 
 
 def not_promised(asked: Asked) -> str | None:
