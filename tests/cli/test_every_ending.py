@@ -176,6 +176,9 @@ PROVOKED: dict[str, Callable[[Stage], int]] = {
     "a run on hosts is replayed without `--hosts`": on_unnamed_hosts,
     "a pipe that stays silent": a_silent_pipe,
     "a run whose faults met no operation (*vacuous*)": lambda stage: stage.code(*VACUOUS),
+    "a campaign of which no run entered a [feature](campaign-plan.md#floors) that the promise rests on": lambda stage: (
+        stage.code("campaign", "--faults", "partition", "--operations", "3", "--seeds", "0..24")
+    ),
     "a workload without a checker of its own": lambda stage: stage.hostile("no-checkers:"),
     "a checker that raises, calls `sys.exit` or returns nonsense": lambda stage: max(
         map(stage.hostile, ("checker:raise", "checker:exit-0", "answer:none"))
