@@ -13,12 +13,11 @@ cannot hold are replaced.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from xml.etree import ElementTree as xml
 
 from faultline.campaign.outcome import NOT_SEEN
-from faultline.campaign.summary import CampaignSummary, CellSummary, SignatureSummary
+from faultline.campaign.summary import CampaignSummary, CellSummary, SignatureSummary, total_exposure
 from faultline.harness.verdict import Verdict
 
 __all__ = ["junit_xml"]
@@ -130,11 +129,8 @@ def _facts(cell: CellSummary, signatures: Sequence[SignatureSummary], summary: C
 
 
 def _exposure(cells: Iterable[CellSummary]) -> dict[str, int]:
-    """The ledgers of `cells`, added up, with names as JUnit properties have them."""
-    total: Counter[str] = Counter()
-    for cell in cells:
-        total.update(cell.exposure)
-    return {name.replace("_", "-"): value for name, value in total.items()}
+    """Return the ledgers of `cells`, added up, with names as JUnit properties have them."""
+    return {name.replace("_", "-"): value for name, value in total_exposure(cells).items()}
 
 
 def _text(value: str) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from faultline.campaign.expectation import Expectation
 from faultline.campaign.outcome import RunCounts
 from faultline.campaign.statistics import rule_of_three, wilson_interval
-from faultline.campaign.summary import CellSummary
+from faultline.campaign.summary import CellSummary, total_exposure
+from faultline.harness.exposure import exposure_parts
 from faultline.harness.sensitivity import sensitivity_sentence
 from faultline.harness.verdict import Verdict
 
@@ -122,21 +122,8 @@ def campaign_sentence(
 
 
 def exposure_sentence(cells: Iterable[CellSummary]) -> str:
-    """What the runs did to the systems: operations answered, faults that struck, written objects that were read."""
-    total: Counter[str] = Counter()
-    for cell in cells:
-        total.update(cell.exposure)
-    counted = f"{total['answered']:,} of {total['operations']:,} operations answered"
-    parts = [f"{counted}, {total['refused']:,} found no connection"]
-    if total["faults_planned"]:
-        parts.append(
-            f"{total['faults_applied']:,} of {total['faults_planned']:,} planned faults took effect, "
-            f"{total['faults_struck']:,} of them met operations in flight"
-        )
-    if total["objects_written"]:
-        read = f"{total['objects_read_after_heal']:,} of {total['objects_written']:,}"
-        parts.append(f"{read} written objects were read after the heal")
-    return f"Exposure: {'; '.join(parts)}."
+    """Return what the runs of all `cells` did to the systems."""
+    return f"Exposure: {'; '.join(exposure_parts(total_exposure(cells)))}."
 
 
 def sensitivity_sentences(cells: Iterable[CellSummary]) -> list[str]:

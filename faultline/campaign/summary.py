@@ -6,16 +6,27 @@ in the checker or broke in the harness says nothing about the system, and is cou
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
 from faultline.campaign.expectation import Expectation
 from faultline.campaign.matrix import CampaignPlan
+from faultline.harness.exposure import Exposure
 from faultline.harness.sensitivity import Sensitivity
 from faultline.harness.verdict import Verdict
 
-__all__ = ["CampaignResult", "CampaignSummary", "CellSummary", "LatencySummary", "Progress", "SignatureSummary"]
+__all__ = [
+    "CampaignResult",
+    "CampaignSummary",
+    "CellSummary",
+    "LatencySummary",
+    "Progress",
+    "SignatureSummary",
+    "total_exposure",
+]
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,6 +73,14 @@ class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
     first_error: str = ""
     failing_seeds: tuple[int, ...] = ()
     seconds: float = 0.0
+
+
+def total_exposure(cells: Iterable[CellSummary]) -> dict[str, int]:
+    """Return the figures of the ledgers of all `cells`, added up."""
+    total = Counter(Exposure().figures())
+    for cell in cells:
+        total.update(cell.exposure)
+    return dict(total)
 
 
 class SignatureSummary(msgspec.Struct, frozen=True, kw_only=True):

@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from faultline.harness.access import READS, Access
+from faultline.harness.access import READS, USUAL_ACCESS, Access
 from faultline.harness.exposure import Exposure, exposure
 from faultline.harness.floors import FLOORS, shortfalls
 from faultline.harness.history import OPEN, History
@@ -60,7 +60,7 @@ class VacuityChecker:
     name = "vacuity"
     judges_the_test = True
 
-    def __init__(self, access: Access = Access()) -> None:  # noqa: B008 (a frozen record)
+    def __init__(self, access: Access = USUAL_ACCESS) -> None:
         self.access = access
 
     def check(self, history: History, run: RunRecord) -> CheckResult:

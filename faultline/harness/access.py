@@ -1,8 +1,8 @@
-"""Which objects the operations of a workload read and write: the read set and the write set of each operation.
+"""The read set and the write set of each operation: which objects the operations of a workload read and write.
 
-An object is what `key` names; operations without a key are about one object, the store as a whole, and transactions
-(`txn`) name theirs in their steps. From this the harness knows which objects hold an acknowledged write, so that it can
-read every one of them after the heal, and say afterwards which were read.
+An object is what `key` names. Operations without a key concern one object, the store as a whole. Transactions (`txn`)
+name their objects in their steps. The harness uses the sets to find the objects that hold an acknowledged write, to
+read them after the heal, and to report which of them were read.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ import msgspec
 
 from faultline.harness.plan import PlannedOperation
 
-__all__ = ["FINAL_OBJECTS_MAX", "READS", "Access", "reads_of_the_rest"]
+__all__ = ["FINAL_OBJECTS_MAX", "READS", "USUAL_ACCESS", "Access", "access_of", "reads_of_the_rest"]
 
 READS = ("read", "get")
-"""What reads are usually called."""
+"""The usual names of reads."""
 
 FINAL_OBJECTS_MAX = 5_000
-"""So many objects are read after the heal at most, evenly drawn from all that were written: the stated sample."""
+"""The most objects that are read after the heal. Of more written objects an even sample of this size is read."""
 
 _READERS = 2
-"""How many workers read each object after the heal, where the workload's own final operations do not read it."""
+"""How many workers read each object that the workload's own final operations leave out."""
 
 _STEPS = 8
-"""How many objects one transaction reads then."""
+"""How many objects one such transaction reads."""
 
 _STEP_US = 4_000
 
@@ -36,9 +36,9 @@ Object = str | None
 class Access(msgspec.Struct, frozen=True, kw_only=True):
     """The functions of a workload by what they do to objects.
 
-    `reads` show what an object holds; `writes` change it, None stands for all others. `final_read` reads one object
-    after the heal; it is empty where the workload's own final operations read everything. With `whole` all keys are
-    parts of one object.
+    `reads` show what an object holds. `writes` change it; None means every function that is not in `reads`.
+    `final_read` is the function that reads one object after the heal, empty where the workload's own final operations
+    read all of them. With `whole` all keys are parts of one object.
     """
 
     reads: tuple[str, ...] = READS
@@ -47,13 +47,13 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     whole: bool = False
 
     def read_set(self, f: str, key: Object, value: Any) -> Iterable[Object]:
-        """The objects that the operation shows when it succeeds."""
+        """Return the objects whose contents the operation shows when it succeeds."""
         if f not in self.reads:
             return ()
         return _objects(value, reads=True) if f == "txn" else (self._object(key),)
 
     def write_set(self, f: str, key: Object, value: Any) -> Iterable[Object]:
-        """The objects that the operation changes when it succeeds."""
+        """Return the objects that the operation changes when it succeeds."""
         if f == "txn":
             return _objects(value, reads=False)
         if f in self.reads if self.writes is None else f not in self.writes:
@@ -64,8 +64,18 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.whole else key
 
 
+USUAL_ACCESS = Access()
+"""The access of a workload that declares none."""
+
+
+def access_of(workload: object) -> Access:
+    """Return the access that `workload` declares, else the usual one."""
+    declared: Access = getattr(workload, "access", USUAL_ACCESS)
+    return declared
+
+
 def _objects(steps: Any, *, reads: bool) -> list[Object]:
-    """The objects that the steps `[function, object, value]` of a transaction read, or write."""
+    """Return the objects that the steps `[function, object, value]` of a transaction read, or write."""
     if not isinstance(steps, list | tuple):
         return []
     return [step[1] for step in steps if isinstance(step, list | tuple) and len(step) > 1 and (step[0] == "r") == reads]
@@ -74,9 +84,9 @@ def _objects(steps: Any, *, reads: bool) -> list[Object]:
 def reads_of_the_rest(
     access: Access, operations: Iterable[PlannedOperation], final: Sequence[PlannedOperation], workers: int, at_us: int
 ) -> Iterator[PlannedOperation]:
-    """Reads, from `at_us` on, of what `operations` write and the `final` operations of the workload do not read.
+    """Yield reads, from `at_us` on, of the objects that `operations` write and the `final` operations do not read.
 
-    Each object is read by two workers, as far as there are two, and FINAL_OBJECTS_MAX objects at most.
+    Two workers read each object, or the only one there is. At most FINAL_OBJECTS_MAX objects are read.
     """
     if not access.final_read:
         return
@@ -92,7 +102,7 @@ def reads_of_the_rest(
 
 
 def _asked(f: str, objects: Sequence[Object]) -> Iterator[tuple[Object, Any]]:
-    """Key and value of the operations `f` that read all `objects`."""
+    """Yield key and value of the operations `f` that together read all `objects`."""
     if f != "txn":
         yield from ((each, None) for each in objects)
         return

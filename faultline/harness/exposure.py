@@ -1,14 +1,14 @@
-"""The exposure ledger of a run: what it did to the system, whatever the verdict.
+"""The exposure ledger of a run: what the run did to the system, whatever the verdict.
 
-A pass is worth as much as the test behind it. The ledger counts the operations by what became of them, follows each
-fault from the plan to its proof, and names the objects that hold an acknowledged write and were not read once
-everything was healed: what was lost of them, no checker could have seen.
+A pass is worth as much as the test behind it. The ledger counts the operations by outcome, follows each fault from the
+plan to its proof, and names the objects that hold an acknowledged write and were not read after the heal. If such an
+object was lost, no checker could have seen it.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -17,20 +17,34 @@ from faultline.harness.history import OPEN, History
 from faultline.harness.outcome import NOT_CONNECTED
 from faultline.harness.run_record import FaultInterval, RunRecord
 
-__all__ = ["UNANSWERED", "Exposure", "FaultExposure", "exposure"]
+__all__ = ["UNANSWERED", "Exposure", "FaultExposure", "OperationsInFlight", "exposure", "exposure_parts"]
 
 UNANSWERED = frozenset(
     (NOT_CONNECTED, "timeout", "connection-lost", "connection-loss", "client-raised", "foreign-answer", "read-failed")
 )
-"""The error codes of operations that the store has not answered; any other failure is an answer."""
+"""The error codes of operations that the store did not answer; any other failure is an answer. Adapters have words of
+their own for one thing, as `connection-loss` of ZooKeeper, and histories keep them."""
 
 _NAMED = 20
 
 
-class FaultExposure(msgspec.Struct, frozen=True, kw_only=True):
-    """One planned fault: whether it was `applied`, whether a probe `proved` it, and what it met.
+class OperationsInFlight:
+    """How many operations of `history` were in flight at some moment of an interval; open ones are until its end."""
 
-    `operations_in_flight` counts those that were under way at some moment while the fault was in force.
+    def __init__(self, history: History) -> None:
+        end_us = history.end_us()
+        self._invoked = sorted(history.invoke_us)
+        self._completed = sorted(end_us if each == OPEN else each for each in history.complete_us)
+
+    def during(self, start_us: int, stop_us: int) -> int:
+        """Return how many operations were invoked by `stop_us` and had not completed before `start_us`."""
+        return bisect_right(self._invoked, stop_us) - bisect_left(self._completed, start_us)
+
+
+class FaultExposure(msgspec.Struct, frozen=True, kw_only=True):
+    """One planned fault: whether it was `applied`, whether a probe `proved` it, and which operations it met.
+
+    `operations_in_flight` counts the operations that were in flight at some moment while the fault was in force.
     """
 
     kind: str
@@ -44,10 +58,9 @@ class FaultExposure(msgspec.Struct, frozen=True, kw_only=True):
 class Exposure(msgspec.Struct, frozen=True, kw_only=True):
     """The ledger of one run.
 
-    `answered` operations are those that the store answered, be it with a refusal; for `refused` ones no connection came
-    about. `written` objects hold an acknowledged write, and `read_after_heal` of these were read once everything was
-    healed; `unread` names some of the others. `features` counts how often each declared feature of the system was
-    entered.
+    `answered` operations got an answer from the store, which may be a refusal; `refused` operations found no
+    connection. `written` objects hold an acknowledged write, `read_after_heal` of them were read after the heal, and
+    `unread` names some of the others. `features` counts how often each declared feature of the system was entered.
     """
 
     operations: int = 0
@@ -64,21 +77,21 @@ class Exposure(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def faults_applied(self) -> int:
-        """How many faults were injected and took effect, as far as could be proved."""
+        """The number of faults that a probe proved to have taken effect."""
         return sum(fault.proved for fault in self.faults)
 
     @property
     def faults_struck(self) -> int:
-        """How many of these met operations in flight."""
+        """The number of proved faults that met operations in flight."""
         return sum(fault.proved and fault.operations_in_flight > 0 for fault in self.faults)
 
     @property
     def due(self) -> int:
-        """How many of the written objects are to be read after the heal: all, or the stated sample."""
+        """How many of the written objects must be read after the heal: all of them, or FINAL_OBJECTS_MAX."""
         return min(self.written, FINAL_OBJECTS_MAX)
 
     def figures(self) -> dict[str, int]:
-        """The ledger in numbers that can be added up over runs."""
+        """Return the figures of the ledger that can be added up over runs."""
         return {
             "operations": self.operations,
             "answered": self.answered,
@@ -92,7 +105,7 @@ class Exposure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def exposure(record: RunRecord, access: Access, features: Iterable[str] = ()) -> Exposure:
-    """The ledger of `record`, a run of a workload with this `access` on a system that declares these `features`."""
+    """Return the ledger of `record`, a run of a workload with `access` on a system that declares `features`."""
     history = record.history
     outcomes = history.outcome
     written, read = _written(history, access), _read_after(history, access, record.healed_us)
@@ -116,13 +129,26 @@ def exposure(record: RunRecord, access: Access, features: Iterable[str] = ()) ->
     )
 
 
+def exposure_parts(figures: Mapping[str, int]) -> list[str]:
+    """Return the clauses that tell `figures`, of one ledger or of several added up."""
+    parts = [f"{figures['answered']:,} of {figures['operations']:,} operations answered"]
+    if figures["refused"]:
+        parts.append(f"{figures['refused']:,} found no connection")
+    if figures["faults_planned"]:
+        parts.append(
+            f"{figures['faults_applied']:,} of {figures['faults_planned']:,} planned faults took effect, "
+            f"{figures['faults_struck']:,} while operations were in flight"
+        )
+    if figures["objects_written"]:
+        read = f"{figures['objects_read_after_heal']:,} of {figures['objects_written']:,}"
+        parts.append(f"{read} written objects read after the heal")
+    return parts
+
+
 def _faults(record: RunRecord) -> tuple[FaultExposure, ...]:
-    """Every planned fault, those first that were recorded; the others were never begun."""
-    history = record.history
-    invoked = sorted(history.invoke_us)
-    end_us = history.end_us()
-    completed = sorted(end_us if each == OPEN else each for each in history.complete_us)
-    begun = [_fault(fault, invoked, completed) for fault in record.faults]
+    """Return every planned fault: first those that were recorded, then those that never began."""
+    in_flight = OperationsInFlight(record.history)
+    begun = [_fault(fault, in_flight) for fault in record.faults]
     never = sorted(record.plan.faults, key=lambda fault: fault.at_us)[len(begun) :]
     return (
         *begun,
@@ -130,17 +156,15 @@ def _faults(record: RunRecord) -> tuple[FaultExposure, ...]:
     )
 
 
-def _fault(fault: FaultInterval, invoked: list[int], completed: list[int]) -> FaultExposure:
-    """`invoked` and `completed` are the moments of all operations, each in order."""
+def _fault(fault: FaultInterval, in_flight: OperationsInFlight) -> FaultExposure:
     applied = fault.applied is None or bool(fault.nodes or fault.links)
-    flying = bisect_right(invoked, fault.stop_us) - bisect_left(completed, fault.start_us) if applied else 0
     return FaultExposure(
         kind=fault.kind,
         start_us=fault.start_us,
         duration_us=fault.stop_us - fault.start_us,
         applied=applied,
         proved=fault.applied is None,
-        operations_in_flight=flying,
+        operations_in_flight=in_flight.during(fault.start_us, fault.stop_us) if applied else 0,
     )
 
 
@@ -152,7 +176,7 @@ def _written(history: History, access: Access) -> dict[str | None, None]:
 
 
 def _read_after(history: History, access: Access, healed_us: int) -> set[str | None]:
-    """What was read by operations that were invoked after the heal."""
+    """Return the objects that were read by operations invoked after the heal."""
     columns = zip(history.f, history.key, history.value, history.outcome, history.invoke_us, strict=True)
     return {
         each

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
 import faultline
-from faultline.harness.access import Access
+from faultline.harness.access import access_of
 from faultline.harness.checks import ask, judged_nothing, left_out, name_of
-from faultline.harness.exposure import exposure
+from faultline.harness.exposure import OperationsInFlight, exposure
 from faultline.harness.feature import possible_features
 from faultline.harness.judgement import Judgement
 from faultline.harness.parts import Parts
@@ -28,12 +28,11 @@ CHECK_LIMIT_S = 600.0
 def judge(record: RunRecord, parts: Parts, *, run_id: str, replay: str = "", probes: bool = False) -> Judgement:
     """Judge `record` with the checkers of `parts`, each within CHECK_LIMIT_S; otherwise as `judge_by`.
 
-    With `probes` a pass is asked what it is worth, if it is of the sample (`faultline.harness.sensitivity`).
+    With `probes`, probe what a pass is worth if the run belongs to the sample (`faultline.harness.sensitivity`).
     """
     judgement = judge_by(parts.checkers, record, run_id=run_id, replay=replay, limit_s=CHECK_LIMIT_S)
-    access = getattr(parts.workload, "access", Access())
     features = possible_features(parts.system, record.plan.options)
-    judgement.exposure = exposure(record, access, (feature.name for feature in features))
+    judgement.exposure = exposure(record, access_of(parts.workload), (feature.name for feature in features))
     judgement.options_changed = options_changed(parts.system, record.plan.options)
     if probes and judgement.verdict is Verdict.PASS and is_sampled(record):
         judgement.sensitivity = probe(record, parts.checkers, parts.anomalies)
@@ -146,14 +145,8 @@ def _counts(record: RunRecord) -> dict[str, int]:
 
 def _overlap(record: RunRecord) -> dict[str, int]:
     """How many operations were in flight during each kind of fault, an operation counted once for every fault."""
-    history = record.history
-    end_us = history.end_us()
-    spans = [
-        (invoked, completed if completed >= 0 else end_us)
-        for invoked, completed in zip(history.invoke_us, history.complete_us, strict=True)
-    ]
+    in_flight = OperationsInFlight(record.history)
     overlap: dict[str, int] = {}
     for fault in record.faults:
-        count = sum(1 for invoked, completed in spans if invoked <= fault.stop_us and completed >= fault.start_us)
-        overlap[fault.kind] = overlap.get(fault.kind, 0) + count
+        overlap[fault.kind] = overlap.get(fault.kind, 0) + in_flight.during(fault.start_us, fault.stop_us)
     return dict(sorted(overlap.items()))

@@ -135,6 +135,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
 
     @property
+    def final_us(self) -> int:
+        """When the first of the final operations is due; `heal_us` where there are none."""
+        return min((one.at_us for one in self.operations if one.at_us >= self.heal_us), default=self.heal_us)
+
+    @property
     def cell(self) -> str:
         """The campaign cell the run belongs to: what was tested, without the seed."""
         return cell_name(self.system, self.mutants, self.workload, self.fault_set)

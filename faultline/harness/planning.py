@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from faultline.harness.access import Access, reads_of_the_rest
+from faultline.harness.access import access_of, reads_of_the_rest
 from faultline.harness.errors import UsageError
 from faultline.harness.floors import checked_floors
 from faultline.harness.generator.simulate import planned_operations
@@ -90,9 +90,8 @@ def make_plan(request: RunRequest, parts: Parts) -> Plan:
     operations = _operations(request, parts, count, start_us, heal_us)
     final = _final_operations(request, parts, count, final_start_us, final_us)
     rest_us = max((one.at_us for one in final), default=final_start_us) + _LATENCY_US
-    access = getattr(parts.workload, "access", Access())
-    rest = tuple(reads_of_the_rest(access, operations, final, request.workers, rest_us))
-    # A run ends when its last operation does; how long it waits for slow reads costs nothing where they are fast.
+    rest = tuple(reads_of_the_rest(access_of(parts.workload), operations, final, request.workers, rest_us))
+    # The run ends with its last operation, so time for slow reads costs nothing where reads are fast.
     last_us = rest_us + len(rest) // request.workers * _SLOW_READ_US
     return Plan(
         system=request.system,
@@ -113,7 +112,7 @@ def make_plan(request: RunRequest, parts: Parts) -> Plan:
 
 
 def _package(parts: Parts) -> FaultPackage:
-    """The faults, no denser than the system can recover from: a store that never serves is tested by none of them."""
+    """Return the fault package, paced for a store on hosts: faults that keep it from serving test nothing."""
     if isinstance(parts.system, HostedStore) and isinstance(parts.package, PacedPackage):
         return parts.package.paced(_STORE_PERIOD_US)
     return parts.package

@@ -55,11 +55,6 @@ def limit_s(plan: Plan) -> float:
     return LIMIT_S + LIMIT_S_PER_OPERATION * len(plan.operations)
 
 
-def _final_us(plan: Plan) -> int:
-    """When the first of the final operations is due; when all is healed, if there are none."""
-    return min((one.at_us for one in plan.operations if one.at_us > plan.heal_us), default=plan.heal_us)
-
-
 class _SimulatedRun:
     def __init__(self, plan: Plan, parts: Parts, sink: EventSink | None, record_messages: bool) -> None:
         self.plan = plan
@@ -71,7 +66,7 @@ class _SimulatedRun:
             plan, parts, self.world.fault_port, self.history, lambda: self.scheduler.now_us, self.errors
         )
         self.interpreter = Interpreter(
-            scheduled(plan.operations, workers=plan.workers, skip_before_us=plan.heal_us, late_from_us=_final_us(plan)),
+            scheduled(plan.operations, workers=plan.workers, skip_before_us=plan.heal_us, late_from_us=plan.final_us),
             workers=plan.workers,
             seed=plan.seed,
             history=self.history,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from faultline.harness.exposure import Exposure
+from faultline.harness.exposure import Exposure, exposure_parts
 from faultline.harness.history import OPEN, Row
 from faultline.harness.judgement import Judgement
 from faultline.harness.run_record import FaultInterval, MessageRecord
@@ -123,20 +123,10 @@ def _links(links: Sequence[tuple[str, str]]) -> str:
 
 
 def exposure_sentence(exposure: Exposure) -> str:
-    """What the run did to the system, in one line; empty for a verdict that has no ledger."""
+    """Return what the run did to the system, in one line; '' for a verdict that has no ledger."""
     if not exposure.operations:
         return ""
-    parts = [f"{exposure.answered:,} of {count(exposure.operations, 'operation')} answered"]
-    if exposure.refused:
-        parts.append(f"{exposure.refused:,} found no connection")
-    if exposure.faults:
-        parts.append(
-            f"{exposure.faults_applied:,} of {count(len(exposure.faults), 'planned fault')} took effect, "
-            f"{exposure.faults_struck:,} while operations were in flight"
-        )
-    if exposure.written:
-        objects = count(exposure.written, "written object")
-        parts.append(f"{exposure.read_after_heal:,} of {objects} read after the heal")
+    parts = exposure_parts(exposure.figures())
     if exposure.features:
         entered = sum(times > 0 for times in exposure.features.values())
         parts.append(f"{entered} of {count(len(exposure.features), 'declared feature')} entered")

@@ -153,9 +153,9 @@ BUGS = (
     HarnessBug(
         name="open-operations-meet-no-fault",
         breaks="An operation that never completed was in flight during no fault.",
-        place="faultline.harness.judge:_overlap",
-        before="completed if completed >= 0 else end_us",
-        after="completed",
+        place="faultline.harness.exposure:OperationsInFlight.__init__",
+        before="end_us if each == OPEN else each for each",
+        after="each for each",
         caught_by=_FIGURES,
     ),
     HarnessBug(
@@ -241,17 +241,17 @@ BUGS = (
     HarnessBug(
         name="overlap-with-any-moment",
         breaks="Operations before a fault count as in flight during it.",
-        place="faultline.harness.exposure:_fault",
-        before="bisect_right(invoked, fault.stop_us) - bisect_left(completed, fault.start_us)",
-        after="bisect_right(invoked, fault.stop_us)",
+        place="faultline.harness.exposure:OperationsInFlight.during",
+        before="bisect_right(self._invoked, stop_us) - bisect_left(self._completed, start_us)",
+        after="bisect_right(self._invoked, stop_us)",
         caught_by=_VACUOUS,
     ),
     HarnessBug(
         name="operations-after-a-fault-overlap",
         breaks="Operations after a fault count as in flight during it.",
-        place="faultline.harness.exposure:_fault",
-        before="bisect_right(invoked, fault.stop_us) - bisect_left(completed, fault.start_us)",
-        after="len(invoked) - bisect_left(completed, fault.start_us)",
+        place="faultline.harness.exposure:OperationsInFlight.during",
+        before="bisect_right(self._invoked, stop_us) - bisect_left(self._completed, start_us)",
+        after="len(self._invoked) - bisect_left(self._completed, start_us)",
         caught_by=_VACUOUS,
     ),
     HarnessBug(

@@ -183,9 +183,8 @@ class RealRun:
 
     async def _finish(self) -> None:
         """Let what is left of the operations happen, and as long after the heal as planned the final ones."""
-        final_us = min((one.at_us for one in self.plan.operations if one.at_us >= self.plan.heal_us), default=0)
-        self._let_start(before_us=final_us)
-        await self._until(final_us + self._healed_late_us, lambda: False)
+        self._let_start(before_us=self.plan.final_us)
+        await self._until(self.plan.final_us + self._healed_late_us, lambda: False)
         self._let_start(before_us=sys.maxsize)
         await self._until(self.plan.end_us + self._serving_late_us, lambda: self.interpreter.finished)
 
