@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-__all__ = ["Feature", "due_features", "possible_features"]
+__all__ = ["Feature", "due_features", "features_of", "possible_features"]
 
 
 class Feature(msgspec.Struct, frozen=True):
@@ -48,10 +48,15 @@ class Feature(msgspec.Struct, frozen=True):
         return bool(self.log) and re.search(self.log, line) is not None
 
 
+def features_of(system: object) -> tuple[Feature, ...]:
+    """Return the features that `system` declares; none if it has no `features`, which a plug-in may leave out."""
+    features: tuple[Feature, ...] = getattr(system, "features", ())
+    return features
+
+
 def possible_features(system: object, options: Mapping[str, str]) -> tuple[Feature, ...]:
-    """The features that `system` declares and can enter with these `options`; none if it declares none."""
-    declared: tuple[Feature, ...] = getattr(system, "features", ())
-    return tuple(feature for feature in declared if feature.is_possible(options))
+    """Return the features that `system` declares and can enter with these `options`."""
+    return tuple(feature for feature in features_of(system) if feature.is_possible(options))
 
 
 def due_features(system: object, options: Mapping[str, str], fault_set: Iterable[str]) -> tuple[Feature, ...]:

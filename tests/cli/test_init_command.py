@@ -140,6 +140,7 @@ def test_the_tests_of_an_adapter_say_what_is_missing_until_it_is_filled_in(tmp_p
     command, status = missing.format(1, "the command line of a member"), missing.format(2, "ask a member for its role")
     empty = run_tests(folder, tmp_path, chosen="")
     assert command in empty and status in empty and "5 passed" in empty
+    # The skeleton raises at each place that it leaves to its author; this is what an author writes there.
     replace(system, f'raise NotImplementedError("{command}")', COMMAND)
     replace(system, f'raise NotImplementedError("{status}")', STATUS)
     assert "7 passed" in run_tests(folder, tmp_path, chosen="")

@@ -13,7 +13,7 @@ import pytest
 import faultline
 from faultline.campaign.engine import default_engine
 from faultline.campaign.planfile import load_plan, shipped_plans
-from faultline.harness.feature import Feature, possible_features
+from faultline.harness.feature import features_of, possible_features
 from faultline.harness.run import run_simulated
 from faultline.registry import fault_marks, load_system, stores, systems
 
@@ -130,7 +130,7 @@ def fits(name: str, known: set[str]) -> bool:
 def test_a_system_declares_what_its_code_can_mark_and_nothing_else(name: str) -> None:
     found = {mark for module in closure(systems()[name].partition(":")[0]) for mark in marks_in(module)}
     unused = UNUSED.get(name, set())
-    declared = {feature.name for feature in load_system(name).features}  # type: ignore[attr-defined]
+    declared = {feature.name for feature in features_of(load_system(name))}
     unreachable = {mark for mark in declared if fits(mark, unused)}
     undeclared = {mark for mark in found if not fits(mark, unused) and not any(fits(each, {mark}) for each in declared)}
     assert (undeclared, unreachable) == (set(), set())
@@ -141,7 +141,7 @@ def test_a_system_declares_what_its_code_can_mark_and_nothing_else(name: str) ->
 @pytest.mark.parametrize("name", systems() | stores())
 def test_features_are_declared_once_in_words_with_options_that_there_are(name: str) -> None:
     system = load_system(name)
-    features: tuple[Feature, ...] = system.features  # type: ignore[attr-defined]
+    features = features_of(system)
     assert len({feature.name for feature in features}) == len(features) > 0
     assert fault_marks().isdisjoint(feature.name for feature in features)
     for feature in features:

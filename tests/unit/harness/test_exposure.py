@@ -19,7 +19,9 @@ from faultline.harness.run_record import FaultInterval, RunRecord
 HEAL_US = 1_000
 
 
-def record(*operations: tuple[str, str, int, int, Outcome], faults: tuple[FaultInterval, ...] = (), planned: int = 0):  # type: ignore[no-untyped-def]
+def record(
+    *operations: tuple[str, str, int, int, Outcome], faults: tuple[FaultInterval, ...] = (), planned: int = 0
+) -> RunRecord:
     """A run of operations (f, key, invoked, completed, outcome), one after the other begun."""
     history = History()
     moments = sorted(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from faultline.harness.feature import Feature
+from faultline.harness.feature import Feature, features_of
 from faultline.hosts.log_features import LINE_BYTES_MAX, features_in_log
 from faultline.registry import load_system, stores
 
@@ -41,7 +41,7 @@ def counted(folder: Path, text: bytes, skipped: int = 0) -> dict[str, int]:
 
 @pytest.mark.parametrize("store", stores())
 def test_a_recorded_line_tells_of_its_feature_and_of_no_other(store: str) -> None:
-    features: tuple[Feature, ...] = load_system(store).features  # type: ignore[attr-defined]
+    features = features_of(load_system(store))
     told = {name: [each.name for each in features if each.is_told_by(line)] for name, line in RECORDED[store].items()}
     assert told == {name: [name] for name in RECORDED[store]}
     assert [line for line in SILENT[store] if any(each.is_told_by(line) for each in features)] == []
@@ -49,7 +49,7 @@ def test_a_recorded_line_tells_of_its_feature_and_of_no_other(store: str) -> Non
 
 @pytest.mark.parametrize("store", stores())
 def test_features_on_which_a_promise_rests_were_recorded(store: str) -> None:
-    features: tuple[Feature, ...] = load_system(store).features  # type: ignore[attr-defined]
+    features = features_of(load_system(store))
     assert {each.name for each in features if each.essential} <= set(RECORDED[store])
 
 

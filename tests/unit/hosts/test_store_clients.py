@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+import pytest
+
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import NOT_CONNECTED, Outcome, fail, ok
+from faultline.harness.system import StoreClient
 from faultline.harness.world.ports import NodeId
 from faultline.hosts import store_clients
 from faultline.hosts.store_clients import StoreClients
@@ -51,8 +54,8 @@ async def told(call: Callable[[Callable[[], None]], None]) -> None:
     await done.wait()
 
 
-def clients_of(client: object, errors: list[str]) -> StoreClients:
-    return StoreClients((NodeId("athens"),), 1, lambda _: client, errors)  # type: ignore[arg-type,return-value]
+def clients_of(client: StoreClient, errors: list[str]) -> StoreClients:
+    return StoreClients((NodeId("athens"),), 1, lambda _: client, errors)
 
 
 def test_a_client_connects_before_it_is_asked_again() -> None:
@@ -70,7 +73,7 @@ def test_a_client_connects_before_it_is_asked_again() -> None:
     assert (client.attempts, errors) == (4, [])
 
 
-def test_a_store_that_stays_away_is_tried_all_the_same_in_the_end(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_a_store_that_stays_away_is_tried_all_the_same_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     client, errors = RefusedClient(10**9), list[str]()
     monkeypatch.setattr(store_clients, "REST_S_MAX", 0.0)
 
@@ -86,7 +89,7 @@ def test_a_store_that_stays_away_is_tried_all_the_same_in_the_end(monkeypatch) -
 def test_who_is_connected_goes_on_at_once_and_so_does_who_was_answered() -> None:
     errors: list[str] = []
 
-    async def story(client: object, error: str) -> None:
+    async def story(client: StoreClient, error: str) -> None:
         clients = clients_of(client, errors)
         await told(lambda done: clients.invoke(0, READ, lambda _: done()))
         called: list[int] = []
