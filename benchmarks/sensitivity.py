@@ -1,11 +1,10 @@
-"""What probing a pass costs beside judging it, for each workload, in processor time.
+"""Measure the processor time of probing a pass, as a share of the time of judging it, for each workload.
 
     python benchmarks/sensitivity.py
     python benchmarks/sensitivity.py register append --operations 2000 --markdown
 
-Simulated runs are probed as one of SAMPLED_EVERY, so that the share of a campaign is the quotient divided by that; the
-last figure is that of the same history, probed as that of a real run. One run of each workload warms up imports and
-caches.
+A campaign probes one of SAMPLED_EVERY simulated runs, so its share is the quotient divided by that number. The last
+figure is for the same history, probed as a real run is. One run of each workload comes first, to fill the caches.
 """
 
 from __future__ import annotations

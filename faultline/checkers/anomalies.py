@@ -17,7 +17,7 @@ history of the key decides, above all the reads after the heal. Two cases leave 
 **Lost write or lost update.** A lost write was acknowledged and is gone. A lost update was never there: two clients
 replaced the same version, and the second did not know of the first.
 
-**Never there.** `garbage-read` shows a value that nobody ever wrote, `aborted-read` one that only operations which
+**Never there.** `garbage-read` shows a value that was never written, `aborted-read` one that only operations which
 definitely failed would have written, `future-read` one whose write began only after the read had ended.
 
 **Which name, when several fit.** A checker names the gravest that the history proves for the key, in the order of the
@@ -37,7 +37,7 @@ __all__ = ["ANOMALIES", "AnomalyName", "gravity", "listed"]
 
 ANOMALIES: Mapping[str, Mapping[str, str]] = {
     "Reads and writes of values": {
-        "garbage-read": "a value that nobody ever wrote",
+        "garbage-read": "a value that was never written",
         "aborted-read": "a value that only operations which definitely failed would have written (Adya's G1a)",
         "future-read": "a value whose write began only after the read had ended",
         "lost-update": "two compare-and-sets, or transactions, replaced the same version of a value (P4)",
@@ -69,10 +69,10 @@ ANOMALIES: Mapping[str, Mapping[str, str]] = {
     "Sets, queues and logs": {
         "lost-element": "an acknowledged element that is missing for good",
         "stale-element": "an acknowledged element that a read misses, and a later one shows",
-        "unexpected-element": "an element that nobody had begun to add, or whose adds all definitely failed",
+        "unexpected-element": "an element whose adds had not begun, or had all definitely failed",
         "duplicated-element": "an element that is there more often than it was added",
         "lost-delivery": "an acknowledged element that never came out of a queue that was found empty",
-        "unexpected-delivery": "an element came out that nobody had put in, or only what definitely failed",
+        "unexpected-delivery": "an element came out whose enqueue had not begun, or had definitely failed",
         "duplicated-delivery": "an element that came out more often than it was put in",
         "inconsistent-offset": "two values at one offset of a log",
         "duplicated-message": "one value at two offsets of a log",
@@ -90,7 +90,7 @@ ANOMALIES: Mapping[str, Mapping[str, str]] = {
         "missed-event": "an event that another watcher got, or an acknowledged change, was not told",
         "event-out-of-order": "an event not behind the one before it, or twice",
         "foreign-event": "an event of a key that is not watched",
-        "unexpected-event": "an event with a value that nobody had begun to write, or whose write failed",
+        "unexpected-event": "an event with a value whose write had not begun, or had failed",
         "events-disagree": "two watchers were told different things of one event",
         "wrong-state": "the state that was told, with its events, is not what a list shows",
         "watch-stalled": "long after the heal a watcher is told of nothing more",

@@ -7,8 +7,8 @@ backhoe]`: who has booked each by then, null where nobody has. Bookings are neve
 |------------------|------------------------------------------------------------------------------------|
 | split-booking    | in which the two belong to different guests, or only one of them to anybody         |
 | double-booking   | that names another guest than an answer before it                                  |
-| lost-write       | that names nobody, asked for after somebody had been named, and so do all later ones |
-| stale-read       | that names nobody, asked for after somebody had been named, and before one that does |
+| lost-write       | that names no guest, asked for after one had been named, and so do all later ones    |
+| stale-read       | that names no guest, asked for after one had been named, and before one that does    |
 | garbage-read, aborted-read, future-read | that names somebody who never asked, was told that he gets nothing, |
 |                  | or had not asked by then                                                           |
 

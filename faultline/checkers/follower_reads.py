@@ -123,7 +123,7 @@ class _Key:
         return found
 
     def _write_of(self, read: int) -> int | None:
-        """The write whose value was read; OPEN for a value that nobody wrote, None where nothing was read."""
+        """The write whose value was read; OPEN for a value that was never written, None where nothing was read."""
         value = self.history.result[read]
         return None if value is None else self.writes.get(token(value), OPEN)
 

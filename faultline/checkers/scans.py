@@ -6,7 +6,7 @@ what changes while it goes on it may show before or after, each key for itself.
 
 | anomaly          | a scan                                                                                 |
 |------------------|----------------------------------------------------------------------------------------|
-| lost-write       | lacks a key that was written before it began and that nobody deleted until it ended, or |
+| lost-write       | lacks a key that was written before it began and not deleted before it ended, or        |
 |                  | has a value that was overwritten, and no later scan has that key as it was written     |
 | missing-key      | lacks such a key, and a later scan has it                                               |
 | duplicated-key   | has a key twice                                                                        |

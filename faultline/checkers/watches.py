@@ -19,7 +19,7 @@ tell has other ordinals in watches of other paths, and then has to tell whole en
 | `missed-event`       | an event that another watcher got, or an acknowledged change, is missing in a span it is in  |
 | `event-out-of-order` | an event that is not behind the one before it, or not behind its span's beginning: or twice |
 | `foreign-event`      | an event of a key that is not at or below the path                                        |
-| `unexpected-event`   | an event with a value that nobody had begun to write, or whose write had definitely failed |
+| `unexpected-event`   | an event with a value whose write had not begun, or had definitely failed                 |
 | `events-disagree`    | two watchers were told different things of one event, or another index than the writer    |
 | `wrong-state`        | span and events give another content than a list at an index within the span                |
 | `watch-stalled`      | long after the heal a watcher was told of nothing more, and not of all acknowledged before |
@@ -238,7 +238,9 @@ def _judge_values(conclusion: Conclusion, events: list[_Event]) -> None:
     conclusion.accuse(
         "unexpected-event",
         [Case(event.value, (event.row,)) for event in events if not event.is_deleted and is_invented(event)],
-        lambda case: f"{client(history, case.rows[0])} was told of {told(case.what)}, which nobody can have written",
+        lambda case: (
+            f"{client(history, case.rows[0])} was told of {told(case.what)}, whose write had not begun or had failed"
+        ),
         noun="such event",
     )
 

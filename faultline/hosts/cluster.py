@@ -189,7 +189,7 @@ class HostCluster(NodeCluster):
         return self._listening(node) if self.processes[node].port is not None else None
 
     def marks(self) -> dict[str, int]:
-        """The marks in traces that nobody can put into one order: to count them, that is not needed."""
+        """Return the marks of the nodes when their hosts share no clock; where they do, the merged trace tells them."""
         if self.shares_clock:
             return {}
         return observe(read_traces(process.trace for process in self.remote.values()), (), lambda time_us: time_us)[1]

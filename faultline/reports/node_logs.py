@@ -86,7 +86,7 @@ def node_logs_excerpt(record: RunRecord, start_us: int, stop_us: int, since_us: 
     """What the nodes of `record` logged from a second before `start_us` to a second after `stop_us`.
 
     When the faults that had a part in it began earlier, at `since_us`, it begins with what they led to. None for a run
-    without logs, or of which nobody wrote down when it started.
+    without logs, or whose start was not written down.
     """
     logs = [Path(log) for log in record.detail.get("node_logs", ())]
     if not logs or not record.started_at_us:

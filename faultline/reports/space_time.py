@@ -2,7 +2,7 @@
 
 Time runs rightward on an axis that bends (see `time_axis`). Each client has a lane and each node; operations are bars
 under their labels, messages are arrows (a lost one ends in ✕), faults are hatched bands behind what they hit and
-named rows above. An operation nobody knows the end of fades out at the right edge. The same facts stand beside the
+named rows above. An operation whose end is not known fades out at the right edge. The same facts stand beside the
 figure as a numbered list, with the numbers of the figure.
 """
 

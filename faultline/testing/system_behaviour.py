@@ -100,7 +100,7 @@ def _failures_are_certain(subject: SystemSubject) -> Found:
 
 
 def _ghosts(history: History, reads: tuple[str, ...]) -> Iterator[tuple[Row, Row]]:
-    """Failed operations whose value, which nobody else wrote, was read: with who read it."""
+    """Failed operations whose value, which no other operation wrote, was read: with who read it."""
     rows = list(history.rows())
     changes = [row for row in rows if row.f not in reads]
     maybe = {(row.key, repr(_written(row))) for row in changes if row.outcome != "fail"}

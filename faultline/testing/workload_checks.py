@@ -22,7 +22,7 @@ __all__ = ["INVENTED", "WORKLOAD_CHECKS", "WorkloadSubject", "invented_answers"]
 Found = Iterator[tuple[str, str, str]]
 
 INVENTED = -987_654_321
-"""What a lying store answers: a value nobody ever wrote."""
+"""What a lying store answers: a value that was never written."""
 
 _SEEDS = tuple(range(6))
 

@@ -114,7 +114,7 @@ def test_what_comes_out_of_a_pipe_is_judged(tmp_path, capsys):
 # -- names and texts that cannot be printed --------------------------------------------------------------------------
 
 HALF_A_CHARACTER = rb"""{:process 0, :type :invoke, :f :get, :key "\ud800 \u001b[31m", :value nil}
-{:process 0, :type :ok, :f :get, :key "\ud800 \u001b[31m", :value "what nobody had put there"}
+{:process 0, :type :ok, :f :get, :key "\ud800 \u001b[31m", :value "what was never put there"}
 """
 
 

@@ -30,7 +30,7 @@ def test_a_write_that_was_acknowledged_before_a_power_cut_and_that_no_final_read
     lost = [finding for finding in judgement.findings if finding.anomaly == "lost-write" and finding.key == "k1"]
     assert len(lost) == 1
     assert (
-        "read nothing from k1 although client 4's write of 12 had completed at 2.339 s, and nobody saw it again"
+        "read nothing from k1 although client 4's write of 12 had completed at 2.339 s, and no later operation saw it"
         in lost[0].sentence
     )
     assert judgement.signature == "linearizability/lost-write"

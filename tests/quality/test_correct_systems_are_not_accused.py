@@ -1,4 +1,4 @@
-"""Runs in which invariants once accused correct code, or correct code had a bug that nobody had planted."""
+"""Runs in which invariants once accused correct code, or correct code had a bug that was not planted."""
 
 from __future__ import annotations
 

@@ -320,7 +320,7 @@ def test_a_real_run_says_that_it_cannot_be_repeated_exactly_and_how_its_hosts_we
     page = page_of(tmp_path, record, judgement([], **changes))
     text = " ".join("".join(page.texts).split())
     assert "Hosts with fsync=lies" in text
-    assert "which nobody can repeat exactly" in text
+    assert "which cannot be repeated exactly" in text
     assert "faultline check store/runs/r" in text
     assert "byte for byte" not in text
 

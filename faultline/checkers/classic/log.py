@@ -9,7 +9,7 @@ polled the checker learns the log of each key: which value stands at which offse
 | `duplicated-message`  | one value stands at two offsets                                                             |
 | `lost-write`          | an acknowledged value was never polled by anyone, though something behind it was            |
 | `aborted-read`        | a value was polled whose send certainly failed (G1a)                                        |
-| `garbage-read`        | a value was polled that nobody ever sent                                                    |
+| `garbage-read`        | a value was polled that had never been sent                                                 |
 | `future-read`         | a value was polled before its send began                                                    |
 | `poll-skip`           | a consumer went from one offset to a later one over offsets that are known to hold something |
 | `nonmonotonic-poll`   | a consumer was given an offset that is not behind the one it had been given before          |
@@ -131,7 +131,7 @@ class _Judge:
         accuse_misreads(self.conclusion, polled, did="polled")
 
     def losses(self, from_beginning: bool) -> None:
-        """Acknowledged messages that nobody ever polled, although something behind them was."""
+        """Acknowledged messages that were never polled, although something behind them was."""
         lost, unseen = [], 0
         for send in self.log.sends:
             if self.history.outcome[send.row] != "ok" or (send.key, send.value) in self.polled:

@@ -93,7 +93,9 @@ class LongForkChecker:
         conclusion.accuse(
             "garbage-read",
             wrong,
-            lambda case: f"{client(history, case.rows[-1])} read {told(case.what)}, which nobody wrote to that key",
+            lambda case: (
+                f"{client(history, case.rows[-1])} read {told(case.what)}, which was never written to that key"
+            ),
             noun="garbage read",
         )
 

@@ -17,15 +17,15 @@ from faultline.harness.history import History
 __all__ = ["MISREADS", "accuse_misreads", "misread"]
 
 MISREADS = {
-    "garbage-read": "which nobody ever wrote",
+    "garbage-read": "which was never written",
     "aborted-read": "whose write had definitely failed",
-    "future-read": "which nobody had begun to write",
+    "future-read": "whose write had not begun",
 }
 """What is said of the value, for each anomaly."""
 
 
 def misread(history: History, read: int, write: int | None) -> str | None:
-    """The anomaly of a `read` that shows the value of `write`, None for one that nobody wrote; None when it may be."""
+    """Return the anomaly of a `read` that shows the value of `write`, or None; a `write` of None was never made."""
     if write is None:
         return "garbage-read"
     if history.outcome[write] == "fail":

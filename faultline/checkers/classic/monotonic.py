@@ -7,7 +7,7 @@ answers counts as an observation too when it is a number. One value for each key
 `scope` says who must never see it go back: each `process` (monotonic reads), each `worker`, whose session outlives
 crashed operations, or everybody (`global`): a read that begins after another one has ended must not see less. Each is
 one sweep over the history; a read is compared with the greatest value that was seen before it *began*. What goes back
-for a process or worker is `monotonic-reads-violated`, as for values with versions; for everybody `not-monotonic`.
+for a process or worker is `monotonic-reads-violated`, as for values with versions; for all clients `not-monotonic`.
 """
 
 from __future__ import annotations

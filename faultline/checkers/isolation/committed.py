@@ -3,13 +3,13 @@
 Every level here rests on knowing, for each read, the transaction whose write it saw, which unique values tell. Reads of
 null saw the *initial transaction* (number 0), which comes before all others.
 
-A transaction is committed when it is ok, or when it is indeterminate and somebody saw one of its writes; then only its
-writes are known. An indeterminate transaction that nobody saw may have been aborted, and is left out: that can hide no
-violation that is certain. Failed ones are aborted.
+A transaction is committed when it is ok, or when it is indeterminate and one of its writes was read; then only its
+writes are known. An indeterminate transaction of which nothing was read may have been aborted, and is left out: that
+can hide no violation that is certain. Failed ones are aborted.
 
 Some things no level allows, and they are found while reading (Adya 1999, section 4.2; AWDIT calls their absence *read
-consistency*): garbage reads (a value that nobody wrote), aborted reads (G1a), intermediate reads (G1b), future reads (a
-transaction's own later write), and reads that ignore the transaction's own earlier write (internal).
+consistency*): garbage reads (a value that was never written), aborted reads (G1a), intermediate reads (G1b), future
+reads (a transaction's own later write), and reads that ignore the transaction's own earlier write (internal).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ Chain = tuple[int, ...]
 """The transactions in between, when one knew of another through others."""
 
 _MISREADS = {
-    "garbage-read": "which nobody wrote",
+    "garbage-read": "which was never written",
     "aborted-read": "which {writer} wrote, and {writer} certainly failed (G1a)",
     "intermediate-read": "which {writer} overwrote itself before it ended (G1b)",
     "future-read": "which it wrote itself only later",

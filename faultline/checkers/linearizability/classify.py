@@ -3,7 +3,7 @@
 Linearizability is one promise, but it is broken in recognisable ways, and a person looks for the cause in a different
 place for each. The names and their rules stand in `checkers.anomalies`. Registers have these, told the first that fits:
 
-- the operation that no order explains shows a value that nobody wrote (`garbage-read`), that only operations which
+- the operation that no order explains shows a value that was never written (`garbage-read`), that only operations which
   definitely failed would have written (`aborted-read`), or that was written only later (`future-read`);
 - it is a compare-and-set, and another one replaced the same occurrence of the value too (`lost-update`);
 - an acknowledged write of the key was lost (`lost-write`; `losses` tells when that is so);
@@ -72,7 +72,7 @@ def classify(
 def _unwritten(
     history: History, rows: Sequence[int], operations: Sequence[RegisterOperation], reader: RegisterOperation
 ) -> Anomaly | None:
-    """The anomaly of a value that nobody can have written before it was seen, if `reader` saw one."""
+    """The anomaly of a value that cannot have been written before it was seen, if `reader` saw one."""
     if reader.demand is None:
         return None
     writers = [operation for operation in operations if operation.kind >= WRITE and operation.produce == reader.demand]

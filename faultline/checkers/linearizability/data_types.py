@@ -1,7 +1,7 @@
 """Sequential specifications of sets, queues, stacks, locks and counters, as Porcupine models over plain calls.
 
 An input is a pair of a function's name and its argument, an output what the object answered; UNKNOWN, the output of an
-operation whose answer nobody saw, fits everything that has an effect.
+operation whose answer was not seen, fits everything that has an effect.
 
 | name      | calls                                | answers                                              |
 |-----------|--------------------------------------|------------------------------------------------------|
@@ -50,7 +50,7 @@ class Unknown(enum.Enum):
 
 
 UNKNOWN = Unknown.ANSWER
-"""The output of an operation whose answer nobody saw."""
+"""The output of an operation whose answer was not seen."""
 
 
 def _set_step(state: frozenset[Hashable], given: Call, answer: Any) -> tuple[bool, frozenset[Hashable]]:

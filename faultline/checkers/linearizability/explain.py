@@ -80,7 +80,7 @@ class _Speaker:
         """What the operation contradicts."""
         other = anomaly.against
         if anomaly.name == "garbage-read":
-            return "although nobody ever wrote that value"
+            return "although that value was never written"
         if other is None:
             return "although nothing else can have been there" if anomaly.name == "refused-cas" else _UNEXPLAINED
         if anomaly.name == "aborted-read":
@@ -88,7 +88,7 @@ class _Speaker:
         if anomaly.name == "future-read":
             return f"although {self.whose(other)} of it began only {self._at(self.began(other), '')}"
         known = f"although {self.fact(other)} {self._at(self.ended(other), '')}"
-        return f"{known}, and nobody saw it again" if anomaly.name == "lost-write" else known
+        return f"{known}, and no later operation saw it" if anomaly.name == "lost-write" else known
 
     def fact(self, row: int) -> str:
         """What the contradicting operation had established, up to the time at which it had."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 __all__ = ["IMPLIES", "MEANINGS", "implied", "meaning", "severity"]
 
 MEANINGS: Mapping[str, str] = {
-    "garbage-read": "a value was read that nobody had written",
+    "garbage-read": "a value was read that had never been written",
     "predicate-mismatch": "a condition selected an object that does not fulfil it",
     "duplicate-elements": "an element stands twice in a list although it was appended once",
     "incompatible-order": "two reads of one object disagree about the order of its versions",

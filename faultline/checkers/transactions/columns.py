@@ -52,7 +52,7 @@ OK, INFO, FAIL = 0, 1, 2
 _OUTCOMES = {"ok": OK, "info": INFO, "fail": FAIL}
 
 NEVER = 1 << 50
-"""The completion index of a transaction that never completed, or of which nobody knows when it took effect."""
+"""The completion index of a transaction that never completed, or of which it is not known when it took effect."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ the writer of the next, `wr` from a version's writer to its readers, `rw` from t
 the next. Appends that nobody read come after everything that was read, so that the last version's writer and its
 readers precede them; among each other they are in no order.
 
-Versions of transactions that failed, and elements that nobody wrote, are passed over: Adya's version order has
+Versions of transactions that failed, and elements that were never written, are passed over: Adya's version order has
 committed versions only. Reads that are no prefix of the version order draw no edges; they are an anomaly themselves.
 The reason of an edge is a micro-operation: for `ww` the later append, for `wr` and `rw` the read.
 """

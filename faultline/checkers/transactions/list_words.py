@@ -32,7 +32,7 @@ class ListWords:
         if self._versions.position[step.reason] < 0:
             return Reason(
                 f"{source} appended {earlier} to {key}, the last that was ever read there, and {target} appended "
-                f"{value}, which nobody had read",
+                f"{value}, which had not been read",
                 key,
             )
         return Reason(f"{target} appended {value} to {key} right after {source} had appended {earlier}", key)

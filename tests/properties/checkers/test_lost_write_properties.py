@@ -124,7 +124,7 @@ def test_one_read_of_an_old_state_at_a_node_that_lags_is_never_a_lost_write(seed
 
 
 @given(st.integers(0, 1 << 32), st.integers(2, 3), st.integers(5, 25))
-def test_writes_that_are_lost_in_the_middle_are_never_told_as_values_that_nobody_wrote(
+def test_writes_that_are_lost_in_the_middle_are_never_told_as_values_that_were_never_written(
     seed: int, lost: int, place: int
 ) -> None:
     """What is overwritten before enough was seen is told by weaker names, a second compare-and-set by its own."""

@@ -178,7 +178,7 @@ def test_checking_twice_gives_the_same_answer():
     assert check(*ANOMALIES["lost-write"]) == check(*ANOMALIES["lost-write"])
 
 
-def test_the_string_store_tells_what_nobody_wrote_from_what_was_lost_and_what_is_stale():
+def test_the_string_store_tells_unwritten_lost_and_stale_values_apart():
     append = [(0, "append", "ab", ok("ab")), (0, "append", "cd", ok("cd"))]
     assert check(*append, (1, "get", None, ok("abcd")), model="kv").verdict is Verdict.PASS
     missed = (1, "get", None, ok("ab"))

@@ -66,7 +66,7 @@ RULES = {
         "stale-read",
         [write(1), read(None, 1, "b"), write(2), read(2)],
     ),
-    "one node alone may be behind, whoever asks it": (
+    "one node alone may be behind, for every client that asks it": (
         "stale-read",
         [write(1), read(None, 1, "b"), read(None, 2, "b"), write(2), read(2)],
     ),
@@ -82,7 +82,7 @@ RULES = {
         "lost-write",
         [write(1), write(2), read(None, 1, "b"), write(3, 1, "b"), read(3, 1, "b")],
     ),
-    "a node that takes over may have to apply the last write, whoever asks": (
+    "a node that takes over may have to apply the last write, for every client that asks": (
         "stale-read",
         [write(1), read(None, 1, "b"), read(None, 2, "b"), write(3, 1, "b"), read(3, 1, "b")],
     ),
@@ -131,7 +131,7 @@ def test_a_lost_write_is_told_with_the_read_that_misses_it_for_good():
     operations = [write(1), read(None, 1, "b"), read(1, 2), *FINAL]
     (finding,) = LinearizabilityChecker().check(history_of(operations)).findings
     assert "client 0 read nothing from k although client 0's write of 1 had completed" in finding.sentence
-    assert "and nobody saw it again" in finding.sentence
+    assert "and no later operation saw it" in finding.sentence
     assert {0, 3} <= set(finding.operations)
 
 

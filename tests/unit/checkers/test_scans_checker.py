@@ -112,7 +112,7 @@ def test_keys_that_were_not_asked_for_do_not_come(start: str, stop: str | None) 
     ],
     ids=["never", "failed", "later", "another key"],
 )
-def test_a_value_that_nobody_had_written_to_the_key_is_told(steps: list[Step], name: str) -> None:
+def test_a_value_that_was_never_written_to_the_key_is_told(steps: list[Step], name: str) -> None:
     assert anomalies(*steps) == [name]
 
 

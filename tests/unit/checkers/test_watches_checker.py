@@ -81,7 +81,7 @@ HEAL: tuple[int, str, str, Any, Any] = (0, "heal", "", None, None)
 
 
 @pytest.mark.rows("WA-I1", "WA-I2", "WA-I3", "WA-I4", "WA-I5")
-def test_a_watcher_that_was_told_everything_in_order_accuses_nobody() -> None:
+def test_a_watcher_that_was_told_everything_in_order_has_no_complaint() -> None:
     result = judged(
         watch(), put(1, 5), put(2, 6), drain(state(4), event(5, 1), event(6, 2), upto(7)), listed(6, s1=2), HEAL,
         drain(upto(9)),

@@ -32,7 +32,7 @@ def refusal(**asked: Any) -> UsageError:
         ({"system": "quorum-kv", "workload": "read-write"}, "a key is no register"),
         ({"system": "quorum-kv", "workload": "siblings", "options": {"read_repair": "off"}}, "replicas that missed it"),
         ({"system": "gossip", "workload": "read-write"}, "with what it has heard so far"),
-        ({"system": "timestamped-kv", "workload": "read-write"}, "nobody waits for clocks to agree"),
+        ({"system": "timestamped-kv", "workload": "read-write"}, "no write waits for clocks to agree"),
         ({"system": "transactional-kv", "workload": "write-skew", "options": {"isolation": "snapshot"}}, "each miss"),
         ({"system": "emergent-leader", "workload": "membership", "options": {"join_attempts": "5"}}, "gives up"),
         ({"system": "partitioned-kv", "options": {"late_nodes": "1"}}, "fewer than minimum_cluster_size=3"),

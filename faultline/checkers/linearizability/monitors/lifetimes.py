@@ -7,7 +7,7 @@ Mathur, OOPSLA 2025, call such a history tuned). Between the two intervals, when
 certainly inside; an operation that found the container empty needs a moment at which no value is.
 
 What is indeterminate: a value whose insertion nobody confirmed was inserted if it came out, and else may be left away.
-A removal of which nobody saw the answer may have taken any value; the monitors decide with all of them left away (if
+A removal whose answer was not seen may have taken any value; the monitors decide with all of them left away (if
 that is legal, so is the history) and with as many as anyone could wish (if that is illegal, so is the history).
 """
 

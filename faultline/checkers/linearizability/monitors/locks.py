@@ -6,7 +6,7 @@ before something of the other was called; so the zone from its acquire's return 
 the zone of another hold (the zones of Gibbons & Korach, "Testing shared memories", 1997, in their simplest form: one
 sort, one sweep). A hold that was never released must come last, so its zone has no end.
 
-An acquire of which nobody knows whether it succeeded was followed by nothing of the same client; leaving it away
+An acquire of which it is not known whether it succeeded was followed by nothing of the same client; leaving it away
 can only help. A release of unknown outcome may have happened at any time after its call, and it helps to say it did.
 Refusals (an answer False) and clients that do two things at once go to the search.
 """

@@ -7,7 +7,7 @@ orders always has a short cut. So one sweep suffices: in order of enqueues, reme
 values that had certainly come in; a dequeue that returned before that call overtook.
 
 A dequeue that found nothing needs a moment at which no value is certainly inside, independently of the rest. Dequeues
-whose answer nobody saw: see `lifetimes`; when neither extreme nor one guess decides, the search does.
+whose answer was not seen: see `lifetimes`; when neither extreme nor one guess decides, the search does.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ first its pop allows; at the same moment pops come before pushes, and of what wa
 pushes last. So what is peeled later always ends up inside, or beside, what was peeled before.
 
 Limits: a value that is peeled alone costs the length of its interval, so n values that are all nested in each other
-cost n^2, at numpy's speed: 10^5 of them some seconds. Pops whose answer nobody saw: see `lifetimes`.
+cost n^2, at numpy's speed: 10^5 of them some seconds. Pops whose answer was not seen: see `lifetimes`.
 """
 
 from __future__ import annotations

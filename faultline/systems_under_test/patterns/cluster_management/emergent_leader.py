@@ -27,8 +27,8 @@ live and failed. EL-I5 only the coordinator makes versions. EL-I6 no two disjoin
 not joined serves nothing.
 
 *Tolerates.* Crashes of any members, the coordinator and the seeds included; lost updates (a heartbeat shows an old
-version and is answered with the membership); pauses, after which nobody is judged; cuts of any kind, which heal by a
-merge.
+version and is answered with the membership); pauses, after which members are not judged; cuts of any kind, which heal
+by a merge.
 
 *Does not tolerate.* Being taken for agreement: while a cut is not noticed two halves may both act. Whoever cannot bear
 that needs a consistent core.

@@ -10,7 +10,7 @@ FEATURES = (
     Feature("recovered-after-crash", "a server replayed its log, as it had not been shut down", log="redo starts at "),
     Feature("replication-resumed", "a standby followed its primary again", log="started streaming WAL from primary"),
 )
-"""Of a primary with standbys that nobody promotes."""
+"""Of a primary whose standbys are never promoted."""
 
 PATRONI_FEATURES = (
     Feature(

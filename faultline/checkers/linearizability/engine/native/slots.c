@@ -153,7 +153,7 @@ static int is_alive(const Search *s, int32_t value) {
     return s->p->appends ? s->last_get[value] >= s->rank : s->observers[value] > 0;
 }
 
-/* Pending operations as (kind, demand, produce), values that nobody ever looks for as one, sorted into groups. */
+/* Pending operations as (kind, demand, produce), values that are never looked for as one, sorted into groups. */
 static void group_pending(Search *s) {
     const Problem *p = s->p;
     int32_t *items = TAKE(p->arena, int32_t, p->size + 1), count = 0;

@@ -15,7 +15,7 @@ FEATURES = (
     ),
     Feature("removal-learned", "a member learned that it was removed"),
     Feature("update-repaired", "a member that had missed a membership was sent it"),
-    Feature("slept-through", "a member noticed that it had slept, and accused nobody"),
+    Feature("slept-through", "a member noticed that it had slept, and did not accuse others"),
     Feature("groups-merged", "two groups became one"),
     Feature("not-enough-members", "clients were refused, as too few members are live"),
 )

@@ -16,7 +16,7 @@ def not_promised(asked: Asked) -> str | None:
     if asked.workload == "causal-pairs":
         return None
     if asked.chose("wait", "none"):
-        return "with wait=none nobody waits for clocks to agree, and a slow one misses what is newest"
+        return "with wait=none no write waits for clocks to agree, and a slow one misses what is newest"
     if has_wrong_clocks(asked):
         return f"{'+'.join(asked.faults)} puts clocks further apart than any wait allows for"
     option, least = ("error_bound_ms", _SKEW_MS) if asked.chose("wait", "commit") else ("max_offset_ms", 2 * _SKEW_MS)

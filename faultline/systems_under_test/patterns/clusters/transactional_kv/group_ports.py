@@ -134,7 +134,7 @@ class Standing(Protocol):
         """The generation in which it leads."""
 
     def written_index(self) -> int:
-        """The last record, of which nobody may have heard yet."""
+        """The last record, of which no other node may have heard yet."""
 
     def replicated_index(self) -> int:
         """The last record that is committed in the group."""
