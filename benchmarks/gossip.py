@@ -21,9 +21,9 @@ from faultline.harness.plan import Plan, node_names
 from faultline.harness.system import NodeSystem
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.harness.world.simulated.world import SimulatedWorld
-from faultline.systems_under_test.patterns.clusters.gossip.node import GossipNode, Parts
-from faultline.systems_under_test.patterns.clusters.gossip.options import GossipSettings
-from faultline.systems_under_test.patterns.clusters.gossip.system import Gossip
+from faultline.systems_under_test.reference.gossip.node import GossipNode, Parts
+from faultline.systems_under_test.reference.gossip.options import GossipSettings
+from faultline.systems_under_test.reference.gossip.system import Gossip
 
 __all__ = ["main"]
 

@@ -29,8 +29,6 @@ from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run import run_simulated
 from faultline.harness.system import NodeSystem
 from faultline.registry import resolve
-from faultline.systems_under_test.patterns.clusters.partitioned_kv.messages import PartitionsHosted
-from faultline.systems_under_test.patterns.clusters.partitioned_kv.system import PartitionedKv
 from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import (
     assign_by_rendezvous,
     assign_round_robin,
@@ -39,6 +37,8 @@ from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions im
 )
 from faultline.systems_under_test.patterns.data_partitioning.partition_host import MIGRATING, SERVING
 from faultline.systems_under_test.patterns.data_partitioning.token_ring import TokenRing, tokens_of
+from faultline.systems_under_test.reference.partitioned_kv.messages import PartitionsHosted
+from faultline.systems_under_test.reference.partitioned_kv.system import PartitionedKv
 
 __all__ = ["main"]
 

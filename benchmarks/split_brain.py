@@ -22,8 +22,8 @@ from faultline.harness.planning import effective_options
 from faultline.harness.system import NodeSystem
 from faultline.harness.world.ports import NodeId
 from faultline.harness.world.simulated.world import SimulatedWorld
-from faultline.systems_under_test.patterns.clusters.emergent.node import EmergentNode
-from faultline.systems_under_test.patterns.clusters.emergent.system import EmergentLeader
+from faultline.systems_under_test.reference.emergent.node import EmergentNode
+from faultline.systems_under_test.reference.emergent.system import EmergentLeader
 
 __all__ = ["Healing", "main", "measured"]
 

@@ -39,17 +39,17 @@ __all__ = [
 ]
 
 _SYSTEMS = {
-    "consistent-core": "faultline.systems_under_test.patterns.clusters.consistent_core.system:ConsistentCore",
-    "paxos-kv": "faultline.systems_under_test.patterns.clusters.paxos_kv.system:PaxosKv",
-    "quorum-register": "faultline.systems_under_test.patterns.clusters.quorum_register.system:QuorumRegister",
-    "quorum-kv": "faultline.systems_under_test.patterns.clusters.quorum_kv.system:QuorumKeyValueStore",
-    "gossip": "faultline.systems_under_test.patterns.clusters.gossip.system:Gossip",
-    "emergent-leader": "faultline.systems_under_test.patterns.clusters.emergent.system:EmergentLeader",
-    "timestamped-kv": "faultline.systems_under_test.patterns.clusters.timestamped_kv.system:TimestampedKv",
-    "partitioned-kv": "faultline.systems_under_test.patterns.clusters.partitioned_kv.system:PartitionedKv",
-    "coordinated-kv": "faultline.systems_under_test.patterns.clusters.coordinated_kv.system:CoordinatedKv",
-    "transactional-kv": "faultline.systems_under_test.patterns.clusters.transactional_kv.system:TransactionalKv",
-    "range-kv": "faultline.systems_under_test.patterns.clusters.range_kv.system:RangeKv",
+    "consistent-core": "faultline.systems_under_test.reference.consistent_core.system:ConsistentCore",
+    "paxos-kv": "faultline.systems_under_test.reference.paxos_kv.system:PaxosKv",
+    "quorum-register": "faultline.systems_under_test.reference.quorum_register.system:QuorumRegister",
+    "quorum-kv": "faultline.systems_under_test.reference.quorum_kv.system:QuorumKeyValueStore",
+    "gossip": "faultline.systems_under_test.reference.gossip.system:Gossip",
+    "emergent-leader": "faultline.systems_under_test.reference.emergent.system:EmergentLeader",
+    "timestamped-kv": "faultline.systems_under_test.reference.timestamped_kv.system:TimestampedKv",
+    "partitioned-kv": "faultline.systems_under_test.reference.partitioned_kv.system:PartitionedKv",
+    "coordinated-kv": "faultline.systems_under_test.reference.coordinated_kv.system:CoordinatedKv",
+    "transactional-kv": "faultline.systems_under_test.reference.transactional_kv.system:TransactionalKv",
+    "range-kv": "faultline.systems_under_test.reference.range_kv.system:RangeKv",
 }
 _STORES = {
     "etcd": "faultline.systems_under_test.stores.etcd.system:Etcd",

@@ -54,7 +54,7 @@ DATA = ROOT / "docs" / "reference" / "planted-bugs.jsonl"
 DETECTION = ROOT / "faultline" / "systems_under_test" / "patterns" / "detection.jsonl"
 """What an installed package has of it: one line a planted bug."""
 
-_PATTERNS = "faultline.systems_under_test.patterns."
+_REFERENCE = "faultline.systems_under_test.reference."
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -144,7 +144,7 @@ def runs_until_found(rate: float, certainty: float) -> int | None:
 
 def reference_systems() -> list[NodeSystem]:
     """The systems that come with Faultline and are assembled from patterns, in the order of their registration."""
-    return [load_system(name) for name, path in systems().items() if path.startswith(_PATTERNS)]
+    return [load_system(name) for name, path in systems().items() if path.startswith(_REFERENCE)]
 
 
 def bugs(system: NodeSystem) -> list[Mutant]:

@@ -155,7 +155,7 @@ def _variant(name: str, option: Mapping[str, Any]) -> str:
 
 
 def _module_path(module: str) -> str:
-    return f"faultline/systems_under_test/patterns/{module.replace('.', '/')}.py"
+    return f"faultline/systems_under_test/{module.replace('.', '/')}.py"
 
 
 def with_pattern_table(readme: str, table: str) -> str:

@@ -94,7 +94,7 @@ def _lesson_lines(lesson: Lesson) -> list[str]:
     ]
     for heading, text in lesson.parts.items():
         lines += textwrap.wrap(f"{heading}. {text}", WIDTH, subsequent_indent="  ")
-    module = f"faultline/systems_under_test/patterns/{pattern.module.replace('.', '/')}.py"
+    module = f"faultline/systems_under_test/{pattern.module.replace('.', '/')}.py"
     return [*lines, "", f"To read on: {module}"]
 
 

@@ -17,7 +17,7 @@ import faultline.harness.run
 from faultline.checkers.linearizability.checker import LinearizabilityChecker
 from faultline.harness.outcome import Outcome
 from faultline.harness.verdict import CheckResult, Verdict
-from faultline.systems_under_test.patterns.clusters.consistent_core.system import ConsistentCore
+from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
 from faultline.workloads.register import Register
 
 PLACE, _, DEED = os.environ.get("HOSTILE", "nowhere:nothing").partition(":")

@@ -15,7 +15,7 @@ from campaign_runs import judged, requests, sentences_of_failures
 from faultline.harness.planning import RunRequest
 from faultline.harness.verdict import Verdict
 from faultline.registry import load_system
-from faultline.systems_under_test.patterns.clusters.transactional_kv.group_mutants import GROUP_MUTANTS
+from faultline.systems_under_test.reference.transactional_kv.group_mutants import GROUP_MUTANTS
 
 SHOWS_FROM_SEED = {
     "vote-before-replication": 7,

@@ -6,7 +6,7 @@ import pytest
 from campaign_runs import assert_caught, requests, sentences_of_failures
 
 from faultline.registry import load_system
-from faultline.systems_under_test.patterns.clusters.transactional_kv.group_mutants import GROUP_MUTANTS
+from faultline.systems_under_test.reference.transactional_kv.group_mutants import GROUP_MUTANTS
 
 MUTANTS = {name: bug for name, bug in load_system("transactional-kv").mutants.items() if name not in GROUP_MUTANTS}
 CAMPAIGNS = sorted({mutant.campaign for mutant in MUTANTS.values()} | {"bank"})

@@ -7,15 +7,15 @@ from typing import Any
 from cluster_driver import Cluster, ManualPorts
 
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.clusters.timestamped_kv.messages import (
+from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import BEFORE_ALL, HybridTimestamp
+from faultline.systems_under_test.reference.timestamped_kv.messages import (
     ReadAt,
     ReadResponse,
     TimeRequest,
     WriteRequest,
     WriteResponse,
 )
-from faultline.systems_under_test.patterns.clusters.timestamped_kv.system import TimestampedKv
-from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import BEFORE_ALL, HybridTimestamp
+from faultline.systems_under_test.reference.timestamped_kv.system import TimestampedKv
 
 __all__ = ["SECOND_US", "TITLE", "ClockCluster", "at", "count"]
 

@@ -12,7 +12,9 @@ from typing import Any
 from faultline.harness.invariant import Breach
 from faultline.harness.plan import NODE_NAMES
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.clusters.consistent_core.messages import (
+from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
+from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
+from faultline.systems_under_test.reference.shared.client_messages import (
     ClientRequest,
     ClientResponse,
     Command,
@@ -22,8 +24,6 @@ from faultline.systems_under_test.patterns.clusters.consistent_core.messages imp
     RegisterClientResponse,
     SetValue,
 )
-from faultline.systems_under_test.patterns.clusters.consistent_core.system import ConsistentCore
-from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
 
 ELECTION_TIMEOUT_US = 250_000
 HEARTBEAT_US = 50_000

@@ -9,19 +9,19 @@ from typing import Any
 from cluster_driver import Cluster, ManualPorts
 
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.clusters.consistent_core.key_commands import Command, GetValue, SetValue
-from faultline.systems_under_test.patterns.clusters.consistent_core.services.messages import WatchBatch
-from faultline.systems_under_test.patterns.clusters.consistent_core.services.trace_events import (
+from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import partition_of
+from faultline.systems_under_test.reference.consistent_core.services.messages import WatchBatch
+from faultline.systems_under_test.reference.consistent_core.services.trace_events import (
     LeaseEnded,
     LeaseGranted,
 )
-from faultline.systems_under_test.patterns.clusters.coordinated_kv.controller import CONTROLLER
-from faultline.systems_under_test.patterns.clusters.coordinated_kv.messages import DataRequest, DataResponse
-from faultline.systems_under_test.patterns.clusters.coordinated_kv.node import DataNode, DataParts
-from faultline.systems_under_test.patterns.clusters.coordinated_kv.options import CoordinatedSettings
-from faultline.systems_under_test.patterns.clusters.coordinated_kv.system import CoordinatedKv
-from faultline.systems_under_test.patterns.clusters.coordinated_kv.table import ClusterTable, Entry
-from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import partition_of
+from faultline.systems_under_test.reference.coordinated_kv.controller import CONTROLLER
+from faultline.systems_under_test.reference.coordinated_kv.messages import DataRequest, DataResponse
+from faultline.systems_under_test.reference.coordinated_kv.node import DataNode, DataParts
+from faultline.systems_under_test.reference.coordinated_kv.options import CoordinatedSettings
+from faultline.systems_under_test.reference.coordinated_kv.system import CoordinatedKv
+from faultline.systems_under_test.reference.coordinated_kv.table import ClusterTable, Entry
+from faultline.systems_under_test.reference.shared.key_commands import Command, GetValue, SetValue
 
 __all__ = ["CORE", "DATA", "TTL_MS", "CoordinatedCluster", "key_in", "with_part"]
 

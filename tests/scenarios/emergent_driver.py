@@ -5,8 +5,8 @@ from __future__ import annotations
 from cluster_driver import Cluster
 
 from faultline.systems_under_test.patterns.cluster_management.emergent_leader import Membership
-from faultline.systems_under_test.patterns.clusters.emergent.messages import ViewRequest, ViewResponse
-from faultline.systems_under_test.patterns.clusters.emergent.system import EmergentLeader
+from faultline.systems_under_test.reference.emergent.messages import ViewRequest, ViewResponse
+from faultline.systems_under_test.reference.emergent.system import EmergentLeader
 
 __all__ = ["TIMEOUT_MS", "EmergentCluster"]
 

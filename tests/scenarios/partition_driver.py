@@ -11,13 +11,13 @@ from cluster_driver import Cluster, ManualPorts
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.clusters.partitioned_kv.coordinator import Coordinator
-from faultline.systems_under_test.patterns.clusters.partitioned_kv.system import PartitionedKv
 from faultline.systems_under_test.patterns.data_partitioning.cluster_directory import (
     MigratePartitions,
     Migration,
     PartitionTable,
 )
+from faultline.systems_under_test.reference.partitioned_kv.coordinator import Coordinator
+from faultline.systems_under_test.reference.partitioned_kv.system import PartitionedKv
 
 __all__ = ["NAMES", "PartitionCluster", "assert_nothing_is_lost", "read", "with_names"]
 

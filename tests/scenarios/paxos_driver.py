@@ -7,16 +7,6 @@ from typing import Any
 from cluster_driver import Cluster, Matcher
 
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.clusters.consistent_core.messages import (
-    ClientResponse,
-    Command,
-    CompareAndSet,
-    GetValue,
-    SetValue,
-)
-from faultline.systems_under_test.patterns.clusters.paxos_kv.messages import OutcomeUnknown, PaxosClientRequest
-from faultline.systems_under_test.patterns.clusters.paxos_kv.register import register_in
-from faultline.systems_under_test.patterns.clusters.paxos_kv.system import PaxosKv
 from faultline.systems_under_test.patterns.data_replication.paxos_proposer import ValueChosen
 from faultline.systems_under_test.patterns.data_replication.paxos_store import (
     AcceptRequest,
@@ -25,6 +15,16 @@ from faultline.systems_under_test.patterns.data_replication.paxos_store import (
     CommitNotice,
     PrepareRequest,
     PrepareResponse,
+)
+from faultline.systems_under_test.reference.paxos_kv.messages import OutcomeUnknown, PaxosClientRequest
+from faultline.systems_under_test.reference.paxos_kv.register import register_in
+from faultline.systems_under_test.reference.paxos_kv.system import PaxosKv
+from faultline.systems_under_test.reference.shared.client_messages import (
+    ClientResponse,
+    Command,
+    CompareAndSet,
+    GetValue,
+    SetValue,
 )
 
 KEY = "name"

@@ -9,8 +9,8 @@ from cluster_driver import Cluster, ManualPorts
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.clusters.range_kv.system import RangeKv
 from faultline.systems_under_test.patterns.data_partitioning.key_range_partitions import EVERYTHING, Partition
+from faultline.systems_under_test.reference.range_kv.system import RangeKv
 
 __all__ = ["RangeCluster"]
 

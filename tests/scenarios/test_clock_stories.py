@@ -9,9 +9,9 @@ from __future__ import annotations
 import pytest
 from clock_driver import SECOND_US, TITLE, ClockCluster, at, count
 
-from faultline.systems_under_test.patterns.clusters.timestamped_kv.node import CLOCK_TOO_FAR_AHEAD
 from faultline.systems_under_test.patterns.distributed_time.clock_bound_wait import BoundedClock
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
+from faultline.systems_under_test.reference.timestamped_kv.node import CLOCK_TOO_FAR_AHEAD
 
 GREEN, BLUE, AMBER = "athens", "byzantium", "cyrene"
 BEFORE, AFTER = "Before Dawn", "After Dawn"

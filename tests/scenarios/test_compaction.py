@@ -11,16 +11,6 @@ import pytest
 from cluster_driver import Client, Cluster, Disk
 from memory_storage import Crash, MemoryStorage, keep_all, keep_nothing
 
-from faultline.systems_under_test.patterns.clusters.consistent_core.compaction import Compaction
-from faultline.systems_under_test.patterns.clusters.consistent_core.messages import SetValue
-from faultline.systems_under_test.patterns.clusters.consistent_core.node import ConsistentCoreNode, Parts
-from faultline.systems_under_test.patterns.clusters.consistent_core.options import CoreSettings
-from faultline.systems_under_test.patterns.clusters.consistent_core.system import ConsistentCore
-from faultline.systems_under_test.patterns.clusters.consistent_core.trace_events import (
-    EntryApplied,
-    SnapshotTaken,
-    StateRestored,
-)
 from faultline.systems_under_test.patterns.data_replication.follower_handler import FollowerHandler
 from faultline.systems_under_test.patterns.data_replication.low_water_mark import SEVEN_WEEKS_US, LogCleaned
 from faultline.systems_under_test.patterns.data_replication.snapshot_installation import (
@@ -35,6 +25,16 @@ from faultline.systems_under_test.patterns.data_replication.snapshot_store impor
     encode_snapshot,
 )
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import CorruptLog, LogUnusable
+from faultline.systems_under_test.reference.consistent_core.node import ConsistentCoreNode, Parts
+from faultline.systems_under_test.reference.consistent_core.options import CoreSettings
+from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
+from faultline.systems_under_test.reference.shared.client_messages import SetValue
+from faultline.systems_under_test.reference.shared.compaction import Compaction
+from faultline.systems_under_test.reference.shared.trace_events import (
+    EntryApplied,
+    SnapshotTaken,
+    StateRestored,
+)
 
 SHORT = {
     "snapshot_every_entries": "3",

@@ -7,20 +7,20 @@ from typing import Any
 import pytest
 from coordinated_driver import CORE, DATA, TTL_MS, CoordinatedCluster, key_in
 
-from faultline.systems_under_test.patterns.clusters.consistent_core.key_commands import (
-    AppendElement,
-    GetValue,
-    SetValue,
-)
-from faultline.systems_under_test.patterns.clusters.consistent_core.messages import ClientRequest
-from faultline.systems_under_test.patterns.clusters.consistent_core.services.messages import LeaseRefreshed, WatchBatch
-from faultline.systems_under_test.patterns.clusters.coordinated_kv.controller import CONTROLLER
-from faultline.systems_under_test.patterns.clusters.coordinated_kv.messages import (
+from faultline.systems_under_test.reference.consistent_core.services.messages import LeaseRefreshed, WatchBatch
+from faultline.systems_under_test.reference.coordinated_kv.controller import CONTROLLER
+from faultline.systems_under_test.reference.coordinated_kv.messages import (
     AlterInSync,
     DataRefused,
     InstallReplica,
     LeadershipResigned,
     ReplicateWrite,
+)
+from faultline.systems_under_test.reference.shared.client_messages import ClientRequest
+from faultline.systems_under_test.reference.shared.key_commands import (
+    AppendElement,
+    GetValue,
+    SetValue,
 )
 
 KEY = key_in(0, 3)

@@ -13,8 +13,8 @@ import pytest
 from cluster_driver import Client, Cluster, ManualPorts
 from emergent_driver import TIMEOUT_MS, EmergentCluster
 
-from faultline.systems_under_test.patterns.clusters.gossip.system import Gossip
 from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import assign_round_robin
+from faultline.systems_under_test.reference.gossip.system import Gossip
 
 PARTITIONS = 12
 NOTICED_MS = TIMEOUT_MS + 100

@@ -14,11 +14,6 @@ import pytest
 from cluster_driver import ELECTION_TIMEOUT_US, HEARTBEAT_US, Client, Cluster, ManualPorts
 
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.clusters.consistent_core.elections import Elections
-from faultline.systems_under_test.patterns.clusters.consistent_core.leader_key_node import LeaderKeyNode
-from faultline.systems_under_test.patterns.clusters.consistent_core.node import ConsistentCoreNode, Parts
-from faultline.systems_under_test.patterns.clusters.consistent_core.options import CoreSettings
-from faultline.systems_under_test.patterns.clusters.consistent_core.system import ConsistentCore
 from faultline.systems_under_test.patterns.data_replication.external_store_election import ExternalStoreElection, _Step
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import (
     GenerationAdopted,
@@ -41,6 +36,11 @@ from faultline.systems_under_test.patterns.data_replication.replicated_log impor
     ReplicationRequest,
     ReplicationResponse,
 )
+from faultline.systems_under_test.reference.consistent_core.elections import Elections
+from faultline.systems_under_test.reference.consistent_core.leader_key_node import LeaderKeyNode
+from faultline.systems_under_test.reference.consistent_core.node import ConsistentCoreNode, Parts
+from faultline.systems_under_test.reference.consistent_core.options import CoreSettings
+from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
 
 
 def cluster_of(size: int, parts: Parts, changed: dict[str, Any] | None = None, **options: str) -> Cluster:

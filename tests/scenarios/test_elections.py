@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from cluster_driver import ELECTION_TIMEOUT_US, Client, Cluster
 
-from faultline.systems_under_test.patterns.clusters.consistent_core.messages import RegisterClientRequest
 from faultline.systems_under_test.patterns.data_replication.raft_election import (
     PreVoteRequest,
     VoteRequest,
@@ -15,6 +14,7 @@ from faultline.systems_under_test.patterns.data_replication.replicated_log impor
     ReplicationRequest,
     ReplicationResponse,
 )
+from faultline.systems_under_test.reference.shared.client_messages import RegisterClientRequest
 
 
 @pytest.mark.rows("LDR-S1", "LDR-R2")

@@ -8,8 +8,6 @@ import pytest
 from cluster_driver import ELECTION_TIMEOUT_US, Client, Cluster
 
 from faultline.harness.errors import UsageError
-from faultline.systems_under_test.patterns.clusters.consistent_core.messages import RegisterClientRequest
-from faultline.systems_under_test.patterns.clusters.consistent_core.system import ConsistentCore
 from faultline.systems_under_test.patterns.data_replication.generation_agreement import (
     GenerationPromised,
     NewGeneration,
@@ -27,6 +25,8 @@ from faultline.systems_under_test.patterns.data_replication.leader_key_store imp
     WatchLeaderKey,
 )
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicationRequest
+from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
+from faultline.systems_under_test.reference.shared.client_messages import RegisterClientRequest
 
 TTL_US = 500_000
 STORE = "delphi"

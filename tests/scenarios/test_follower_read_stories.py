@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from cluster_driver import HEARTBEAT_US, Client, Cluster
 
-from faultline.systems_under_test.patterns.clusters.consistent_core.follower_reads.messages import (
+from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicationRequest
+from faultline.systems_under_test.reference.consistent_core.follower_reads.messages import (
     NOT_HEARD,
     OFFSET_NOT_AVAILABLE,
     OFFSET_OUT_OF_RANGE,
@@ -23,8 +24,7 @@ from faultline.systems_under_test.patterns.clusters.consistent_core.follower_rea
     ReplicaPing,
     ReplicaPong,
 )
-from faultline.systems_under_test.patterns.clusters.consistent_core.messages import GetValue
-from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicationRequest
+from faultline.systems_under_test.reference.shared.client_messages import GetValue
 
 MS = 1_000
 WAIT_MS = 200

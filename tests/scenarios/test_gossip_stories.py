@@ -8,8 +8,8 @@ from zlib import crc32
 import pytest
 from cluster_driver import Cluster, ManualPorts
 
-from faultline.systems_under_test.patterns.clusters.gossip.messages import GossipDigest, GossipStates, RoundBegun
-from faultline.systems_under_test.patterns.clusters.gossip.system import Gossip
+from faultline.systems_under_test.reference.gossip.messages import GossipDigest, GossipStates, RoundBegun
+from faultline.systems_under_test.reference.gossip.system import Gossip
 
 ROUND_US = 100_000
 

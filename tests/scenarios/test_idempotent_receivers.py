@@ -6,11 +6,11 @@ import pytest
 from cluster_driver import ELECTION_TIMEOUT_US, Client, Cluster
 
 from faultline.harness.outcome import CAS_MISMATCH
-from faultline.systems_under_test.patterns.clusters.consistent_core.key_value_store import (
+from faultline.systems_under_test.reference.consistent_core.key_value_store import (
     REQUEST_DISCARDED,
     UNKNOWN_SESSION,
 )
-from faultline.systems_under_test.patterns.clusters.consistent_core.messages import CompareAndSet, GetValue, SetValue
+from faultline.systems_under_test.reference.shared.client_messages import CompareAndSet, GetValue, SetValue
 
 
 def led_by_athens(*mutants: str) -> tuple[Cluster, Client]:

@@ -8,9 +8,13 @@ import pytest
 from range_driver import RangeCluster
 
 from faultline.harness.outcome import CAS_MISMATCH
-from faultline.systems_under_test.patterns.clusters.open_operation import TIMEOUT
-from faultline.systems_under_test.patterns.clusters.range_kv.client import NO_HOST_FOUND
-from faultline.systems_under_test.patterns.clusters.range_kv.messages import (
+from faultline.systems_under_test.patterns.data_partitioning.range_table import (
+    HostPartition,
+    MovePartition,
+    SplitPartition,
+)
+from faultline.systems_under_test.reference.range_kv.client import NO_HOST_FOUND
+from faultline.systems_under_test.reference.range_kv.messages import (
     InstallPartition,
     KeyResponse,
     PartitionReady,
@@ -21,11 +25,7 @@ from faultline.systems_under_test.patterns.clusters.range_kv.messages import (
     SplitTrigger,
     TableRequest,
 )
-from faultline.systems_under_test.patterns.data_partitioning.range_table import (
-    HostPartition,
-    MovePartition,
-    SplitPartition,
-)
+from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT
 
 A, B, C = "athens", "byzantium", "cyrene"
 WHOLE = "['', MAX)"

@@ -14,11 +14,11 @@ from faultline.harness.outcome import info, ok
 from faultline.harness.plan import Plan
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult, Verdict
-from faultline.systems_under_test.patterns.clusters.quorum_register.coordinator import (
+from faultline.systems_under_test.reference.quorum_register.coordinator import (
     NO_QUORUM_TO_ASK,
     NO_QUORUM_TO_STORE,
 )
-from faultline.systems_under_test.patterns.clusters.quorum_register.messages import (
+from faultline.systems_under_test.reference.quorum_register.messages import (
     QueryResponse,
     ReadValue,
     StoreRequest,
@@ -26,7 +26,7 @@ from faultline.systems_under_test.patterns.clusters.quorum_register.messages imp
     ValueResponse,
     WriteValue,
 )
-from faultline.systems_under_test.patterns.clusters.quorum_register.system import QuorumRegister
+from faultline.systems_under_test.reference.quorum_register.system import QuorumRegister
 
 EXPIRATION_US = 200_000
 

@@ -8,7 +8,6 @@ import pytest
 from cluster_driver import ELECTION_TIMEOUT_US, HEARTBEAT_US, Client, Cluster, ManualPorts
 
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.clusters.consistent_core.messages import SetValue
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
 from faultline.systems_under_test.patterns.data_replication.leader_key_store import (
     CreateLeaderKey,
@@ -24,6 +23,7 @@ from faultline.systems_under_test.patterns.data_replication.replicated_log impor
     ReplicationRequest,
     ReplicationResponse,
 )
+from faultline.systems_under_test.reference.shared.client_messages import SetValue
 
 STYLES = (("raft", 3), ("zab", 3), ("external-store", 4))
 

@@ -8,7 +8,11 @@ import pytest
 from cluster_driver import Client, Cluster
 
 from faultline.systems_under_test.patterns.cluster_management.lease import DUPLICATE_LEASE, NO_LEASE, STALE_TOKEN
-from faultline.systems_under_test.patterns.clusters.consistent_core.key_commands import (
+from faultline.systems_under_test.reference.consistent_core.services.messages import (
+    LeaseRefreshed,
+    RefreshLease,
+)
+from faultline.systems_under_test.reference.shared.key_commands import (
     GetLease,
     GuardedWrite,
     ListValues,
@@ -16,10 +20,6 @@ from faultline.systems_under_test.patterns.clusters.consistent_core.key_commands
     RevokeLease,
     SetValue,
     SetWithLease,
-)
-from faultline.systems_under_test.patterns.clusters.consistent_core.services.messages import (
-    LeaseRefreshed,
-    RefreshLease,
 )
 
 SECOND_US = 1_000_000

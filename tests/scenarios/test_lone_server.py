@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cluster_driver import ELECTION_TIMEOUT_US, Client, Cluster
 
-from faultline.systems_under_test.patterns.clusters.consistent_core.messages import RegisterClientRequest
 from faultline.systems_under_test.patterns.data_replication.lone_log import OwnCopyDurable
+from faultline.systems_under_test.reference.shared.client_messages import RegisterClientRequest
 
 
 def alone(**options: str) -> tuple[Cluster, Client]:

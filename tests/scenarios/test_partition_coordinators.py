@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from partition_driver import NAMES, PartitionCluster, assert_nothing_is_lost, with_names
 
-from faultline.systems_under_test.patterns.clusters.partitioned_kv.messages import (
+from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import partition_of
+from faultline.systems_under_test.reference.partitioned_kv.messages import (
     HostPartition,
     HostPartitionAck,
     RequestPartitionMigration,
 )
-from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import partition_of
 
 # -- the coordinator dies ---------------------------------------------------------------------------------------------
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from partition_driver import NAMES, PartitionCluster, assert_nothing_is_lost, read, with_names
 
-from faultline.systems_under_test.patterns.clusters.partitioned_kv.messages import (
+from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import partition_of
+from faultline.systems_under_test.reference.partitioned_kv.messages import (
     HostPartition,
     HostPartitionAck,
     MigrationCompleteMessage,
@@ -18,7 +19,6 @@ from faultline.systems_under_test.patterns.clusters.partitioned_kv.messages impo
     PartitionResponse,
     RequestPartitionMigration,
 )
-from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import partition_of
 
 # -- assigning --------------------------------------------------------------------------------------------------------
 

@@ -8,9 +8,9 @@ import pytest
 from paxos_driver import ACCEPT, COMMIT, PREPARE, PaxosCluster
 
 from faultline.harness.errors import UsageError
-from faultline.systems_under_test.patterns.clusters.consistent_core.messages import ClientResponse
-from faultline.systems_under_test.patterns.clusters.paxos_kv.messages import OutcomeUnknown
 from faultline.systems_under_test.patterns.data_replication.paxos_store import AcceptRequest
+from faultline.systems_under_test.reference.paxos_kv.messages import OutcomeUnknown
+from faultline.systems_under_test.reference.shared.client_messages import ClientResponse
 
 THREE = ("athens", "byzantium", "cyrene")
 FIVE = (*THREE, "delphi", "ephesus")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from paxos_driver import PaxosCluster
 
 from faultline.harness.outcome import CAS_MISMATCH
-from faultline.systems_under_test.patterns.clusters.consistent_core.messages import ClientResponse
+from faultline.systems_under_test.reference.shared.client_messages import ClientResponse
 
 
 def test_a_request_that_reaches_two_nodes_is_executed_once() -> None:

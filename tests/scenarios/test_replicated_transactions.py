@@ -8,9 +8,6 @@ from transaction_driver import ATHENS, BYZANTIUM, CYRENE, REFUSED, WAITS
 
 from faultline.harness.errors import UsageError
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.clusters.transactional_kv.group_messages import LeadershipEvent
-from faultline.systems_under_test.patterns.clusters.transactional_kv.messages import AskCommit, ReadTime
-from faultline.systems_under_test.patterns.clusters.transactional_kv.system import TransactionalKv
 from faultline.systems_under_test.patterns.data_partitioning.transaction_locks import LockMode
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import (
     CommitTransaction,
@@ -19,6 +16,9 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_message
     Vote,
 )
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import BEFORE_ALL
+from faultline.systems_under_test.reference.transactional_kv.group_messages import LeadershipEvent
+from faultline.systems_under_test.reference.transactional_kv.messages import AskCommit, ReadTime
+from faultline.systems_under_test.reference.transactional_kv.system import TransactionalKv
 
 GROUP_1, GROUP_2, GROUP_3 = "group-1", "group-2", "group-3"
 A_SECOND = 1_000_000

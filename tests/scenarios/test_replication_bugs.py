@@ -18,11 +18,11 @@ from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run import run_simulated
 from faultline.harness.verdict import Verdict
 from faultline.registry import resolve
-from faultline.systems_under_test.patterns.clusters.consistent_core.elections import Elections
-from faultline.systems_under_test.patterns.clusters.consistent_core.node import ConsistentCoreNode, Parts
-from faultline.systems_under_test.patterns.clusters.consistent_core.options import CoreSettings
-from faultline.systems_under_test.patterns.clusters.consistent_core.system import ConsistentCore
 from faultline.systems_under_test.patterns.data_replication.raft_election import RaftElection
+from faultline.systems_under_test.reference.consistent_core.elections import Elections
+from faultline.systems_under_test.reference.consistent_core.node import ConsistentCoreNode, Parts
+from faultline.systems_under_test.reference.consistent_core.options import CoreSettings
+from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
 
 
 class VotesDespiteAKnownLeader(RaftElection):

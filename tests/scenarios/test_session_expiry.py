@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from cluster_driver import Client, Cluster
 
-from faultline.systems_under_test.patterns.clusters.consistent_core.key_commands import Increment, Transfer
-from faultline.systems_under_test.patterns.clusters.consistent_core.key_value_store import (
+from faultline.systems_under_test.reference.consistent_core.key_value_store import (
     REQUEST_DISCARDED,
     UNKNOWN_SESSION,
 )
-from faultline.systems_under_test.patterns.clusters.consistent_core.messages import ClientRequest, SessionHeartbeat
+from faultline.systems_under_test.reference.shared.client_messages import ClientRequest, SessionHeartbeat
+from faultline.systems_under_test.reference.shared.key_commands import Increment, Transfer
 
 SECOND_US = 1_000_000
 SLOW = {"heartbeat_interval_ms": "5000", "election_timeout_ms": "20000"}

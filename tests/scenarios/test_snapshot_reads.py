@@ -6,11 +6,11 @@ import pytest
 from transaction_driver import ATHENS, BYZANTIUM, CYRENE, REFUSED, WAITS, Transaction, TransactionCluster
 
 from faultline.harness.errors import UsageError
-from faultline.systems_under_test.patterns.clusters.transactional_kv.options import TransactionSettings
 from faultline.systems_under_test.patterns.data_partitioning.snapshot_reads import ReadBlocked
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import PrepareTransaction, Vote
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
 from faultline.systems_under_test.patterns.distributed_time.timestamp_oracle import TimestampOracle
+from faultline.systems_under_test.reference.transactional_kv.options import TransactionSettings
 
 
 def at(number: int) -> HybridTimestamp:

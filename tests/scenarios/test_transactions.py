@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from transaction_driver import ATHENS, BYZANTIUM, CYRENE, REFUSED, WAITS, Transaction, TransactionCluster
 
-from faultline.systems_under_test.patterns.clusters.transactional_kv.messages import AskRollback, PutInTransaction
 from faultline.systems_under_test.patterns.data_partitioning.transaction_locks import LockMode
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import (
     Acknowledged,
@@ -17,6 +16,7 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_message
     RollBackTransaction,
     Vote,
 )
+from faultline.systems_under_test.reference.transactional_kv.messages import AskRollback, PutInTransaction
 
 TRUCK, BACKHOE = "truck_booking_on_monday", "backhoe_booking_on_monday"
 A_SECOND = 1_000_000

@@ -8,20 +8,6 @@ import pytest
 from cluster_driver import Cluster
 
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.clusters.quorum_kv.messages import (
-    FetchResponse,
-    GetSiblings,
-    PutValue,
-    ReplicateRequest,
-    SiblingsResponse,
-)
-from faultline.systems_under_test.patterns.clusters.quorum_kv.node import (
-    NO_QUORUM,
-    NOT_ENOUGH_COPIES,
-    OBSOLETE_VERSION,
-)
-from faultline.systems_under_test.patterns.clusters.quorum_kv.options import replicas_of
-from faultline.systems_under_test.patterns.clusters.quorum_kv.system import QuorumKeyValueStore
 from faultline.systems_under_test.patterns.data_replication.version_vector import (
     EMPTY_VECTOR,
     ConflictError,
@@ -29,6 +15,20 @@ from faultline.systems_under_test.patterns.data_replication.version_vector impor
     context_of,
     get_one,
 )
+from faultline.systems_under_test.reference.quorum_kv.messages import (
+    FetchResponse,
+    GetSiblings,
+    PutValue,
+    ReplicateRequest,
+    SiblingsResponse,
+)
+from faultline.systems_under_test.reference.quorum_kv.node import (
+    NO_QUORUM,
+    NOT_ENOUGH_COPIES,
+    OBSOLETE_VERSION,
+)
+from faultline.systems_under_test.reference.quorum_kv.options import replicas_of
+from faultline.systems_under_test.reference.quorum_kv.system import QuorumKeyValueStore
 
 KEY = "name"
 EXPIRATION_US = 200_000

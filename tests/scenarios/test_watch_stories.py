@@ -9,19 +9,19 @@ from cluster_driver import Client, Cluster
 
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.cluster_management.state_watch import EVENTS_COMPACTED, SLOW_WATCHER
-from faultline.systems_under_test.patterns.clusters.consistent_core.key_commands import (
-    DeleteKey,
-    RegisterLease,
-    RevokeLease,
-    SetValue,
-    SetWithLease,
-)
-from faultline.systems_under_test.patterns.clusters.consistent_core.services.messages import (
+from faultline.systems_under_test.reference.consistent_core.services.messages import (
     CloseWatch,
     WatchBatch,
     WatchRefused,
     WatchRequest,
     WatchState,
+)
+from faultline.systems_under_test.reference.shared.key_commands import (
+    DeleteKey,
+    RegisterLease,
+    RevokeLease,
+    SetValue,
+    SetWithLease,
 )
 
 SECOND_US = 1_000_000

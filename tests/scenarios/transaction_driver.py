@@ -7,7 +7,11 @@ from typing import Any
 from cluster_driver import Cluster
 
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.clusters.transactional_kv.messages import (
+from faultline.systems_under_test.patterns.data_partitioning.transaction_locks import LockMode
+from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import TransactionId, TransactionRef
+from faultline.systems_under_test.patterns.data_partitioning.transaction_records import Finished
+from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import BEFORE_ALL, HybridTimestamp
+from faultline.systems_under_test.reference.transactional_kv.messages import (
     AddKey,
     AskCommit,
     AskRollback,
@@ -19,12 +23,8 @@ from faultline.systems_under_test.patterns.clusters.transactional_kv.messages im
     ReadAt,
     Reply,
 )
-from faultline.systems_under_test.patterns.clusters.transactional_kv.options import host_of
-from faultline.systems_under_test.patterns.clusters.transactional_kv.system import TransactionalKv
-from faultline.systems_under_test.patterns.data_partitioning.transaction_locks import LockMode
-from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import TransactionId, TransactionRef
-from faultline.systems_under_test.patterns.data_partitioning.transaction_records import Finished
-from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import BEFORE_ALL, HybridTimestamp
+from faultline.systems_under_test.reference.transactional_kv.options import host_of
+from faultline.systems_under_test.reference.transactional_kv.system import TransactionalKv
 
 WAITS = "waits"
 REFUSED = "refused"

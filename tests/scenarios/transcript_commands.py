@@ -9,9 +9,9 @@ from transcript_words import entry_words, message_words
 
 from faultline.harness.world.ports import NodeId
 from faultline.registry import load_system
-from faultline.systems_under_test.patterns.clusters.consistent_core.messages import CompareAndSet, GetValue, SetValue
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicationRequest
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import NO_OP, LogEntry
+from faultline.systems_under_test.reference.shared.client_messages import CompareAndSet, GetValue, SetValue
 
 # -- the cluster and its faults ---------------------------------------------------------------------------------------
 

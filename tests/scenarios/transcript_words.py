@@ -7,12 +7,6 @@ from typing import Any
 
 import msgspec
 
-from faultline.systems_under_test.patterns.clusters.consistent_core import messages as client_side
-from faultline.systems_under_test.patterns.clusters.consistent_core.trace_events import (
-    EntryApplied,
-    SnapshotTaken,
-    StateRestored,
-)
 from faultline.systems_under_test.patterns.data_replication import leader_and_followers as election
 from faultline.systems_under_test.patterns.data_replication import pulled_log as pulled
 from faultline.systems_under_test.patterns.data_replication import raft_election as raft
@@ -21,6 +15,12 @@ from faultline.systems_under_test.patterns.data_replication import snapshot_inst
 from faultline.systems_under_test.patterns.data_replication.leader_reads import LeaseReadServed
 from faultline.systems_under_test.patterns.data_replication.low_water_mark import LogCleaned
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import NO_OP, LogEntry
+from faultline.systems_under_test.reference.shared import client_messages as client_side
+from faultline.systems_under_test.reference.shared.trace_events import (
+    EntryApplied,
+    SnapshotTaken,
+    StateRestored,
+)
 
 _COMMANDS: msgspec.msgpack.Decoder[client_side.LoggedCommand] = msgspec.msgpack.Decoder(client_side.LoggedCommand)
 

@@ -28,6 +28,7 @@ from tidy_sources import CODE_FOLDERS, ROOT, Source, python_sources, text_files
 
 IN_WORLDS = (
     "faultline/systems_under_test/patterns/",
+    "faultline/systems_under_test/reference/",
     "faultline/harness/world/simulated/",
     "faultline/harness/world/weather.py",
 )

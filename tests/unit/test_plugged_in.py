@@ -35,7 +35,7 @@ CODE = '''
 from faultline.harness.verdict import CheckResult, Verdict
 from faultline.nemesis import Package, Recipe
 from faultline.nemesis.process import Pause
-from faultline.systems_under_test.patterns.clusters.consistent_core.system import ConsistentCore
+from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
 from faultline.workloads.register import Register
 
 class Core(ConsistentCore):

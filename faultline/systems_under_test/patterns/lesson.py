@@ -8,6 +8,7 @@ from importlib.resources import files
 
 import msgspec
 
+from faultline import systems_under_test
 from faultline.harness.errors import UsageError
 from faultline.systems_under_test.patterns.catalogue import PATTERNS, Pattern
 
@@ -43,7 +44,7 @@ def pattern_called(slug: str) -> Pattern:
 
 def lesson_of(pattern: Pattern) -> Lesson:
     """The lesson of an implemented pattern, read from its module's source, which is not imported."""
-    path = files(__package__).joinpath(*f"{pattern.module.replace('.', '/')}.py".split("/"))
+    path = files(systems_under_test).joinpath(*f"{pattern.module.replace('.', '/')}.py".split("/"))
     docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     heads = list(_HEADING.finditer(docstring))
     ends = [head.start() for head in heads[1:]] + [len(docstring)]

@@ -13,10 +13,10 @@ from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run import run_simulated
 from faultline.harness.world.ports import Clock, Ports
 from faultline.registry import resolve
-from faultline.systems_under_test.patterns.clusters.consistent_core.elections import Elections
-from faultline.systems_under_test.patterns.clusters.consistent_core.node import ConsistentCoreNode, Parts
-from faultline.systems_under_test.patterns.clusters.consistent_core.options import CoreSettings
-from faultline.systems_under_test.patterns.clusters.consistent_core.system import ConsistentCore
+from faultline.systems_under_test.reference.consistent_core.elections import Elections
+from faultline.systems_under_test.reference.consistent_core.node import ConsistentCoreNode, Parts
+from faultline.systems_under_test.reference.consistent_core.options import CoreSettings
+from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
 
 SEEDS = 6
 LIVENESS = {"availability", "no-recovery", "HB-I3", "invariants"}

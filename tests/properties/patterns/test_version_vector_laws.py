@@ -6,14 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faultline.systems_under_test.patterns.clusters.sibling_store import (
-    ClientIds,
-    Dotted,
-    ServerIds,
-    Siblings,
-    Update,
-    Versioning,
-)
 from faultline.systems_under_test.patterns.data_replication.version_vector import (
     EMPTY_VECTOR,
     ObsoleteVersion,
@@ -23,6 +15,14 @@ from faultline.systems_under_test.patterns.data_replication.version_vector impor
     compare,
     context_of,
     merge,
+)
+from faultline.systems_under_test.reference.quorum_kv.sibling_store import (
+    ClientIds,
+    Dotted,
+    ServerIds,
+    Siblings,
+    Update,
+    Versioning,
 )
 
 NODES = ("blue", "green", "red")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.data_replication.gossip_heartbeats import (
+from faultline.systems_under_test.patterns.cluster_management.gossip_heartbeats import (
     GossipedHeartbeats,
     GossipHeartBeats,
 )

@@ -11,7 +11,7 @@ from typing import Any
 from gossip_driver import Draws
 
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.data_replication.lifeguard_probing import (
+from faultline.systems_under_test.patterns.cluster_management.lifeguard_probing import (
     Ping,
     PingAnswer,
     PingRequest,

@@ -7,9 +7,6 @@ from campaign_of_waits import outcomes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faultline.systems_under_test.patterns.clusters.timestamped_kv.client import READ_TIMEOUT
-from faultline.systems_under_test.patterns.clusters.timestamped_kv.clocks import HybridStamps
-from faultline.systems_under_test.patterns.clusters.timestamped_kv.options import TimestampSettings
 from faultline.systems_under_test.patterns.distributed_time.clock_bound_wait import (
     BoundedClock,
     ClockBound,
@@ -17,6 +14,9 @@ from faultline.systems_under_test.patterns.distributed_time.clock_bound_wait imp
     uncertain_version,
 )
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import BEFORE_ALL, HybridTimestamp
+from faultline.systems_under_test.reference.timestamped_kv.client import READ_TIMEOUT
+from faultline.systems_under_test.reference.timestamped_kv.clocks import HybridStamps
+from faultline.systems_under_test.reference.timestamped_kv.options import TimestampSettings
 
 
 def shown(true_us: int, error_us: int, share: int) -> BoundedClock:

@@ -11,12 +11,13 @@ import pytest
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, Outcome
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.clusters.consistent_core.client import NO_SESSION
-from faultline.systems_under_test.patterns.clusters.consistent_core.key_value_store import (
+from faultline.systems_under_test.reference.consistent_core.client import NO_SESSION
+from faultline.systems_under_test.reference.consistent_core.key_value_store import (
     REQUEST_DISCARDED,
     UNKNOWN_SESSION,
 )
-from faultline.systems_under_test.patterns.clusters.consistent_core.messages import (
+from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
+from faultline.systems_under_test.reference.shared.client_messages import (
     ClientRequest,
     ClientResponse,
     CompareAndSet,
@@ -27,8 +28,7 @@ from faultline.systems_under_test.patterns.clusters.consistent_core.messages imp
     SessionHeartbeat,
     SetValue,
 )
-from faultline.systems_under_test.patterns.clusters.consistent_core.system import ConsistentCore
-from faultline.systems_under_test.patterns.clusters.open_operation import TIMEOUT, UNSUPPORTED
+from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, UNSUPPORTED
 
 MEMBERS = tuple(map(NodeId, ("athens", "byzantium", "cyrene")))
 READ = Operation(0, "read", "k0")

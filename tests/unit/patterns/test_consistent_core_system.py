@@ -10,38 +10,6 @@ import pytest
 from faultline.harness.errors import UsageError
 from faultline.harness.invariant import Breach
 from faultline.harness.system import NodeSystem
-from faultline.systems_under_test.patterns.clusters.consistent_core.append_batches import BatchAppended
-from faultline.systems_under_test.patterns.clusters.consistent_core.follower_reads.mutants import read_parts
-from faultline.systems_under_test.patterns.clusters.consistent_core.follower_reads.node import ReadParts
-from faultline.systems_under_test.patterns.clusters.consistent_core.invariants import consistent_core_invariants
-from faultline.systems_under_test.patterns.clusters.consistent_core.messages import (
-    MESSAGES,
-    ClientRequest,
-    CompareAndSet,
-    SetValue,
-)
-from faultline.systems_under_test.patterns.clusters.consistent_core.mutants import (
-    MUTANTS,
-    forced_options,
-    mutated_parts,
-)
-from faultline.systems_under_test.patterns.clusters.consistent_core.node import Parts
-from faultline.systems_under_test.patterns.clusters.consistent_core.options import OPTIONS, CoreSettings
-from faultline.systems_under_test.patterns.clusters.consistent_core.replicated_log_invariants import (
-    REPLICATED_LOG_INVARIANTS,
-)
-from faultline.systems_under_test.patterns.clusters.consistent_core.services.mutants import service_parts
-from faultline.systems_under_test.patterns.clusters.consistent_core.services.node import ServiceParts
-from faultline.systems_under_test.patterns.clusters.consistent_core.storage_invariants import STORAGE_INVARIANTS
-from faultline.systems_under_test.patterns.clusters.consistent_core.system import ConsistentCore
-from faultline.systems_under_test.patterns.clusters.consistent_core.trace_events import (
-    AnsweredWithoutLeading,
-    DuplicateAnswered,
-    EntryApplied,
-    NodeStarted,
-    SessionsEnded,
-    SessionsSeen,
-)
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import (
     ClientSessions,
     RequestDiscarded,
@@ -63,6 +31,38 @@ from faultline.systems_under_test.patterns.data_replication.replicated_log impor
     ReplicationRequest,
 )
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry
+from faultline.systems_under_test.reference.consistent_core.append_batches import BatchAppended
+from faultline.systems_under_test.reference.consistent_core.follower_reads.mutants import read_parts
+from faultline.systems_under_test.reference.consistent_core.follower_reads.node import ReadParts
+from faultline.systems_under_test.reference.consistent_core.invariants import consistent_core_invariants
+from faultline.systems_under_test.reference.consistent_core.mutants import (
+    MUTANTS,
+    forced_options,
+    mutated_parts,
+)
+from faultline.systems_under_test.reference.consistent_core.node import Parts
+from faultline.systems_under_test.reference.consistent_core.options import OPTIONS, CoreSettings
+from faultline.systems_under_test.reference.consistent_core.replicated_log_invariants import (
+    REPLICATED_LOG_INVARIANTS,
+)
+from faultline.systems_under_test.reference.consistent_core.services.mutants import service_parts
+from faultline.systems_under_test.reference.consistent_core.services.node import ServiceParts
+from faultline.systems_under_test.reference.consistent_core.storage_invariants import STORAGE_INVARIANTS
+from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
+from faultline.systems_under_test.reference.shared.client_messages import (
+    MESSAGES,
+    ClientRequest,
+    CompareAndSet,
+    SetValue,
+)
+from faultline.systems_under_test.reference.shared.trace_events import (
+    AnsweredWithoutLeading,
+    DuplicateAnswered,
+    EntryApplied,
+    NodeStarted,
+    SessionsEnded,
+    SessionsSeen,
+)
 
 
 def test_the_system_fulfils_the_protocol() -> None:

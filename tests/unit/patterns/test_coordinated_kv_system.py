@@ -12,7 +12,7 @@ from faultline.harness.errors import UsageError
 from faultline.harness.invariant import Breach
 from faultline.harness.system import NodeSystem
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.clusters.coordinated_kv.invariants import (
+from faultline.systems_under_test.reference.coordinated_kv.invariants import (
     AnswersAreCopied,
     AppointedAreInSync,
     CopiesDoNotGoBack,
@@ -22,7 +22,7 @@ from faultline.systems_under_test.patterns.clusters.coordinated_kv.invariants im
     PartitionsComeBack,
     TablesSucceedEachOther,
 )
-from faultline.systems_under_test.patterns.clusters.coordinated_kv.messages import (
+from faultline.systems_under_test.reference.coordinated_kv.messages import (
     ClusterTableRead,
     ControllerActed,
     DataRefused,
@@ -37,10 +37,10 @@ from faultline.systems_under_test.patterns.clusters.coordinated_kv.messages impo
     TableSeen,
     TableTaken,
 )
-from faultline.systems_under_test.patterns.clusters.coordinated_kv.mutants import mutated_parts
-from faultline.systems_under_test.patterns.clusters.coordinated_kv.options import CoordinatedSettings
-from faultline.systems_under_test.patterns.clusters.coordinated_kv.system import CoordinatedKv
-from faultline.systems_under_test.patterns.clusters.coordinated_kv.table import (
+from faultline.systems_under_test.reference.coordinated_kv.mutants import mutated_parts
+from faultline.systems_under_test.reference.coordinated_kv.options import CoordinatedSettings
+from faultline.systems_under_test.reference.coordinated_kv.system import CoordinatedKv
+from faultline.systems_under_test.reference.coordinated_kv.table import (
     NOBODY,
     Appointments,
     ClusterTable,

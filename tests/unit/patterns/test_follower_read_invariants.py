@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from faultline.harness.invariant import Breach
-from faultline.systems_under_test.patterns.clusters.consistent_core.follower_reads.invariants import (
-    follower_read_invariants,
-)
-from faultline.systems_under_test.patterns.clusters.consistent_core.trace_events import NodeStarted
-from faultline.systems_under_test.patterns.clusters.stamped_store import VersionWritten
 from faultline.systems_under_test.patterns.data_replication.follower_reads import (
     FollowerReadServed,
     FollowerReadTimedOut,
     checksum_of,
 )
 from faultline.systems_under_test.patterns.data_replication.replication_messages import HighWaterMarkAdvanced
+from faultline.systems_under_test.reference.consistent_core.follower_reads.invariants import (
+    follower_read_invariants,
+)
+from faultline.systems_under_test.reference.consistent_core.stamped_store import VersionWritten
+from faultline.systems_under_test.reference.shared.trace_events import NodeStarted
 
 MS = 1_000
 Event = tuple[int, str, Any]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from client_story import MEMBERS, ClientStory
 
-from faultline.systems_under_test.patterns.clusters.consistent_core.follower_reads.messages import (
+from faultline.systems_under_test.reference.consistent_core.follower_reads.messages import (
     NOT_HEARD,
     OFFSET_NOT_AVAILABLE,
     OFFSET_OUT_OF_RANGE,
@@ -17,13 +17,13 @@ from faultline.systems_under_test.patterns.clusters.consistent_core.follower_rea
     ReplicaPing,
     ReplicaPong,
 )
-from faultline.systems_under_test.patterns.clusters.consistent_core.messages import (
+from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
+from faultline.systems_under_test.reference.shared.client_messages import (
     ClientRequest,
     ClientResponse,
     RedirectToLeader,
     RegisterClientResponse,
 )
-from faultline.systems_under_test.patterns.clusters.consistent_core.system import ConsistentCore
 
 MS = 1_000
 

@@ -8,7 +8,7 @@ import pytest
 from gossip_driver import GossipingCluster
 
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.data_replication.gossip_heartbeats import (
+from faultline.systems_under_test.patterns.cluster_management.gossip_heartbeats import (
     FANOUT,
     GossipedHeartbeat,
     GossipedHeartbeats,

@@ -9,20 +9,6 @@ import msgspec
 import pytest
 
 from faultline.harness.invariant import Breach
-from faultline.systems_under_test.patterns.clusters.transactional_kv.group_invariants import (
-    GroupDecisionsAgree,
-    GroupLogs,
-    GroupTransactions,
-    PromisesOutliveTheirLeader,
-    TimesAscendOverLeaders,
-)
-from faultline.systems_under_test.patterns.clusters.transactional_kv.group_messages import (
-    LeadershipEvent,
-    ReplicaEvent,
-    TookOver,
-    VoteTaken,
-)
-from faultline.systems_under_test.patterns.clusters.transactional_kv.records import TimeGiven
 from faultline.systems_under_test.patterns.data_partitioning.transaction_locks import LockMode
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import TransactionId
 from faultline.systems_under_test.patterns.data_partitioning.transaction_records import (
@@ -34,6 +20,20 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_records
 )
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import BecameLeader
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import BEFORE_ALL, HybridTimestamp
+from faultline.systems_under_test.reference.transactional_kv.group_invariants import (
+    GroupDecisionsAgree,
+    GroupLogs,
+    GroupTransactions,
+    PromisesOutliveTheirLeader,
+    TimesAscendOverLeaders,
+)
+from faultline.systems_under_test.reference.transactional_kv.group_messages import (
+    LeadershipEvent,
+    ReplicaEvent,
+    TookOver,
+    VoteTaken,
+)
+from faultline.systems_under_test.reference.transactional_kv.records import TimeGiven
 
 ONE, TWO = TransactionId(1, "group-1"), TransactionId(2, "group-1")
 LOCKS = {"key": LockMode.WRITE}

@@ -6,15 +6,12 @@ import msgspec
 import pytest
 
 from faultline.harness.invariant import Breach, Invariant
-from faultline.systems_under_test.patterns.clusters.leaderless_node import (
-    NodeStarted,
-    NothingWaitsForLong,
-    OneAnswerPerRequest,
-    RequestAnswered,
-    RequestTaken,
-    WaitingSwept,
+from faultline.systems_under_test.patterns.data_replication.version_vector import (
+    DottedVersion,
+    VersionedValue,
+    VersionVector,
 )
-from faultline.systems_under_test.patterns.clusters.quorum_kv.invariants import (
+from faultline.systems_under_test.reference.quorum_kv.invariants import (
     CountersAreDurable,
     NewerValuesReplaceOlder,
     RefusedWritesAreTakenNowhere,
@@ -22,30 +19,33 @@ from faultline.systems_under_test.patterns.clusters.quorum_kv.invariants import 
     VersionsNameOneValue,
     quorum_kv_invariants,
 )
-from faultline.systems_under_test.patterns.clusters.quorum_kv.messages import (
+from faultline.systems_under_test.reference.quorum_kv.messages import (
     CountersRecovered,
     SiblingsReceived,
     SiblingsStored,
     WriteRefused,
     WriteTaken,
 )
-from faultline.systems_under_test.patterns.clusters.quorum_register.invariants import (
+from faultline.systems_under_test.reference.quorum_register.invariants import (
     CompletedStoresAreOnAQuorum,
     NothingIsDecidedByTooFew,
     QuorumsShareAMember,
     StampsNameOneValue,
     quorum_register_invariants,
 )
-from faultline.systems_under_test.patterns.clusters.quorum_register.messages import (
+from faultline.systems_under_test.reference.quorum_register.messages import (
     AnswersCompleted,
     CopyStored,
     Stamp,
     StoreCompleted,
 )
-from faultline.systems_under_test.patterns.data_replication.version_vector import (
-    DottedVersion,
-    VersionedValue,
-    VersionVector,
+from faultline.systems_under_test.reference.shared.leaderless_node import (
+    NodeStarted,
+    NothingWaitsForLong,
+    OneAnswerPerRequest,
+    RequestAnswered,
+    RequestTaken,
+    WaitingSwept,
 )
 
 Story = list[tuple[str, msgspec.Struct]]

@@ -8,7 +8,7 @@ import pytest
 from lifeguard_driver import SwimCluster
 
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.data_replication.lifeguard_probing import (
+from faultline.systems_under_test.patterns.cluster_management.lifeguard_probing import (
     HEALTH_MAX,
     Ping,
     PingAnswer,

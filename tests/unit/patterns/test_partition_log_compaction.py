@@ -10,7 +10,6 @@ import pytest
 from memory_storage import MemoryStorage, keep_nothing
 
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.patterns.clusters.range_kv.store import ErasedKey, PartitionStore, StoredKey
 from faultline.systems_under_test.patterns.data_partitioning.cluster_directory import Migration
 from faultline.systems_under_test.patterns.data_partitioning.key_range_partitions import EVERYTHING, Partition
 from faultline.systems_under_test.patterns.data_partitioning.partition_host import (
@@ -29,6 +28,7 @@ from faultline.systems_under_test.patterns.data_partitioning.range_table import 
     SplitPartition,
 )
 from faultline.systems_under_test.patterns.data_replication.compacted_log import CompactedLog
+from faultline.systems_under_test.reference.range_kv.store import ErasedKey, PartitionStore, StoredKey
 
 WHOLE, SHORT = 10_000, 7
 

@@ -12,32 +12,6 @@ from faultline.harness.errors import UsageError
 from faultline.harness.invariant import Breach
 from faultline.harness.operation import Operation
 from faultline.harness.system import NodeSystem
-from faultline.systems_under_test.patterns.clusters.partitioned_kv.invariants import (
-    DataIsTakenInOnce,
-    HostingFollowsTheTable,
-    KeysKeepTheirPartition,
-    LoadsAreEven,
-    OneOwnerAtATime,
-    PartitionsHoldTheirOwnKeys,
-    TablesCoverAllPartitions,
-)
-from faultline.systems_under_test.patterns.clusters.partitioned_kv.messages import (
-    HostStarted,
-    KeyStored,
-    PartitionRefused,
-    PartitionResponse,
-    PartitionsAssigned,
-    PartitionsHosted,
-    PartitionsMoving,
-    PartitionTaken,
-    ReadTable,
-    TableApplied,
-    TableResponse,
-    WriteAccepted,
-)
-from faultline.systems_under_test.patterns.clusters.partitioned_kv.mutants import mutated_parts
-from faultline.systems_under_test.patterns.clusters.partitioned_kv.options import PartitionSettings
-from faultline.systems_under_test.patterns.clusters.partitioned_kv.system import PartitionedKv
 from faultline.systems_under_test.patterns.data_partitioning.cluster_directory import (
     AssignPartitions,
     CancelMigration,
@@ -55,6 +29,32 @@ from faultline.systems_under_test.patterns.data_partitioning.cluster_directory i
 )
 from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import partition_of
 from faultline.systems_under_test.patterns.data_partitioning.retried_messages import RetriedMessages
+from faultline.systems_under_test.reference.partitioned_kv.invariants import (
+    DataIsTakenInOnce,
+    HostingFollowsTheTable,
+    KeysKeepTheirPartition,
+    LoadsAreEven,
+    OneOwnerAtATime,
+    PartitionsHoldTheirOwnKeys,
+    TablesCoverAllPartitions,
+)
+from faultline.systems_under_test.reference.partitioned_kv.messages import (
+    HostStarted,
+    KeyStored,
+    PartitionRefused,
+    PartitionResponse,
+    PartitionsAssigned,
+    PartitionsHosted,
+    PartitionsMoving,
+    PartitionTaken,
+    ReadTable,
+    TableApplied,
+    TableResponse,
+    WriteAccepted,
+)
+from faultline.systems_under_test.reference.partitioned_kv.mutants import mutated_parts
+from faultline.systems_under_test.reference.partitioned_kv.options import PartitionSettings
+from faultline.systems_under_test.reference.partitioned_kv.system import PartitionedKv
 
 # -- the system -------------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from faultline.registry import load_system, systems
 from faultline.systems_under_test.patterns.catalogue import PATTERNS
 from faultline.systems_under_test.patterns.variants import VARIANTS, Detection, detections
 
-REFERENCE = {name: load_system(name) for name, path in systems().items() if ".patterns." in path}
+REFERENCE = {name: load_system(name) for name, path in systems().items() if ".reference." in path}
 ENTRIES = {pattern.slug: pattern_entry(pattern, REFERENCE) for pattern in PATTERNS}
 
 

@@ -13,34 +13,6 @@ from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, Outcome
 from faultline.harness.system import NodeSystem
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.clusters.consistent_core.messages import (
-    ClientResponse,
-    CompareAndSet,
-    GetValue,
-    SetValue,
-)
-from faultline.systems_under_test.patterns.clusters.paxos_kv.client import PaxosKvClient
-from faultline.systems_under_test.patterns.clusters.paxos_kv.invariants import (
-    ChosenValuesWereProposed,
-    CommitsMoveForward,
-    LaterProposalsAgree,
-    OneProposalPerGeneration,
-    OneValuePerVersion,
-    PromisesAreKept,
-    ProposalsStandOnPromises,
-    RoundsAreLearned,
-    paxos_kv_invariants,
-)
-from faultline.systems_under_test.patterns.clusters.paxos_kv.messages import (
-    PAXOS_KV_MESSAGES,
-    OutcomeUnknown,
-    PaxosClientRequest,
-)
-from faultline.systems_under_test.patterns.clusters.paxos_kv.mutants import PAXOS_KV_MUTANTS, paxos_kv_parts
-from faultline.systems_under_test.patterns.clusters.paxos_kv.node import PaxosKvNode, PaxosKvParts
-from faultline.systems_under_test.patterns.clusters.paxos_kv.options import PaxosKvSettings
-from faultline.systems_under_test.patterns.clusters.paxos_kv.register import EMPTY, Answer, register_in
-from faultline.systems_under_test.patterns.clusters.paxos_kv.system import PaxosKv
 from faultline.systems_under_test.patterns.data_replication.paxos import MonotonicId, PaxosQuorums, Proposal
 from faultline.systems_under_test.patterns.data_replication.paxos_proposer import (
     AcceptanceCounted,
@@ -55,6 +27,34 @@ from faultline.systems_under_test.patterns.data_replication.paxos_store import (
     PrepareResponse,
     Promised,
     StoreStarted,
+)
+from faultline.systems_under_test.reference.paxos_kv.client import PaxosKvClient
+from faultline.systems_under_test.reference.paxos_kv.invariants import (
+    ChosenValuesWereProposed,
+    CommitsMoveForward,
+    LaterProposalsAgree,
+    OneProposalPerGeneration,
+    OneValuePerVersion,
+    PromisesAreKept,
+    ProposalsStandOnPromises,
+    RoundsAreLearned,
+    paxos_kv_invariants,
+)
+from faultline.systems_under_test.reference.paxos_kv.messages import (
+    PAXOS_KV_MESSAGES,
+    OutcomeUnknown,
+    PaxosClientRequest,
+)
+from faultline.systems_under_test.reference.paxos_kv.mutants import PAXOS_KV_MUTANTS, paxos_kv_parts
+from faultline.systems_under_test.reference.paxos_kv.node import PaxosKvNode, PaxosKvParts
+from faultline.systems_under_test.reference.paxos_kv.options import PaxosKvSettings
+from faultline.systems_under_test.reference.paxos_kv.register import EMPTY, Answer, register_in
+from faultline.systems_under_test.reference.paxos_kv.system import PaxosKv
+from faultline.systems_under_test.reference.shared.client_messages import (
+    ClientResponse,
+    CompareAndSet,
+    GetValue,
+    SetValue,
 )
 
 MEMBERS = (NodeId("athens"), NodeId("byzantium"), NodeId("cyrene"))

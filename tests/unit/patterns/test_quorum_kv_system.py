@@ -7,20 +7,20 @@ from client_story import ClientStory
 
 from faultline.harness.errors import UsageError
 from faultline.harness.system import NodeSystem
-from faultline.systems_under_test.patterns.clusters.open_operation import TIMEOUT, UNSUPPORTED
-from faultline.systems_under_test.patterns.clusters.quorum_kv.client import NOT_ENOUGH_NODES
-from faultline.systems_under_test.patterns.clusters.quorum_kv.messages import (
+from faultline.systems_under_test.patterns.data_replication.version_vector import EMPTY_VECTOR, VersionVector
+from faultline.systems_under_test.reference.quorum_kv.client import NOT_ENOUGH_NODES
+from faultline.systems_under_test.reference.quorum_kv.messages import (
     GetSiblings,
     LocateRequest,
     LocateResponse,
     PutValue,
     SiblingsResponse,
 )
-from faultline.systems_under_test.patterns.clusters.quorum_kv.mutants import mutated_parts
-from faultline.systems_under_test.patterns.clusters.quorum_kv.node import NO_QUORUM, OBSOLETE_VERSION
-from faultline.systems_under_test.patterns.clusters.quorum_kv.options import KeyValueSettings
-from faultline.systems_under_test.patterns.clusters.quorum_kv.system import QuorumKeyValueStore
-from faultline.systems_under_test.patterns.data_replication.version_vector import EMPTY_VECTOR, VersionVector
+from faultline.systems_under_test.reference.quorum_kv.mutants import mutated_parts
+from faultline.systems_under_test.reference.quorum_kv.node import NO_QUORUM, OBSOLETE_VERSION
+from faultline.systems_under_test.reference.quorum_kv.options import KeyValueSettings
+from faultline.systems_under_test.reference.quorum_kv.system import QuorumKeyValueStore
+from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, UNSUPPORTED
 
 CONTEXT = VersionVector({"athens": 2})
 

@@ -8,23 +8,23 @@ from memory_storage import MemoryStorage, keep_nothing
 
 from faultline.harness.errors import UsageError
 from faultline.harness.system import NodeSystem
-from faultline.systems_under_test.patterns.clusters.open_operation import TIMEOUT, UNSUPPORTED
-from faultline.systems_under_test.patterns.clusters.quorum_register.coordinator import (
+from faultline.systems_under_test.reference.quorum_register.coordinator import (
     NO_QUORUM_TO_ASK,
     NO_QUORUM_TO_STORE,
 )
-from faultline.systems_under_test.patterns.clusters.quorum_register.messages import (
+from faultline.systems_under_test.reference.quorum_register.messages import (
     NEVER_WRITTEN,
     ReadValue,
     Stamp,
     ValueResponse,
     WriteValue,
 )
-from faultline.systems_under_test.patterns.clusters.quorum_register.mutants import mutated_parts
-from faultline.systems_under_test.patterns.clusters.quorum_register.options import RegisterSettings
-from faultline.systems_under_test.patterns.clusters.quorum_register.system import QuorumRegister
-from faultline.systems_under_test.patterns.clusters.replica_requests import QuorumAnswers
-from faultline.systems_under_test.patterns.clusters.stamped_copies import Copy, StampedCopies
+from faultline.systems_under_test.reference.quorum_register.mutants import mutated_parts
+from faultline.systems_under_test.reference.quorum_register.options import RegisterSettings
+from faultline.systems_under_test.reference.quorum_register.stamped_copies import Copy, StampedCopies
+from faultline.systems_under_test.reference.quorum_register.system import QuorumRegister
+from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, UNSUPPORTED
+from faultline.systems_under_test.reference.shared.replica_requests import QuorumAnswers
 
 
 def test_the_register_fulfils_the_protocol_of_systems() -> None:

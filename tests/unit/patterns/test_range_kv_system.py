@@ -12,23 +12,6 @@ from faultline.harness.invariant import Breach
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.world.ports import Ports
 from faultline.registry import resolve
-from faultline.systems_under_test.patterns.clusters.range_kv.invariants import (
-    BigPartitionsAreSplit,
-    GenerationsRule,
-    KeysLieInTheirRange,
-    RangesTile,
-    SplitsAreDue,
-)
-from faultline.systems_under_test.patterns.clusters.range_kv.messages import (
-    KeysStored,
-    RequestServed,
-    SizesChecked,
-    SplitProposed,
-    TableChanged,
-)
-from faultline.systems_under_test.patterns.clusters.range_kv.mutants import mutated_parts
-from faultline.systems_under_test.patterns.clusters.range_kv.options import RangeSettings
-from faultline.systems_under_test.patterns.clusters.range_kv.store import PartitionStore, StoredKey
 from faultline.systems_under_test.patterns.data_partitioning.key_range_partitions import (
     EVERYTHING,
     MAX_KEY,
@@ -36,6 +19,23 @@ from faultline.systems_under_test.patterns.data_partitioning.key_range_partition
     Partition,
 )
 from faultline.systems_under_test.patterns.data_partitioning.range_table import HostPartition, SplitPartition
+from faultline.systems_under_test.reference.range_kv.invariants import (
+    BigPartitionsAreSplit,
+    GenerationsRule,
+    KeysLieInTheirRange,
+    RangesTile,
+    SplitsAreDue,
+)
+from faultline.systems_under_test.reference.range_kv.messages import (
+    KeysStored,
+    RequestServed,
+    SizesChecked,
+    SplitProposed,
+    TableChanged,
+)
+from faultline.systems_under_test.reference.range_kv.mutants import mutated_parts
+from faultline.systems_under_test.reference.range_kv.options import RangeSettings
+from faultline.systems_under_test.reference.range_kv.store import PartitionStore, StoredKey
 
 A, B = "athens", "byzantium"
 

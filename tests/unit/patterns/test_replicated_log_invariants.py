@@ -7,8 +7,14 @@ from typing import Any
 import pytest
 
 from faultline.harness.invariant import Breach, FinalInvariant
-from faultline.systems_under_test.patterns.clusters.consistent_core.invariants import LeaderIsComplete
-from faultline.systems_under_test.patterns.clusters.consistent_core.replicated_log_invariants import (
+from faultline.systems_under_test.patterns.data_replication.leader_and_followers import BecameLeader, SteppedDown
+from faultline.systems_under_test.patterns.data_replication.leader_reads import IndexReadServed
+from faultline.systems_under_test.patterns.data_replication.replication_messages import (
+    EntriesTruncated,
+    HighWaterMarkAdvanced,
+)
+from faultline.systems_under_test.reference.consistent_core.invariants import LeaderIsComplete
+from faultline.systems_under_test.reference.consistent_core.replicated_log_invariants import (
     AppliedInOrderUpToTheMark,
     CommittedEntriesAreOnAQuorumOfDisks,
     FollowersConverge,
@@ -16,16 +22,10 @@ from faultline.systems_under_test.patterns.clusters.consistent_core.replicated_l
     LeadersOnlyAppend,
     ReadsWaitForTheNoOp,
 )
-from faultline.systems_under_test.patterns.clusters.consistent_core.trace_events import (
+from faultline.systems_under_test.reference.shared.trace_events import (
     EntryApplied,
     NodeStarted,
     StateRestored,
-)
-from faultline.systems_under_test.patterns.data_replication.leader_and_followers import BecameLeader, SteppedDown
-from faultline.systems_under_test.patterns.data_replication.leader_reads import IndexReadServed
-from faultline.systems_under_test.patterns.data_replication.replication_messages import (
-    EntriesTruncated,
-    HighWaterMarkAdvanced,
 )
 
 Story = list[tuple[str, Any]]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from faultline.harness.invariant import Breach
-from faultline.systems_under_test.patterns.clusters.partitioned_kv.invariants import (
+from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import NotEnoughClusterNodes
+from faultline.systems_under_test.patterns.data_partitioning.ring_assignment import RingAssignment
+from faultline.systems_under_test.reference.partitioned_kv.invariants import (
     OneJoinsAtATime,
     OwnersFollowTheRing,
 )
-from faultline.systems_under_test.patterns.clusters.partitioned_kv.messages import RingMoves, RingSettled
-from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import NotEnoughClusterNodes
-from faultline.systems_under_test.patterns.data_partitioning.ring_assignment import RingAssignment
+from faultline.systems_under_test.reference.partitioned_kv.messages import RingMoves, RingSettled
 
 OLD = ["athens", "byzantium", "cyrene"]
 WITH_DELPHI = [*OLD, "delphi"]

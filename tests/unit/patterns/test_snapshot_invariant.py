@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from faultline.harness.invariant import Breach
-from faultline.systems_under_test.patterns.clusters.transactional_kv.invariants import NothingBelowARead
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import TransactionId
 from faultline.systems_under_test.patterns.data_partitioning.transaction_records import (
     ParticipantStarted,
@@ -15,6 +14,7 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_records
     ValueStored,
 )
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
+from faultline.systems_under_test.reference.transactional_kv.invariants import NothingBelowARead
 
 
 def at(wall_us: int) -> HybridTimestamp:

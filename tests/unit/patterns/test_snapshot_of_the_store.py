@@ -7,14 +7,14 @@ from random import Random
 import msgspec
 import pytest
 
-from faultline.systems_under_test.patterns.clusters.consistent_core.key_value_store import KeyValueStore, encode_command
-from faultline.systems_under_test.patterns.clusters.consistent_core.messages import (
+from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions
+from faultline.systems_under_test.reference.consistent_core.key_value_store import KeyValueStore, encode_command
+from faultline.systems_under_test.reference.shared.client_messages import (
     ClientCommand,
     CompareAndSet,
     RegisterClient,
     SetValue,
 )
-from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions
 
 
 def commands(seed: int, count: int) -> list[bytes]:

@@ -6,30 +6,30 @@ from typing import Any
 
 import pytest
 
-from faultline.systems_under_test.patterns.clusters.consistent_core.key_commands import (
-    Command,
-    CompareAndSet,
-    GetValue,
-    SetValue,
-)
-from faultline.systems_under_test.patterns.clusters.consistent_core.key_value_store import encode_command
-from faultline.systems_under_test.patterns.clusters.consistent_core.messages import (
-    ClientCommand,
-    ClientResponse,
-    RegisterClient,
-)
-from faultline.systems_under_test.patterns.clusters.stamped_store import (
-    CurrentValues,
-    StampedStore,
-    VersionWritten,
-    index_is_version,
-)
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions
 from faultline.systems_under_test.patterns.data_replication.versioned_value import (
     DELETED,
     IndexedVersions,
     OrderedVersions,
     VersionCompacted,
+)
+from faultline.systems_under_test.reference.consistent_core.key_value_store import encode_command
+from faultline.systems_under_test.reference.consistent_core.stamped_store import (
+    CurrentValues,
+    StampedStore,
+    VersionWritten,
+    index_is_version,
+)
+from faultline.systems_under_test.reference.shared.client_messages import (
+    ClientCommand,
+    ClientResponse,
+    RegisterClient,
+)
+from faultline.systems_under_test.reference.shared.key_commands import (
+    Command,
+    CompareAndSet,
+    GetValue,
+    SetValue,
 )
 
 

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from faultline.harness.invariant import Breach
-from faultline.systems_under_test.patterns.clusters.consistent_core.storage_invariants import STORAGE_INVARIANTS
-from faultline.systems_under_test.patterns.clusters.consistent_core.trace_events import (
+from faultline.systems_under_test.patterns.data_replication.low_water_mark import LogCleaned
+from faultline.systems_under_test.patterns.data_replication.replicated_log import HighWaterMarkAdvanced
+from faultline.systems_under_test.reference.consistent_core.storage_invariants import STORAGE_INVARIANTS
+from faultline.systems_under_test.reference.shared.trace_events import (
     EntryApplied,
     NodeStarted,
     SnapshotTaken,
     StateRestored,
 )
-from faultline.systems_under_test.patterns.data_replication.low_water_mark import LogCleaned
-from faultline.systems_under_test.patterns.data_replication.replicated_log import HighWaterMarkAdvanced
 
 INTERVAL_US = 1_000
 Story = list[tuple[str, Any]]

@@ -8,7 +8,6 @@ import pytest
 
 from faultline.harness.operation import Operation
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.patterns.clusters.transactional_kv.programs import program_of
 from faultline.systems_under_test.patterns.data_partitioning.transaction_client import (
     Answer,
     Call,
@@ -20,6 +19,7 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_client 
 )
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import TransactionId, TransactionRef
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
+from faultline.systems_under_test.reference.transactional_kv.programs import program_of
 
 TIME = HybridTimestamp(7, 0)
 

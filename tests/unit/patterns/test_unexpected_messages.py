@@ -12,7 +12,7 @@ from faultline.harness.system import HostedStore
 from faultline.harness.world.ports import NodeId, UnexpectedMessage
 from faultline.harness.world.simulated.world import SimulatedWorld
 from faultline.registry import load_system, resolve, systems
-from faultline.systems_under_test.patterns.clusters.handler_table import HandlerTable
+from faultline.systems_under_test.reference.shared.handler_table import HandlerTable
 
 OPTIONS: dict[str, list[dict[str, str]]] = {
     "consistent-core": [

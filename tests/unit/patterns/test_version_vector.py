@@ -6,15 +6,6 @@ import itertools
 
 import pytest
 
-from faultline.systems_under_test.patterns.clusters.sibling_store import (
-    ClientIds,
-    Dotted,
-    LastWriteWins,
-    ServerIds,
-    Siblings,
-    Update,
-    Versioning,
-)
 from faultline.systems_under_test.patterns.data_replication.version_vector import (
     EMPTY_VECTOR,
     ConflictError,
@@ -29,6 +20,15 @@ from faultline.systems_under_test.patterns.data_replication.version_vector impor
     last_write_wins,
     merge,
     prune,
+)
+from faultline.systems_under_test.reference.quorum_kv.sibling_store import (
+    ClientIds,
+    Dotted,
+    LastWriteWins,
+    ServerIds,
+    Siblings,
+    Update,
+    Versioning,
 )
 
 

@@ -16,7 +16,7 @@ HEAVY = ("pyspark", "pyarrow", "numpy", "pandas", "hypothesis", "pytest", "param
 def test_a_node_process_imports_nothing_heavy() -> None:
     program = (
         "import sys; from faultline.harness.world.real.node_process import load_system; "
-        "load_system('faultline.systems_under_test.patterns.clusters.consistent_core.system:ConsistentCore'); "
+        "load_system('faultline.systems_under_test.reference.consistent_core.system:ConsistentCore'); "
         f"print([name for name in {HEAVY!r} if name in sys.modules])"
     )
     finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -24,5 +24,5 @@ def test_a_node_process_imports_nothing_heavy() -> None:
 
 
 def test_a_system_is_found_by_its_path() -> None:
-    system = load_system("faultline.systems_under_test.patterns.clusters.consistent_core.system:ConsistentCore")
+    system = load_system("faultline.systems_under_test.reference.consistent_core.system:ConsistentCore")
     assert system.name == "consistent-core"

@@ -21,12 +21,12 @@ from pymysql.connections import Connection
 
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, NOT_CONNECTED, Outcome, OutcomeRegistry, ok
-from faultline.systems_under_test.patterns.clusters.transactional_kv.programs import (
+from faultline.systems_under_test.patterns.data_partitioning.transaction_client import Program, Read, Refused, Write
+from faultline.systems_under_test.reference.transactional_kv.programs import (
     INSUFFICIENT_BALANCE,
     carry_out,
     program_of,
 )
-from faultline.systems_under_test.patterns.data_partitioning.transaction_client import Program, Read, Refused, Write
 from faultline.systems_under_test.stores.client import ForeignAnswer, MemberClient
 
 __all__ = ["FUNCTIONS", "USER", "GaleraClient", "GaleraSession", "NothingCommitted", "open_session", "outcomes"]

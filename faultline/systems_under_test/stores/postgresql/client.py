@@ -25,12 +25,12 @@ from psycopg.errors import DeadlockDetected, SerializationFailure
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, NOT_CONNECTED, Outcome, OutcomeRegistry, info, ok
 from faultline.harness.system import StoreClient
-from faultline.systems_under_test.patterns.clusters.transactional_kv.programs import (
+from faultline.systems_under_test.patterns.data_partitioning.transaction_client import Program, Refused
+from faultline.systems_under_test.reference.transactional_kv.programs import (
     INSUFFICIENT_BALANCE,
     only_reads,
     program_of,
 )
-from faultline.systems_under_test.patterns.data_partitioning.transaction_client import Program, Refused
 from faultline.systems_under_test.stores.client import ForeignAnswer, MemberClient
 from faultline.systems_under_test.stores.postgresql.session import Session, open_session
 from faultline.systems_under_test.stores.postgresql.statements import STATEMENTS, run_program

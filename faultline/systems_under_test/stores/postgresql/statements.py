@@ -15,8 +15,8 @@ from psycopg.types.json import Jsonb
 
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH
-from faultline.systems_under_test.patterns.clusters.transactional_kv.programs import INSUFFICIENT_BALANCE, carry_out
 from faultline.systems_under_test.patterns.data_partitioning.transaction_client import Program, Read, Refused, Write
+from faultline.systems_under_test.reference.transactional_kv.programs import INSUFFICIENT_BALANCE, carry_out
 from faultline.systems_under_test.stores.postgresql.session import Session
 
 __all__ = ["STATEMENTS", "TABLES", "run_program"]

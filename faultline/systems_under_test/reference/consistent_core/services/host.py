@@ -1,0 +1,30 @@
+"""What the parts of leases and watches need of the server they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from faultline.harness.world.ports import NodeId, Ports
+from faultline.systems_under_test.patterns.data_replication.leader_and_followers import LeaderElection
+from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicatedLog
+from faultline.systems_under_test.reference.consistent_core.options import CoreSettings
+from faultline.systems_under_test.reference.consistent_core.services.store import ServicedStore
+
+__all__ = ["ServiceHost"]
+
+
+class ServiceHost(Protocol):
+    """A server, as its services see it."""
+
+    ports: Ports
+    settings: CoreSettings
+    store: ServicedStore
+    election: LeaderElection
+    log: ReplicatedLog
+
+    def run_in_queue(self, run: Callable[[], None]) -> None:
+        """Run it when nothing else does."""
+
+    def confirm_leadership(self, source: NodeId, request: Any) -> None:
+        """Serve `request` once a majority has confirmed that this server leads."""

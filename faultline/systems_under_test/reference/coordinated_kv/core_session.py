@@ -1,0 +1,142 @@
+"""A data node as a client of the core: the core's own client library, asked one thing after the other.
+
+The library performs one operation at a time and keeps leases alive and watches set beside it. Here is what a node
+needs around it: a queue for what it wants to ask, and for each path that it watches a copy of what is there, kept up to
+date by the events, with a call whenever something has changed. Whatever the library calls back goes through the node's
+queue.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import Outcome
+from faultline.harness.world.ports import NodeId, Ports
+from faultline.systems_under_test.patterns.cluster_management.lease import HeldLease
+from faultline.systems_under_test.reference.consistent_core.services.client import ServicedClient
+from faultline.systems_under_test.reference.consistent_core.services.messages import (
+    LeaseRefreshed,
+    WatchBatch,
+    WatchRefused,
+    WatchState,
+)
+from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
+from faultline.systems_under_test.reference.coordinated_kv.options import CoordinatedSettings
+from faultline.systems_under_test.reference.shared.client_messages import (
+    ClientResponse,
+    RedirectToLeader,
+    RegisterClientResponse,
+)
+
+__all__ = ["OF_THE_CORE", "CoreSession", "WatchedPath"]
+
+OF_THE_CORE = (
+    ClientResponse,
+    RedirectToLeader,
+    RegisterClientResponse,
+    LeaseRefreshed,
+    WatchBatch,
+    WatchState,
+    WatchRefused,
+)
+"""What the core says to its clients."""
+
+Done = Callable[[Outcome], None]
+
+
+class WatchedPath:
+    """What there is at and below a path, as far as events have told."""
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self.values: dict[str, Any] = {}
+        self.is_known = False
+        self.changed = changed
+
+    def take(self, items: list[list[Any]]) -> bool:
+        """Take what the watch delivered, see `consistent_core.services.watching_client`; was there any news in it?"""
+        for item in items:
+            if item[0] == "state":
+                self.is_known = True
+                self.values = dict(item[2])
+            elif item[0] == "event":
+                self._take_event(*item[3:])
+        return any(item[0] != "upto" for item in items)
+
+    def _take_event(self, key: str, value: Any, is_deleted: bool) -> None:
+        if is_deleted:
+            self.values.pop(key, None)
+        else:
+            self.values[key] = value
+
+
+class CoreSession:
+    """One node's session with the core."""
+
+    def __init__(
+        self, ports: Ports, settings: CoordinatedSettings, enter: Callable[[Callable[[], None]], None]
+    ) -> None:
+        core = settings.core_members
+        client = ConsistentCore().client(ports, core, core[0], settings.core_options, frozenset())
+        assert isinstance(client, ServicedClient)
+        self._client = client
+        self._enter = enter
+        self._asked: deque[tuple[Operation, Done]] = deque()
+        self._is_busy = False
+        self._watched: dict[str, WatchedPath] = {}
+
+    def start(self) -> None:
+        """Open a session."""
+        self._client.start()
+
+    def receive(self, source: NodeId, message: Any) -> None:
+        """Take what the core says."""
+        self._client.receive(source, message)
+        if isinstance(message, WatchBatch | WatchState):
+            self._take_news(message.path)
+
+    # -- commands -----------------------------------------------------------------------------------------------------
+
+    def ask(self, f: str, key: str, value: Any, done: Done) -> None:
+        """Perform the function `f` of the core's client after all that was asked before; `done` hears the outcome."""
+        self._asked.append((Operation(0, f, key, value), done))
+        self._next()
+
+    def _next(self) -> None:
+        if self._is_busy or not self._asked:
+            return
+        self._is_busy = True
+        operation, done = self._asked.popleft()
+
+        def finished(outcome: Outcome) -> None:
+            self._is_busy = False
+            self._enter(lambda: done(outcome))
+            self._enter(self._next)
+
+        self._client.invoke(operation, finished)
+
+    # -- leases -------------------------------------------------------------------------------------------------------
+
+    def held(self, lease: str) -> HeldLease | None:
+        """The lease, if this node may still act as its owner."""
+        return self._client.holding.held(lease)
+
+    # -- watches ------------------------------------------------------------------------------------------------------
+
+    def watch(self, path: str, changed: Callable[[], None]) -> WatchedPath:
+        """Keep a copy of what is at and below `path`; `changed` is called after each change of it."""
+        watched = self._watched[path] = WatchedPath(changed)
+        self._client.watches.watch(path)
+        return watched
+
+    def close(self, path: str) -> None:
+        """Watch `path` no longer."""
+        self._watched.pop(path, None)
+        self._client.watches.close(path)
+
+    def _take_news(self, path: str) -> None:
+        watch, watched = self._client.watches.get(path), self._watched.get(path)
+        if watch is not None and watched is not None and watched.take(self._client.watches.drain(watch)):
+            self._enter(watched.changed)

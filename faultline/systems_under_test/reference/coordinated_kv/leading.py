@@ -1,0 +1,275 @@
+"""What the leader of one partition does in one generation: bring its followers level, count who has what, answer.
+
+    write ──► own log ──► followers ──► all in sync have it ──► client
+    read  ──► what all in sync have ──► client
+
+A write is acknowledged when *every* replica in sync has it on disk, so each of them can take over; and readers are
+shown what is below that mark and nothing above it, because that could still vanish. Before all in sync have this
+generation's content nothing is answered at all.
+
+Who is in sync stands in the core, and only the controller changes it, at the leader's request. While a request is under
+way the leader must be careful in both directions. Whoever it wants *out* still counts until the table says so:
+otherwise that one could be appointed, and lack a write. Whoever it wants *in* counts from the moment of asking: as soon
+as the controller agrees that one may be appointed, and the leader hears of it later.
+
+Sources: PacificA §2; Kafka, KIP-497, on the *maximal* set of replicas in sync.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from faultline.harness.world.ports import NodeId, Ports
+from faultline.systems_under_test.patterns.data_partitioning.partition_host import Answer, Written
+from faultline.systems_under_test.patterns.data_replication.high_water_mark import HighWaterMark
+from faultline.systems_under_test.reference.coordinated_kv.messages import (
+    AlterInSync,
+    ConfirmReads,
+    InstallReplica,
+    LeadershipBegan,
+    LeadershipResigned,
+    ReadsConfirmed,
+    ReplicaCounted,
+    ReplicaStored,
+    ReplicateWrite,
+)
+from faultline.systems_under_test.reference.coordinated_kv.options import CoordinatedSettings
+from faultline.systems_under_test.reference.coordinated_kv.replicas import ReplicaStore
+from faultline.systems_under_test.reference.coordinated_kv.table import NOBODY, Entry
+from faultline.systems_under_test.reference.shared.key_commands import Command, GetValue, executed
+
+__all__ = ["PartitionLeader", "Respond"]
+
+_NOTHING_YET = -1
+
+Respond = Callable[[int, Answer], None]
+"""Sends the answer, which shows the partition after so many writes."""
+
+
+class _Shown:
+    """What readers see: the copy as it was before the writes that some replica in sync may lack."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+        self._before: dict[str, deque[tuple[int, Any]]] = {}
+
+    def wrote(self, number: int, key: str, before: Any) -> None:
+        """The write `number` is about to change what `key` holds."""
+        self._before.setdefault(key, deque()).append((number, before))
+
+    def advance_to(self, mark: int) -> None:
+        """Everything up to `mark` is everywhere."""
+        for key, changes in list(self._before.items()):
+            while changes and changes[0][0] <= mark:
+                changes.popleft()
+            if not changes:
+                del self._before[key]
+
+    def value(self, key: str) -> Any:
+        """What a reader of `key` is shown."""
+        changes = self._before.get(key)
+        return changes[0][1] if changes else self._values.get(key)
+
+
+class PartitionLeader:
+    """One leadership: it ends when another entry of the table names another leader, generation or lease."""
+
+    def __init__(
+        self, ports: Ports, settings: CoordinatedSettings, store: ReplicaStore, partition: int, entry: Entry
+    ) -> None:
+        self._ports = ports
+        self._settings = settings
+        self._store = store
+        self.partition = partition
+        self.entry = entry
+        self.generation = entry.generation
+        self.replica = store.begin(partition, entry.generation)
+        self._begun_with = self.replica.number
+        self.is_over = False
+        self._committed = HighWaterMark()
+        self._stored: dict[str, int] = {}
+        self._level_us: dict[str, int] = dict.fromkeys(entry.replicas, ports.clock.monotonic_us())
+        self._joining: tuple[str, ...] = ()
+        self._shown = _Shown(self.replica.values)
+        self._is_established = False
+        self._writes: deque[tuple[int, Respond, Answer]] = deque()
+        self._reads: deque[tuple[int, int, Respond, Answer]] = deque()
+        self._questions = 0
+        self._confirmed: dict[str, int] = {}
+        ports.trace.emit(LeadershipBegan(partition, entry.generation, self.replica.number))
+        for follower in self._followers():
+            self._install(follower)
+        self._hear_of_the_own_copy()
+
+    # -- clients ------------------------------------------------------------------------------------------------------
+
+    def serve(self, client: str, request_number: int, command: Command, respond: Respond) -> None:
+        """Execute `command`, unless it was executed before; `respond` once the answer cannot vanish any more."""
+        if type(command) is GetValue:
+            self._read(request_number, command.key, respond)
+            return
+        known = self.replica.answers.get(client)
+        if known is not None and request_number <= known.request_number:
+            self._ports.trace.sometimes("duplicate-answered")
+            self._await(respond, known)
+            return
+        before = self.replica.values.get(command.key)
+        result = executed(before, command)
+        answer = Answer(request_number, result.error, result.answer)
+        self._shown.wrote(self.replica.number + 1, command.key, before)
+        self._write(Written(self.partition, command.key, result.value, client, answer))
+        self._await(respond, answer)
+
+    def _read(self, request_number: int, key: str, respond: Respond) -> None:
+        """Show what is committed; wait until anything is, and in the mode `confirmed` for the confirmation."""
+        mark = self._committed.value if self._is_established else self._begun_with
+        answer = Answer(request_number, None, self._shown.value(key))
+        self._reads.append((mark, self._ask_for_confirmation(), respond, answer))
+        self._advance()
+
+    def _write(self, written: Written) -> None:
+        number = self._store.write(written)
+        for follower in self._followers():
+            self._ports.network.send(NodeId(follower), ReplicateWrite(self.generation, number, written))
+        self._hear_of_the_own_copy()
+
+    def _hear_of_the_own_copy(self) -> None:
+        """Who has no follower in sync waits for its own disk. Others need not: what followers have left after it."""
+        if not self._required():
+            own = ReplicaStored(self.partition, self.generation, self.replica.number)
+            self._ports.network.send(self._ports.node_id, own)
+
+    def _await(self, respond: Respond, answer: Answer) -> None:
+        self._writes.append((self.replica.number, respond, answer))
+        self._advance()
+
+    def _ask_for_confirmation(self) -> int:
+        """In the mode `confirmed`, a question to all in sync: is this still the latest generation?"""
+        if self._settings.read_mode != "confirmed":
+            return 0
+        self._questions += 1
+        for follower in self._required():
+            self._ports.network.send(NodeId(follower), self._question())
+        return self._questions
+
+    def _question(self) -> ConfirmReads:
+        return ConfirmReads(self.partition, self.generation, self._questions)
+
+    # -- followers ----------------------------------------------------------------------------------------------------
+
+    def _followers(self) -> list[str]:
+        return [name for name in self.entry.replicas if name != self._ports.node_id]
+
+    def _required(self) -> list[str]:
+        """Whose copies must have a write before it is acknowledged: all that are, or may by now be, in sync."""
+        return [name for name in self._followers() if name in self.entry.in_sync or name in self._joining]
+
+    def _install(self, follower: str) -> None:
+        replica = self.replica
+        content = InstallReplica(self.partition, self.generation, replica.number, replica.content())
+        self._ports.network.send(NodeId(follower), content)
+
+    def handle_stored(self, source: NodeId, message: ReplicaStored) -> None:
+        """A follower has this much."""
+        if message.generation != self.generation or self.is_over:
+            return
+        self._stored[source] = max(message.number, self._stored.get(source, _NOTHING_YET))
+        self._ports.trace.emit(ReplicaCounted(source, self.partition, self.generation, message.number))
+        self._advance()
+        if self._is_level(source):
+            self._level_us[source] = self._ports.clock.monotonic_us()
+
+    def handle_confirmed(self, source: NodeId, message: ReadsConfirmed) -> None:
+        """A follower knows of nobody later."""
+        if message.generation == self.generation:
+            self._confirmed[source] = max(message.question, self._confirmed.get(source, 0))
+            self._advance()
+
+    def _is_level(self, follower: str) -> bool:
+        return self._stored.get(follower, _NOTHING_YET) == self.replica.number
+
+    def _advance(self) -> None:
+        """Move the mark to what all in sync have, and answer whoever waited for that."""
+        required = self._required()
+        mark = min(self._stored.get(name, _NOTHING_YET) for name in required or [self._ports.node_id])
+        confirmed = min((self._confirmed.get(name, 0) for name in required), default=self._questions)
+        if mark < self._begun_with:
+            return
+        self._is_established = True
+        if self._committed.advance_to(mark):
+            self._shown.advance_to(mark)
+        while self._reads and self._reads[0][1] <= confirmed:
+            number, _, respond, answer = self._reads.popleft()
+            respond(number, answer)
+        while self._writes and self._writes[0][0] <= self._committed.value:
+            number, respond, answer = self._writes.popleft()
+            respond(number, answer)
+
+    # -- the table ----------------------------------------------------------------------------------------------------
+
+    def take(self, entry: Entry) -> None:
+        """The core has a new revision of this leadership."""
+        self.entry = entry
+        self._joining = ()
+        now_us = self._ports.clock.monotonic_us()
+        for follower in self._followers():
+            if follower not in self._level_us:
+                self._level_us[follower] = now_us
+                self._install(follower)
+        if entry.heir != NOBODY:
+            self.end()
+        self._hear_of_the_own_copy()
+        self._advance()
+
+    def end(self) -> None:
+        """Serve no longer; who waits finds out by asking again elsewhere."""
+        self.is_over = True
+        self._reads.clear()
+        self._writes.clear()
+
+    # -- at intervals -------------------------------------------------------------------------------------------------
+
+    def look_around(self) -> AlterInSync | LeadershipResigned | None:
+        """Send again what did not arrive; what the controller must be told, again until the table shows it."""
+        if self.is_over:
+            return LeadershipResigned(self.partition, self.generation) if self.entry.heir != NOBODY else None
+        now_us = self._ports.clock.monotonic_us()
+        for follower in self._followers():
+            if self._is_level(follower):
+                self._level_us[follower] = now_us
+            elif now_us - self._level_us[follower] >= self._settings.retransmit_us:
+                self._ports.trace.sometimes("replica-sent-again")
+                self._install(follower)
+        if self._reads and self._settings.read_mode == "confirmed":
+            for follower in self._required():
+                self._ports.network.send(NodeId(follower), self._question())
+        return self._wanted_in_sync(now_us)
+
+    def _wanted_in_sync(self, now_us: int) -> AlterInSync | None:
+        """A request when a follower has caught up, or one that counts lags behind for too long."""
+        kept = tuple(name for name in self.entry.replicas if self._deserves(name, now_us))
+        if kept == self.entry.in_sync and not self._joining:
+            return None
+        self._joining = tuple(dict.fromkeys((*self._joining, *self._newcomers(kept))))
+        self._ports.trace.sometimes("in-sync-change-asked")
+        return AlterInSync(self.partition, self.generation, self.entry.revision, kept)
+
+    def _newcomers(self, kept: tuple[str, ...]) -> list[str]:
+        return [name for name in kept if name not in self.entry.in_sync]
+
+    def _deserves(self, name: str, now_us: int) -> bool:
+        """Is this replica to be in sync? One outside must be level to come in; one inside may lag for a while."""
+        if name == self._ports.node_id or self._is_level(name):
+            return True
+        counts = name in self.entry.in_sync or name in self._joining
+        return counts and now_us - self._level_us[name] < self._settings.replica_silence_us
+
+    def is_of(self, entry: Entry) -> bool:
+        """Is `entry` a revision of this leadership?"""
+        return (entry.leader, entry.generation, entry.incarnation) == (
+            self.entry.leader,
+            self.entry.generation,
+            self.entry.incarnation,
+        )

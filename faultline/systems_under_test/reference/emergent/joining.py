@@ -1,0 +1,74 @@
+"""How a node that belongs to no cluster finds one: it asks those it knows, one after another.
+
+A seed that nobody answers founds a cluster of its own, the first seed soonest, the others later in turn, so that two do
+not found two clusters at the same start. A restarted seed asks the other seeds first: the cluster may be running. A
+seed whose group dissolved into one that is not to be found does the same, for two groups may have dissolved into each
+other. Limit: while no seed lives, nodes that belong to no cluster go on asking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from faultline.harness.world.ports import Ports, Timer
+from faultline.systems_under_test.reference.emergent.options import EmergentSettings
+
+__all__ = ["Joining"]
+
+_ROUNDS_BEFORE_FOUNDING = 2
+
+
+class Joining:
+    """The attempts of one node; at rest while it belongs to a cluster."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        seeds: Sequence[str],
+        settings: EmergentSettings,
+        ask: Callable[[str, int], None],
+        found: Callable[[int], None],
+    ) -> None:
+        self.version_seen = 0
+        self._ports = ports
+        self._seeds = seeds
+        self._settings = settings
+        self._ask = ask
+        self._found = found
+        self._contacts: list[str] = []
+        self._attempts = 0
+        self._timer: Timer | None = None
+
+    def begin(self, version_seen: int = 0, contacts: Sequence[str] = ()) -> None:
+        """Look for a cluster, `contacts` before the seeds."""
+        own = self._ports.node_id
+        self.version_seen = max(self.version_seen, version_seen)
+        self._contacts = [contact for contact in dict.fromkeys((*contacts, *self._seeds)) if contact != own]
+        self._attempts = 0
+        self._try()
+
+    def end(self, version: int) -> None:
+        """The node belongs to a cluster."""
+        self.version_seen = max(self.version_seen, version)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _try(self) -> None:
+        if self._ports.node_id in self._seeds and self._attempts >= self._patience():
+            self._found(self.version_seen)
+            return
+        if self._gave_up() or not self._contacts:
+            return
+        contact = self._contacts[self._attempts % len(self._contacts)]
+        self._attempts += 1
+        self._ask(contact, self.version_seen)
+        self._timer = self._ports.timers.after(self._settings.join_timeout_us, self._try)
+
+    def _patience(self) -> int:
+        """How many attempts a seed makes before it founds a cluster: none when it is the only one."""
+        rank = self._seeds.index(self._ports.node_id)
+        return _ROUNDS_BEFORE_FOUNDING * len(self._contacts) * (rank + 1) if self._contacts else 0
+
+    def _gave_up(self) -> bool:
+        return 0 < self._settings.join_attempts <= self._attempts

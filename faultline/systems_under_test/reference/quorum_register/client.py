@@ -1,0 +1,110 @@
+"""The client of `quorum-register`: repeats reads elsewhere, and never repeats a write that may have happened.
+
+A read changes nothing that was not decided already, so a reader that hears nothing asks the next node. A write gets a
+stamp from whoever coordinates it; sent twice it would be two writes, and the second could come back after a newer one
+(there is no idempotent receiver here). So it is repeated only when the answer says that it certainly did nothing.
+Each attempt has a number of its own, so that no late answer is taken for another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import Outcome, OutcomeRegistry, ok
+from faultline.harness.world.ports import NodeId, Ports
+from faultline.systems_under_test.reference.quorum_register.coordinator import NO_QUORUM_TO_ASK
+from faultline.systems_under_test.reference.quorum_register.messages import ReadValue, ValueResponse, WriteValue
+from faultline.systems_under_test.reference.quorum_register.options import RegisterSettings
+from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, UNSUPPORTED, OpenOperation
+
+__all__ = ["DEFINITE", "QuorumRegisterClient"]
+
+DEFINITE = frozenset((UNSUPPORTED, NO_QUORUM_TO_ASK))
+"""After these errors nothing happened and nothing will."""
+
+_PAUSE_US = 50_000
+
+
+class QuorumRegisterClient:
+    """One logical client: implements `PortClient` over its ports."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        members: tuple[NodeId, ...],
+        node: NodeId,
+        settings: RegisterSettings,
+        definite: Collection[str] = DEFINITE,
+    ) -> None:
+        self._ports = ports
+        self._members = members
+        self._target = node
+        self._settings = settings
+        self._registry = OutcomeRegistry(definite)
+        self._number = 0
+        self._operation: Operation | None = None
+        self._error = TIMEOUT
+        self._open = OpenOperation(ports)
+
+    def start(self) -> None:
+        """Nothing to prepare: there are no sessions."""
+
+    def invoke(self, operation: Operation, done: Callable[[Outcome], None]) -> None:
+        """Perform `operation`: read, or write (a value)."""
+        if operation.f not in ("read", "write"):
+            done(self._registry.outcome(UNSUPPORTED))
+            return
+        self._operation, self._error = operation, TIMEOUT
+        self._open.begin(done, self._settings.client_timeout_us)
+        self._transmit()
+
+    def receive(self, source: NodeId, message: Any) -> None:
+        """Take an answer; one to an earlier attempt is late, and ignored."""
+        if type(message) is not ValueResponse or message.request_number != self._number or not self._open:
+            return
+        if message.error is None:
+            self._open.end(ok(message.value, source))
+        elif self._may_repeat(message.error):
+            self._error = message.error
+            self._turn_to_next_member()
+            self._open.expect(_PAUSE_US, self._try_again)
+        else:
+            self._open.end(self._registry.outcome(message.error, source))
+
+    # -- attempts -----------------------------------------------------------------------------------------------------
+
+    def _may_repeat(self, error: str) -> bool:
+        return self._is_read or error == NO_QUORUM_TO_ASK
+
+    @property
+    def _is_read(self) -> bool:
+        return self._operation is not None and self._operation.f == "read"
+
+    def _transmit(self) -> None:
+        operation = self._operation
+        assert operation is not None
+        self._number += 1
+        key = operation.key if operation.key is not None else ""
+        if self._is_read:
+            self._open.expect(self._settings.request_timeout_us, self._handle_silence)
+            self._ports.network.send(self._target, ReadValue(self._number, key))
+        else:
+            self._error = TIMEOUT
+            self._open.expect(self._settings.client_timeout_us, self._handle_silence)
+            self._ports.network.send(self._target, WriteValue(self._number, key, operation.value))
+
+    def _handle_silence(self) -> None:
+        self._turn_to_next_member()
+        self._try_again()
+
+    def _try_again(self) -> None:
+        if self._open.is_overdue:
+            self._open.end(self._registry.outcome(self._error))
+        else:
+            self._ports.trace.sometimes("client-retried")
+            self._transmit()
+
+    def _turn_to_next_member(self) -> None:
+        self._target = self._members[(self._members.index(self._target) + 1) % len(self._members)]

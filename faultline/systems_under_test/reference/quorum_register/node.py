@@ -1,0 +1,106 @@
+"""A node of `quorum-register`: a replica of every key, and a coordinator for the clients that ask it.
+
+There is no leader and no log in common (see `leaderless_node`). What a replica is asked to keep goes to its write-ahead
+log before it is acknowledged; the coordinator carries out the operations of clients in two phases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from zlib import crc32
+
+import msgspec
+
+from faultline.harness.world.ports import Clock, NodeId, Ports
+from faultline.systems_under_test.patterns.data_replication.request_waiting_list import (
+    CorrelationIds,
+    RequestWaitingList,
+)
+from faultline.systems_under_test.reference.quorum_register.coordinator import Coordinator
+from faultline.systems_under_test.reference.quorum_register.messages import (
+    CopyStored,
+    QueryRequest,
+    QueryResponse,
+    ReadValue,
+    StoreRequest,
+    StoreResponse,
+    ValueResponse,
+    WriteValue,
+)
+from faultline.systems_under_test.reference.quorum_register.options import RegisterSettings
+from faultline.systems_under_test.reference.quorum_register.stamped_copies import Copy, StampedCopies
+from faultline.systems_under_test.reference.shared.leaderless_node import Handlers, LeaderlessNode
+from faultline.systems_under_test.reference.shared.replica_requests import ReplicaRequests
+
+__all__ = ["Parts", "QuorumRegisterNode"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The classes a node is built from; a planted bug replaces one of them."""
+
+    copies: type[StampedCopies] = StampedCopies
+    coordinator: type[Coordinator] = Coordinator
+    waiting: Callable[[Clock, int], RequestWaitingList[int, Any]] = RequestWaitingList
+    correlation_ids: Callable[[int], CorrelationIds] = CorrelationIds
+
+
+class QuorumRegisterNode(LeaderlessNode):
+    """One node: implements `Node` over its ports."""
+
+    def __init__(self, ports: Ports, members: tuple[NodeId, ...], settings: RegisterSettings, parts: Parts) -> None:
+        handlers: Handlers = {
+            ReadValue: self._handle_read,
+            WriteValue: self._handle_write,
+            QueryRequest: self._handle_query,
+            QueryResponse: self._handle_answer,
+            StoreRequest: self._handle_store,
+            StoreResponse: self._handle_answer,
+        }
+        waiting = parts.waiting(ports.clock, settings.expiration_us)
+        super().__init__(ports, members, waiting, settings.expiration_us, handlers)
+        self.copies = parts.copies(ports)
+        self._settings = settings
+        self._parts = parts
+
+    def _recover(self) -> None:
+        self.copies.recover()
+
+    def _correlation_ids(self, incarnation: int) -> CorrelationIds:
+        return self._parts.correlation_ids(incarnation)
+
+    def _begin(self, requests: ReplicaRequests, ids: CorrelationIds) -> None:
+        self._requests = requests
+        self._coordinator = self._parts.coordinator(
+            self.ports, self._members, self._settings, requests, ids, self.copies
+        )
+
+    # -- clients ------------------------------------------------------------------------------------------------------
+
+    def _handle_read(self, source: NodeId, request: ReadValue) -> None:
+        if self._is_new(source, request.request_number):
+            self._coordinator.read(request.key, request.request_number, self._responder(source))
+
+    def _handle_write(self, source: NodeId, request: WriteValue) -> None:
+        if self._is_new(source, request.request_number):
+            self._coordinator.write(request.key, request.value, request.request_number, self._responder(source))
+
+    def _responder(self, source: NodeId) -> Callable[[ValueResponse], None]:
+        return lambda response: self._answer(source, response.request_number, response)
+
+    # -- the replica --------------------------------------------------------------------------------------------------
+
+    def _handle_query(self, source: NodeId, request: QueryRequest) -> None:
+        copy = self.copies.get(request.key)
+        self._requests.send(source, QueryResponse(request.correlation_id, copy.stamp, copy.value))
+
+    def _handle_store(self, source: NodeId, request: StoreRequest) -> None:
+        copy = Copy(request.key, request.stamp, request.value)
+        if self.copies.store(copy):
+            checksum = crc32(msgspec.msgpack.encode(copy.value))
+            self.ports.trace.emit(CopyStored(copy.key, copy.stamp, checksum))
+        elif copy.stamp < self.copies.get(copy.key).stamp:
+            self.ports.trace.sometimes("older-copy-refused")
+        self._requests.send(source, StoreResponse(request.correlation_id))

@@ -1,0 +1,107 @@
+"""Quorum register: reads and writes without a leader, and why a majority for each of them is not enough.
+
+*Problem.* If any two majorities share a replica, then a write to a majority and a read from a majority should always
+meet. They do; and still two reads in a row can return the new value and then the old one.
+
+*Idea.* Any node carries out any operation (`coordinator`): a write asks a majority for their stamps and
+stores the value under a newer one on a majority; a read asks a majority and takes the newest. A write that stopped
+halfway is on a minority, so whether a reader meets it depends on whom it asks. The register becomes linearizable when
+a read, before it answers, stores what it found on a majority too: option `write_back`, `on` by default.
+
+    write_back=off    s1 2        c1 asks s1 and s2: 2.   s1 goes down.   c2 asks s2 and s3: 1
+                      s2 1                                                (LDR-S7: an expected anomaly)
+                      s3 1
+    write_back=on                 c1 stores 2 on s2 before it answers;    c2 asks s2 and s3: 2
+
+*Invariants.* QRM-I1 those who are asked meet those who stored. QRM-I2 what is acknowledged is on a write quorum of
+distinct replicas. QRM-I3 fewer than a quorum of distinct answers decide nothing. Two copies with one stamp hold one
+value. RWL-I1 and RWL-I4, see `leaderless_node`.
+
+*Tolerates.* Any minority of nodes crashed, paused or cut off; lost, late and repeated messages; clocks of any kind.
+
+*Does not tolerate.* A compare-and-set: reads and writes are all that quorums alone can make linearizable, anything
+that decides needs consensus. Quorums that do not overlap (write_quorum + read_quorum ≤ n) read old values, and
+`write_back` `later` or `off` lets time run backwards for readers: both are expected anomalies.
+
+*Workloads.* `read-write`.
+
+*Checkers.* Linearizability; the invariants.
+
+*Planted bugs.* See `mutants`: `half-is-a-majority`, `majority-of-the-living`,
+`coordinator-counts-twice`, `first-answer-decides`, `count-errors`, `ack-before-quorum`, `count-duplicate-answers`,
+`timeout-as-failure`, `waits-for-ever`, `answers-twice`, `restarted-correlation-ids`, `ack-before-fsync`,
+`stamp-without-asking`.
+
+Sources: Patterns of Distributed Systems ch. 6, "Why quorum reads and writes are not enough", ch. 10 and 14; Attiya,
+Bar-Noy and Dolev (JACM 1995); Lynch and Shvartsman (FTCS 1997). All members are replicas of all keys; there is no
+partitioning, and logs are not compacted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from faultline.harness.feature import Feature
+from faultline.harness.invariant import Invariant
+from faultline.harness.promises import Asked
+from faultline.harness.system import Mutant, OptionDescription
+from faultline.harness.world.ports import NodeId, Ports
+from faultline.systems_under_test.reference.quorum_register.client import QuorumRegisterClient
+from faultline.systems_under_test.reference.quorum_register.features import FEATURES
+from faultline.systems_under_test.reference.quorum_register.invariants import quorum_register_invariants
+from faultline.systems_under_test.reference.quorum_register.limits import not_promised
+from faultline.systems_under_test.reference.quorum_register.messages import MESSAGES
+from faultline.systems_under_test.reference.quorum_register.mutants import (
+    MUTANTS,
+    definite_errors,
+    mutated_parts,
+)
+from faultline.systems_under_test.reference.quorum_register.node import QuorumRegisterNode
+from faultline.systems_under_test.reference.quorum_register.options import OPTIONS, RegisterSettings
+
+__all__ = ["QuorumRegister"]
+
+
+class QuorumRegister:
+    """The system as the harness sees it: implements `NodeSystem`."""
+
+    name = "quorum-register"
+    promise = "every key is a linearizable register of reads and writes, as long as reads write back"
+    summary = "leaderless quorum reads and writes (ABD); without the write-back it shows what quorums do not give"
+    patterns = ("write-ahead-log", "quorum", "request-waiting-list", "singular-update-queue", "generation-clock")
+    functions = ("read", "write")
+    usual_workload = "read-write"
+    usual_nodes = 3
+    options: Mapping[str, OptionDescription] = OPTIONS
+    mutants: Mapping[str, Mutant] = MUTANTS
+    features: tuple[Feature, ...] = FEATURES
+    messages: tuple[type[msgspec.Struct], ...] = MESSAGES
+
+    def node(
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+    ) -> QuorumRegisterNode:
+        """A node with empty memory over `ports`. Raises UsageError for options or mutants it cannot use."""
+        settings = RegisterSettings.read(options, len(members))
+        return QuorumRegisterNode(ports, members, settings, mutated_parts(mutants))
+
+    def client(
+        self,
+        ports: Ports,
+        members: tuple[NodeId, ...],
+        node: NodeId,
+        options: Mapping[str, str],
+        mutants: frozenset[str],
+    ) -> QuorumRegisterClient:
+        """A client that talks to `node` first."""
+        settings = RegisterSettings.read(options, len(members))
+        return QuorumRegisterClient(ports, members, node, settings, definite_errors(mutants))
+
+    def not_promised(self, asked: Asked) -> str | None:
+        """Why what a workload judges by need not hold, in a clause; None when it must."""
+        return not_promised(asked)
+
+    def invariants(self) -> list[Invariant]:
+        """Fresh instances of the system's invariants."""
+        return quorum_register_invariants()

@@ -1,0 +1,165 @@
+"""The coordinator's half of a node of `range-kv`: makes the table, splits and moves partitions, and answers clients.
+
+Every change is an entry of its log, durable before anybody hears of it; a restart reads the table and the open tasks
+back, from the newest snapshot and the entries after it, and goes on repeating these.
+
+Limit: the coordinator is one node. Its log outlives a crash and not the loss of its disk; the pattern wants a
+replicated log in its place, which `consistent-core` has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from faultline.harness.world.ports import NodeId, Ports
+from faultline.systems_under_test.patterns.data_partitioning.key_range_partitions import (
+    arranged,
+    least_loaded,
+    ranges_between,
+)
+from faultline.systems_under_test.patterns.data_partitioning.range_table import (
+    ConfirmPartition,
+    CreateTable,
+    RangeTable,
+    SplitPartition,
+    TableCommand,
+    TableState,
+    Task,
+)
+from faultline.systems_under_test.patterns.data_replication.compacted_log import CompactedLog
+from faultline.systems_under_test.reference.range_kv.messages import (
+    PartitionReady,
+    RegisterMember,
+    SplitTrigger,
+    TableChanged,
+    TableRequest,
+    TableResponse,
+)
+from faultline.systems_under_test.reference.range_kv.options import RangeSettings
+
+__all__ = ["RangeCoordinator"]
+
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER: msgspec.msgpack.Decoder[TableCommand] = msgspec.msgpack.Decoder(TableCommand)
+_STATE_DECODER = msgspec.msgpack.Decoder(TableState)
+
+
+class RangeCoordinator:
+    """The table of partitions, and who is there to hold them."""
+
+    def __init__(self, ports: Ports, members: tuple[NodeId, ...], settings: RangeSettings) -> None:
+        self.ports = ports
+        self.table = RangeTable()
+        self._log = CompactedLog(ports.storage, settings.snapshot_every_entries, self._note_due, name="table")
+        self._snapshot_is_due = False
+        self._members = members
+        self._settings = settings
+        self._heard_us: dict[NodeId, int] = {}
+        self.handlers: Mapping[type, Callable[[NodeId, Any], None]] = {
+            RegisterMember: self._handle_member,
+            SplitTrigger: self._handle_trigger,
+            TableRequest: self._handle_table_request,
+        }
+
+    def start(self) -> None:
+        """Recover the table, and begin to repeat what is not confirmed."""
+        state, entries = self._log.recover()
+        if state is not None:
+            self.table.restore(_STATE_DECODER.decode(state))
+        for entry in entries:
+            self.table.apply(_DECODER.decode(entry))
+        if self.table.tasks:
+            self.ports.trace.sometimes("tasks-resumed")
+        self.ports.timers.every(self._settings.task_retry_us, self._repeat_tasks)
+
+    def record(self, command: TableCommand) -> None:
+        """Log and execute `command`, and begin with what it leaves to do."""
+        self._log.append(_ENCODER.encode(command))
+        self._log.flush()
+        before = dict(self.table.tasks)
+        fits = self.table.apply(command)
+        if self._snapshot_is_due:
+            self._snapshot_is_due = False
+            self._log.compact(_ENCODER.encode(self.table.state()))
+        if not fits:
+            return
+        partitions = tuple(self.table.partitions.values())
+        self.ports.trace.emit(TableChanged(self._log.last_index, partitions))
+        for number, task in self.table.tasks.items():
+            if before.get(number) != task:
+                self._send(task)
+
+    def _note_due(self) -> None:
+        self._snapshot_is_due = True
+
+    def _repeat_tasks(self) -> None:
+        for task in self.table.tasks.values():
+            self._send(task)
+
+    def _send(self, task: Task) -> None:
+        for address in task.addresses:
+            self.ports.network.send(NodeId(address), task)
+
+    # -- members ------------------------------------------------------------------------------------------------------
+
+    def _handle_member(self, source: NodeId, _: RegisterMember) -> None:
+        self._heard_us[source] = self.ports.clock.monotonic_us()
+        live = self.live()
+        if not self.table.partitions and len(live) >= min(self._settings.members_min, len(self._members)):
+            ranges = ranges_between(self._settings.splits)
+            self.record(CreateTable(tuple(arranged(ranges, live))))
+
+    def live(self) -> list[NodeId]:
+        """The members heard of lately, in the order of the cluster."""
+        since_us = self.ports.clock.monotonic_us() - self._settings.member_timeout_us
+        return [member for member in self._members if self._heard_us.get(member, -1) >= max(since_us, 0)]
+
+    # -- splits and moves ---------------------------------------------------------------------------------------------
+
+    def _handle_trigger(self, _: NodeId, trigger: SplitTrigger) -> None:
+        split = self._split_for(trigger)
+        if split is None:
+            self.ports.trace.sometimes("trigger-refused")
+        else:
+            self.record(split)
+
+    def _split_for(self, trigger: SplitTrigger) -> SplitPartition | None:
+        return self.table.split_of(
+            trigger.partition_id,
+            trigger.generation,
+            trigger.split_key,
+            trigger.reason,
+            keeps_parent=self._settings.keeps_parent,
+        )
+
+    def handle_ready(self, _: NodeId, message: PartitionReady) -> None:
+        """A host has done what it was told; a new half may now move on."""
+        task = self.table.tasks.get(message.partition_id)
+        if task is None or task.awaited.generation != message.generation:
+            return
+        self.record(ConfirmPartition(message.partition_id))
+        if isinstance(task, SplitPartition) and self._moves_after(task.reason):
+            self._spread(task.right.id)
+
+    def _moves_after(self, reason: str) -> bool:
+        return self._settings.spread == "after-split" or self._settings.spread == f"after-{reason}-split"
+
+    def _spread(self, partition_id: int) -> None:
+        """Move the partition to the live node with the fewest, if that has fewer than where it is."""
+        target = least_loaded(self.live(), self.table.partitions)
+        hosted = [partition.address for partition in self.table.partitions.values()]
+        source = self.table.partitions[partition_id].address
+        if target is None or hosted.count(target) >= hosted.count(source):
+            return
+        move = self.table.move_of(partition_id, target)
+        if move is not None:
+            self.record(move)
+
+    # -- clients ------------------------------------------------------------------------------------------------------
+
+    def _handle_table_request(self, client: NodeId, request: TableRequest) -> None:
+        partitions = tuple(self.table.partitions.values())
+        self.ports.network.send(client, TableResponse(request.request_number, partitions))

@@ -1,0 +1,135 @@
+"""The invariants of `range-kv`, checked on what its nodes report while a run goes on."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from faultline.harness.invariant import Invariant, Report, ReportingInvariant
+from faultline.systems_under_test.patterns.data_partitioning.key_range_partitions import MAX_KEY, MIN_KEY
+from faultline.systems_under_test.reference.range_kv.messages import (
+    KeysStored,
+    RequestServed,
+    SizesChecked,
+    SplitProposed,
+    TableChanged,
+)
+
+__all__ = [
+    "BigPartitionsAreSplit",
+    "GenerationsRule",
+    "KeysLieInTheirRange",
+    "RangesTile",
+    "SplitsAreDue",
+    "range_invariants",
+]
+
+_PATIENCE_US = 1_000_000
+"""How long after the heal, or after it grew so big, a partition may wait for its split."""
+
+
+class RangesTile(ReportingInvariant):
+    """Every key has one partition, after every change of the table."""
+
+    id = "KRP-I1"
+    statement = "After every change of the table its ranges tile the key space: no gap, no overlap, none empty."
+    events = (TableChanged,)
+
+    def observe(self, time_us: int, node: str, event: TableChanged, report: Report) -> None:
+        """Lay the ranges side by side."""
+        ordered = sorted((partition.range for partition in event.partitions), key=lambda each: each.start)
+        tiles = ordered[0].start == MIN_KEY and ordered[-1].end == MAX_KEY
+        touching = all(one.end == other.start and one.start < other.start for one, other in pairwise(ordered))
+        if not (tiles and touching):
+            words = ", ".join(map(str, ordered))
+            self._breach(report, time_us, node, f"Entry {event.index} of {node}'s table left the ranges {words}.")
+
+
+class KeysLieInTheirRange(ReportingInvariant):
+    """A host stores a key only in the partition whose range it lies in."""
+
+    id = "KRP-I2"
+    statement = "Every key that a host stores lies within the range of the partition it is stored in."
+    events = (KeysStored,)
+
+    def observe(self, time_us: int, node: str, event: KeysStored, report: Report) -> None:
+        """Look at the lowest and the highest."""
+        for key in (event.lowest, event.highest):
+            if not event.partition.range.contains(key):
+                words = f"partition {event.partition.id}, which has {event.partition.range}"
+                self._breach(report, time_us, node, f"{node} stored the key {key!r} in {words}.")
+                return
+
+
+class GenerationsRule(ReportingInvariant):
+    """Who served a newer generation has ended all older ones, wherever they were."""
+
+    id = "KRP-I4"
+    statement = "A request is served under the generation that its host holds, and never after a newer one was served."
+    events = (RequestServed,)
+    needs_order = True
+
+    def __init__(self) -> None:
+        self._newest: dict[int, tuple[int, str]] = {}
+
+    def observe(self, time_us: int, node: str, event: RequestServed, report: Report) -> None:
+        """Compare what was asked for, what the host holds, and what has been served anywhere."""
+        newest, server = self._newest.get(event.partition_id, (0, node))
+        words = f"{node} served partition {event.partition_id} under generation {event.asked}"
+        if event.asked != event.held:
+            self._breach(report, time_us, node, f"{words}, and holds generation {event.held}.")
+        elif event.held < newest:
+            self._breach(report, time_us, node, f"{words} after {server} had served generation {newest}.")
+        elif event.held == newest and node != server:
+            self._breach(report, time_us, node, f"{words}, which {server} serves.")
+        else:
+            self._newest[event.partition_id] = (event.held, node)
+
+
+class BigPartitionsAreSplit(ReportingInvariant):
+    """Nothing stays big that can be split."""
+
+    id = "KRP-I5"
+    statement = "Some time after the last fault no partition has reached the maximum size, if it can be split."
+    events = (SizesChecked,)
+
+    def __init__(self) -> None:
+        self._due: dict[str, dict[tuple[int, int], tuple[int, int]]] = {}
+
+    def observe(self, time_us: int, node: str, event: SizesChecked, report: Report) -> None:
+        """Remember since when each is due; what the host does not name, it holds no longer, or it is small."""
+        before = self._due.get(node, {})
+        due = {}
+        for partition_id, generation, size in event.due:
+            _, since_us = before.get((partition_id, generation), (0, time_us))
+            due[partition_id, generation] = (size, since_us)
+        self._due[node] = due
+
+    def finish(self, healed_us: int, end_us: int, report: Report) -> None:
+        """The run is over: who waits still, and for how long?"""
+        for node, due in self._due.items():
+            for (partition_id, _), (size, since_us) in due.items():
+                if max(since_us, healed_us) + _PATIENCE_US < end_us:
+                    sentence = f"{node} never split partition {partition_id}, which holds {size} bytes."
+                    self._breach(report, end_us, node, sentence)
+
+
+class SplitsAreDue(ReportingInvariant):
+    """KRP-R10: a partition is split when it has reached the maximum, and not when it has reached half of it."""
+
+    id = "KRP-R10"
+    statement = "A split is proposed for a partition whose size or load has reached the configured maximum."
+    events = (SplitProposed,)
+
+    def observe(self, time_us: int, node: str, event: SplitProposed, report: Report) -> None:
+        """Compare."""
+        if event.weight < event.least:
+            sentence = (
+                f"{node} proposed to split partition {event.partition_id} at a {event.reason} of {event.weight};"
+                f" {event.least} is the maximum."
+            )
+            self._breach(report, time_us, node, sentence)
+
+
+def range_invariants() -> list[Invariant]:
+    """Fresh instances, for one run."""
+    return [RangesTile(), KeysLieInTheirRange(), GenerationsRule(), BigPartitionsAreSplit(), SplitsAreDue()]

@@ -1,0 +1,64 @@
+"""The system `range-kv`: a store whose keys are divided by ranges, which split and move while clients go on.
+
+Each partition has one copy, on one host: a host that is away takes its ranges with it until it is back. What the store
+promises, it promises through crashes, and while ranges are split and moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from faultline.harness.feature import Feature
+from faultline.harness.invariant import Invariant
+from faultline.harness.system import Mutant, OptionDescription
+from faultline.harness.world.ports import NodeId, Ports
+from faultline.systems_under_test.reference.range_kv.client import FUNCTIONS, RangeClient
+from faultline.systems_under_test.reference.range_kv.features import FEATURES
+from faultline.systems_under_test.reference.range_kv.invariants import range_invariants
+from faultline.systems_under_test.reference.range_kv.messages import MESSAGES
+from faultline.systems_under_test.reference.range_kv.mutants import MUTANTS, mutated_parts
+from faultline.systems_under_test.reference.range_kv.node import RangeNode
+from faultline.systems_under_test.reference.range_kv.options import OPTIONS, RangeSettings
+
+__all__ = ["RangeKv"]
+
+
+class RangeKv:
+    """The system as the harness sees it: implements `NodeSystem`."""
+
+    name = "range-kv"
+    promise = (
+        "every key is linearizable, and a scan misses nothing that was there throughout, while ranges split and move"
+    )
+    summary = (
+        "key ranges on one host each, split by size or load and moved by a coordinator, with generation-checked clients"
+    )
+    patterns = ("key-range-partitions", "write-ahead-log", "generation-clock")
+    functions = FUNCTIONS
+    options: Mapping[str, OptionDescription] = OPTIONS
+    mutants: Mapping[str, Mutant] = MUTANTS
+    features: tuple[Feature, ...] = FEATURES
+    messages: tuple[type[msgspec.Struct], ...] = MESSAGES
+
+    def node(
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+    ) -> RangeNode:
+        """A node with empty memory over `ports`. Raises UsageError for options or mutants it cannot use."""
+        return RangeNode(ports, members, RangeSettings.read(options), mutated_parts(mutants))
+
+    def client(
+        self,
+        ports: Ports,
+        members: tuple[NodeId, ...],
+        node: NodeId,
+        options: Mapping[str, str],
+        mutants: frozenset[str],
+    ) -> RangeClient:
+        """A client that asks the coordinator for the table, and the hosts for everything else."""
+        return RangeClient(ports, members[0], RangeSettings.read(options), mutated_parts(mutants).map)
+
+    def invariants(self) -> list[Invariant]:
+        """Fresh instances of the system's invariants."""
+        return range_invariants()

@@ -1,0 +1,25 @@
+"""What `timestamped-kv` does not promise: who waits reads what is newest, while clocks keep their bound."""
+
+from __future__ import annotations
+
+from faultline.harness.promises import Asked
+from faultline.systems_under_test.reference.shared.clock_faults import has_wrong_clocks
+
+__all__ = ["not_promised"]
+
+_SKEW_MS = 100
+"""How far shipped fault sets with small skews put a clock from the true time, at most."""
+
+
+def not_promised(asked: Asked) -> str | None:
+    """Why what the workload judges by need not hold, in a clause; None when it must."""
+    if asked.workload == "causal-pairs":
+        return None
+    if asked.chose("wait", "none"):
+        return "with wait=none no write waits for clocks to agree, and a slow one misses what is newest"
+    if has_wrong_clocks(asked):
+        return f"{'+'.join(asked.faults)} puts clocks further apart than any wait allows for"
+    option, least = ("error_bound_ms", _SKEW_MS) if asked.chose("wait", "commit") else ("max_offset_ms", 2 * _SKEW_MS)
+    if asked.number(option) < least and not asked.fault_kinds.isdisjoint({"clock-step", "clock-strobe", "clock-drift"}):
+        return f"{option}={asked.options[option]} is too short for clocks as {'+'.join(asked.faults)} sets them"
+    return None

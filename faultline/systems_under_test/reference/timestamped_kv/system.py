@@ -1,0 +1,94 @@
+"""Timestamped store: values under stamps of Lamport or hybrid clocks, and readers who trust a clock.
+
+*Problem.* Keys live on several servers, each with a clock of its own. A client wants to read "the latest" by the clock
+of the server it is near, and to be told neither the future nor an outdated past.
+
+*Idea.* Every value is stored under the stamp its owner gave it (`lamport_clock`, `hybrid_clock`), and can be read as of
+any time. Stamps alone order causes: a client that has seen the effect can ask for the cause at the effect's stamp, and
+gets it. They do not order writes of strangers: for that somebody has to wait (`clock_bound_wait`), which is the option
+`wait`.
+
+    wait=none      nobody waits, and a reader whose clock is slow misses what is acknowledged: an expected anomaly
+    wait=write     the writer waits for max_offset        linearizable as long as clocks differ by no more
+    wait=restart   the reader reads again                 linearizable as long as clocks differ by no more
+    wait=commit    both wait for the error bound          linearizable as long as clocks are off by no more
+
+*Invariants.* HYC-I1, LMC-I3, LMC-I4; with `wait=write` and `commit` CBW-I1, with `commit` CBW-I3.
+
+*Tolerates.* Clock faults within the bound; lost, late and repeated messages; crashes (a key is away while its owner
+is).
+
+*Does not tolerate.* Clocks beyond the bound, visibly: the fault set `clock` breaks every promise of `wait`.
+
+*Workloads.* `causal-pairs` with any clock and wait; `read-write` with a wait.
+
+*Checkers.* `causal-pairs`, linearizability; the invariants.
+
+*Planted bugs.* See `mutants`.
+
+Sources: Patterns of Distributed Systems ch. 22, 23 and 24. There is neither replication nor a transaction here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from faultline.harness.feature import Feature
+from faultline.harness.invariant import Invariant
+from faultline.harness.promises import Asked
+from faultline.harness.system import Mutant, OptionDescription
+from faultline.harness.world.ports import NodeId, Ports
+from faultline.systems_under_test.reference.timestamped_kv.client import TimestampedKvClient
+from faultline.systems_under_test.reference.timestamped_kv.features import FEATURES
+from faultline.systems_under_test.reference.timestamped_kv.invariants import timestamped_kv_invariants
+from faultline.systems_under_test.reference.timestamped_kv.limits import not_promised
+from faultline.systems_under_test.reference.timestamped_kv.messages import MESSAGES
+from faultline.systems_under_test.reference.timestamped_kv.mutants import MUTANTS, client_class, mutated_parts
+from faultline.systems_under_test.reference.timestamped_kv.node import TimestampedKvNode
+from faultline.systems_under_test.reference.timestamped_kv.options import OPTIONS, TimestampSettings
+
+__all__ = ["TimestampedKv"]
+
+
+class TimestampedKv:
+    """The system as the harness sees it: implements `NodeSystem`."""
+
+    name = "timestamped-kv"
+    promise = "causes are seen with their effects; with a wait, every key is a linearizable register while clocks keep"
+    promise += " their bound"
+    summary = "values under Lamport or hybrid stamps, read by the clock of any node, with or without clock-bound waits"
+    patterns = ("write-ahead-log", "versioned-value", "lamport-clock", "hybrid-clock", "clock-bound-wait")
+    functions = ("read", "write", "read-pair", "write-pair")
+    usual_workload = "causal-pairs"
+    usual_nodes = 3
+    options: Mapping[str, OptionDescription] = OPTIONS
+    mutants: Mapping[str, Mutant] = MUTANTS
+    features: tuple[Feature, ...] = FEATURES
+    messages: tuple[type[msgspec.Struct], ...] = MESSAGES
+
+    def node(
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+    ) -> TimestampedKvNode:
+        """A node with empty memory over `ports`. Raises UsageError for options or mutants it cannot use."""
+        return TimestampedKvNode(ports, TimestampSettings.read(options), mutated_parts(mutants))
+
+    def client(
+        self,
+        ports: Ports,
+        members: tuple[NodeId, ...],
+        node: NodeId,
+        options: Mapping[str, str],
+        mutants: frozenset[str],
+    ) -> TimestampedKvClient:
+        """A client that reads by the clock of `node`."""
+        return client_class(mutants)(ports, members, node, TimestampSettings.read(options))
+
+    def not_promised(self, asked: Asked) -> str | None:
+        """Why what a workload judges by need not hold, in a clause; None when it must."""
+        return not_promised(asked)
+
+    def invariants(self) -> list[Invariant]:
+        """Fresh instances of the system's invariants."""
+        return timestamped_kv_invariants()

@@ -1,0 +1,40 @@
+"""The client of a replicated `transactional-kv`: the same, but whom it asks are groups, and it must find their leaders.
+
+An answer comes from the leader itself, so the client learns where it is; when none comes, it asks the next member.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from faultline.harness.world.ports import NodeId, Ports
+from faultline.systems_under_test.reference.transactional_kv.client import TransactionalKvClient
+from faultline.systems_under_test.reference.transactional_kv.group_messages import ToGroup
+from faultline.systems_under_test.reference.transactional_kv.groups import GroupLocations, groups_of
+from faultline.systems_under_test.reference.transactional_kv.messages import Reply
+from faultline.systems_under_test.reference.transactional_kv.options import TransactionSettings
+
+__all__ = ["GroupClient"]
+
+
+class GroupClient(TransactionalKvClient):
+    """One logical client: implements `PortClient` over its ports."""
+
+    def __init__(self, ports: Ports, members: tuple[NodeId, ...], settings: TransactionSettings) -> None:
+        groups = groups_of(members, settings.group.replication_factor)
+        super().__init__(ports, tuple(groups), settings)
+        self._locations = GroupLocations(groups, ports.clock, settings.client_timeout_us)
+
+    def receive(self, source: NodeId, message: Reply) -> None:
+        """Take an answer, and note who gave it."""
+        if self._call is not None and message.number == self._number:
+            self._locations.heard(self._call.node, source)
+        super().receive(source, message)
+
+    def _send(self, to: NodeId, request: Any) -> None:
+        self._ports.network.send(self._locations.leader_of(to), ToGroup(to, self._ports.node_id, request))
+
+    def _handle_silence(self) -> None:
+        if self._call is not None:
+            self._locations.try_next(self._call.node)
+        super()._handle_silence()

@@ -1,0 +1,285 @@
+"""The invariants of a replicated `transactional-kv`: those of a replicated log for each group, those of transactions
+for groups in place of nodes, and what only fail-over can break.
+
+What a leader reports of transactions has been held back until its group's log had come that far, so it is a fact of the
+group. What it reports from memory, locks and waits, it reports for its own leadership: the next one knows nothing of
+it. A leader that does not know yet that it is deposed may still hand out locks; nobody can commit with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from faultline.harness.invariant import Breach, FinalInvariant, Invariant, Report, ReportingInvariant
+from faultline.systems_under_test.patterns.data_partitioning.transaction_locks import LockMode
+from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import TransactionId
+from faultline.systems_under_test.patterns.data_partitioning.transaction_records import Finished, Promised
+from faultline.systems_under_test.reference.consistent_core.invariants import (
+    AppliedEntriesAgree,
+    GenerationsAlongTheLogAscend,
+    GenerationsAscend,
+    LeaderIsComplete,
+    MarkMovesForward,
+    MarkRestsOnTheOwnGeneration,
+    OneLeaderPerGeneration,
+    OneVotePerGeneration,
+    TruncationSparesTheMark,
+)
+from faultline.systems_under_test.reference.consistent_core.leadership_invariants import (
+    ServersLeadInNewGenerations,
+)
+from faultline.systems_under_test.reference.consistent_core.replicated_log_invariants import (
+    AppliedInOrderUpToTheMark,
+    CommittedEntriesAreOnAQuorumOfDisks,
+    FollowersConverge,
+    LeadersOnlyAppend,
+)
+from faultline.systems_under_test.reference.consistent_core.storage_invariants import STORAGE_INVARIANTS
+from faultline.systems_under_test.reference.transactional_kv.group_messages import (
+    LeadershipEvent,
+    ReplicaEvent,
+    TookOver,
+    VoteTaken,
+)
+from faultline.systems_under_test.reference.transactional_kv.invariants import (
+    DecisionsAgree,
+    LocksAreFreedInTheEnd,
+    LocksExclude,
+    NothingBelowARead,
+    OneTimePerTransaction,
+    TheOlderWounds,
+    WaitsHaveAReason,
+)
+from faultline.systems_under_test.reference.transactional_kv.records import TimeGiven
+
+__all__ = [
+    "GroupDecisionsAgree",
+    "GroupLogs",
+    "GroupTransactions",
+    "PromisesOutliveTheirLeader",
+    "TimesAscendOverLeaders",
+    "group_invariants",
+]
+_Interested = dict[str, list[tuple[type[msgspec.Struct], Invariant]]]
+
+_OF_A_LOG: tuple[Callable[[], Any], ...] = (
+    OneLeaderPerGeneration,
+    OneVotePerGeneration,
+    LeaderIsComplete,
+    GenerationsAscend,
+    GenerationsAlongTheLogAscend,
+    AppliedEntriesAgree,
+    MarkRestsOnTheOwnGeneration,
+    MarkMovesForward,
+    TruncationSparesTheMark,
+    ServersLeadInNewGenerations,
+    LeadersOnlyAppend,
+    AppliedInOrderUpToTheMark,
+    CommittedEntriesAreOnAQuorumOfDisks,
+    FollowersConverge,
+    *STORAGE_INVARIANTS,
+)
+
+
+def _interested(invariants: Iterable[Invariant]) -> _Interested:
+    """Who wants to see which kind of event: most of them want one or two of many."""
+    found: _Interested = {}
+    for invariant in invariants:
+        for event in invariant.events:
+            found.setdefault(event.__name__, []).append((event, invariant))
+    return found
+
+
+def _decoded(event: Any, kind: type[msgspec.Struct]) -> Any:
+    """An event inside an event: itself in the simulated world, plain data in a real node's trace."""
+    return event if isinstance(event, kind) else msgspec.convert(event, kind)
+
+
+def _finish(interested: _Interested, healed_us: int, end_us: int, report: Report) -> None:
+    invariants = {id(each): each for several in interested.values() for _, each in several}
+    for invariant in invariants.values():
+        if isinstance(invariant, FinalInvariant):
+            invariant.finish(healed_us, end_us, report)
+
+
+class GroupLogs:
+    """The invariants of a replicated log, those of each group by themselves; breaches carry their ids."""
+
+    id = "LOG-I2"
+    statement = "Each group's log and leaders keep the invariants of a replicated log, from LDR-I1 to LWM-I5."
+    events = (ReplicaEvent,)
+    needs_order = True
+
+    def __init__(self) -> None:
+        self._groups: dict[str, _Interested] = {}
+
+    def observe(self, time_us: int, node: str, event: ReplicaEvent, report: Report) -> None:
+        """Show it to whoever wants it, of the group's own instances."""
+        group = self._groups.get(event.group)
+        if group is None:
+            group = self._groups[event.group] = _interested(invariant() for invariant in _OF_A_LOG)
+        for kind, invariant in group.get(event.kind, ()):
+            invariant.observe(time_us, node, _decoded(event.event, kind), _naming(event.group, report))
+
+    def finish(self, healed_us: int, end_us: int, report: Report) -> None:
+        """The end of the run, for those that look at it."""
+        for name, group in self._groups.items():
+            _finish(group, healed_us, end_us, _naming(name, report))
+
+
+def _naming(group: str, report: Report) -> Report:
+    def named(breach: Breach) -> None:
+        report(msgspec.structs.replace(breach, sentence=f"In {group}: {breach.sentence}"))
+
+    return named
+
+
+class GroupTransactions:
+    """The invariants of transactions with groups for nodes; breaches carry their ids.
+
+    Locks and waits belong to one leadership. What is held to the end is what the latest leader holds: an earlier one
+    does not matter. Times that were read and stored belong to the group, whoever led.
+    """
+
+    id = "TPC-I6"
+    statement = "Each group keeps the invariants of a participant, from TPC-I6 to TPC-I9 and HYC-I5, whoever leads it."
+    events = (LeadershipEvent,)
+    needs_order = True
+
+    def __init__(self) -> None:
+        self._of_a_leader = _interested([LocksExclude(), TheOlderWounds(), WaitsHaveAReason()])
+        self._of_the_latest = _interested([LocksAreFreedInTheEnd()])
+        self._of_a_group = _interested([NothingBelowARead(), OneTimePerTransaction()])
+        self._latest: dict[str, int] = {}
+
+    def observe(self, time_us: int, node: str, event: LeadershipEvent, report: Report) -> None:
+        """Show it as the report of the group, or of its leader at the time."""
+        group, generation = event.group, event.generation
+        latest = self._latest[group] = max(generation, self._latest.get(group, 0))
+        leader = f"{group} (generation {generation})"
+        self._show(self._of_a_leader, time_us, leader, event, report)
+        self._show(self._of_a_group, time_us, group, event, report)
+        if generation == latest:
+            self._show(self._of_the_latest, time_us, group, event, report)
+
+    def _show(self, interested: _Interested, time_us: int, name: str, event: LeadershipEvent, report: Report) -> None:
+        for kind, invariant in interested.get(event.kind, ()):
+            invariant.observe(time_us, name, _decoded(event.event, kind), report)
+
+    def finish(self, healed_us: int, end_us: int, report: Report) -> None:
+        """The end of the run, for the latest leaders."""
+        _finish(self._of_the_latest, healed_us, end_us, report)
+
+
+class GroupDecisionsAgree(ReportingInvariant):
+    """TPC-I2. A rollback counts where the group had promised: without a promise it only forgets, and may learn anew."""
+
+    id = "TPC-I2"
+    statement = "A transaction ends alike in all groups that promised, whoever leads them; committed under one time."
+    events = (LeadershipEvent,)
+
+    def __init__(self) -> None:
+        self._ends = DecisionsAgree()
+        self._promised: dict[tuple[str, TransactionId], None] = {}
+
+    def observe(self, time_us: int, node: str, event: LeadershipEvent, report: Report) -> None:
+        """Compare with how it ended elsewhere, or here before."""
+        if event.kind == "Promised":
+            promised = _decoded(event.event, Promised)
+            self._promised[event.group, promised.id] = None
+        elif event.kind == "Finished":
+            end = _decoded(event.event, Finished)
+            if end.time is not None or (event.group, end.id) in self._promised:
+                self._ends.observe(time_us, event.group, end, report)
+
+
+class PromisesOutliveTheirLeader(ReportingInvariant):
+    """TPC-R44, from both sides: what a leader had promised, and on what a coordinator has counted."""
+
+    id = "TPC-R44"
+    statement = "Who takes over a group takes over every promise that anybody heard of, with all its locks."
+    events = (LeadershipEvent,)
+    needs_order = True
+
+    def __init__(self) -> None:
+        self._promised: dict[tuple[str, TransactionId], dict[str, LockMode] | None] = {}
+        self._over: dict[tuple[str, TransactionId], None] = {}
+
+    def observe(self, time_us: int, node: str, event: LeadershipEvent, report: Report) -> None:
+        """Follow the promises of each group, and compare when a leader takes over."""
+        group, told = event.group, event.event
+        if event.kind == "VoteTaken":
+            vote = _decoded(told, VoteTaken)
+            self._promise(vote.voter, vote.id, None)
+        elif event.kind == "Promised":
+            promised = _decoded(told, Promised)
+            self._promise(group, promised.id, promised.locks)
+        elif event.kind == "Finished":
+            self._end(group, [_decoded(told, Finished).id])
+        elif event.kind == "TookOver":
+            took_over = _decoded(told, TookOver)
+            self._end(group, took_over.ended)
+            self._compare(time_us, event, {each.id: each.locks for each in took_over.promises}, report)
+
+    def _promise(self, group: str, transaction: TransactionId, locks: dict[str, LockMode] | None) -> None:
+        if (group, transaction) not in self._over and self._promised.get((group, transaction)) is None:
+            self._promised[group, transaction] = locks
+
+    def _end(self, group: str, ended: Sequence[TransactionId]) -> None:
+        for transaction in ended:
+            self._promised.pop((group, transaction), None)
+            self._over[group, transaction] = None
+
+    def _compare(
+        self, time_us: int, event: LeadershipEvent, found: dict[TransactionId, dict[str, LockMode]], report: Report
+    ) -> None:
+        for (group, transaction), locks in self._promised.items():
+            if group == event.group and found.get(transaction) is None:
+                self._lost(report, time_us, event, f"the promise of transaction {transaction}")
+            elif group == event.group and locks is not None and found[transaction] != locks:
+                self._lost(report, time_us, event, f"locks that transaction {transaction} was promised")
+
+    def _lost(self, report: Report, time_us: int, event: LeadershipEvent, what: str) -> None:
+        sentence = f"The leader of generation {event.generation} took over {event.group} without {what}."
+        self._breach(report, time_us, event.group, sentence)
+
+
+class TimesAscendOverLeaders(ReportingInvariant):
+    """TPC-S18 for an oracle that is a group: in the order in which its times leave, whoever leads."""
+
+    id = "TPC-S18"
+    statement = "The oracle's times ascend, whoever leads its group."
+    events = (LeadershipEvent,)
+    needs_order = True
+
+    def __init__(self) -> None:
+        self._last = 0
+        self._given_in = 0
+
+    def observe(self, time_us: int, node: str, event: LeadershipEvent, report: Report) -> None:
+        """Compare with the time given out last."""
+        if event.kind != "TimeGiven":
+            return
+        time = _decoded(event.event, TimeGiven).time
+        if time <= self._last:
+            sentence = (
+                f"The leader of generation {event.generation} of {event.group} gave out the time {time} after"
+                f" {self._last} had been given out in generation {self._given_in}."
+            )
+            self._breach(report, time_us, event.group, sentence)
+        else:
+            self._last, self._given_in = time, event.generation
+
+
+def group_invariants() -> list[Invariant]:
+    """Fresh instances, for one run."""
+    return [
+        GroupLogs(),
+        GroupTransactions(),
+        GroupDecisionsAgree(),
+        PromisesOutliveTheirLeader(),
+        TimesAscendOverLeaders(),
+    ]

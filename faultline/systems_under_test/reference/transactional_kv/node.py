@@ -1,0 +1,316 @@
+"""A node of `transactional-kv`: coordinator of the transactions that began here, participant with the keys it holds.
+
+A coordinator talks to the participant beside it as to any other, over the network: so that one too hears of a decision
+only when it is durable. Messages and timers go through the node's update queue, one at a time. Both roles write to one
+log.
+
+    client ── begin, keys, commit ──▶ coordinator ── prepare, commit, roll back ──▶ participants (the own one too)
+           ── get, put ─────────────▶ participant ── vote, done, what happened? ──▶ coordinator
+
+With `clock=oracle` the first node is the timestamp oracle as well. With `replication_factor=3` the same class is what
+the leader of a group runs, over a replicated log: see `group_ports` and `group_replica`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from faultline.harness.world.ports import READY, NodeId, NodeStatus, Ports, Timer
+from faultline.systems_under_test.patterns.data_partitioning.coordinator_records import CoordinatorRecord
+from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import (
+    Acknowledged,
+    CommitTransaction,
+    Inquiry,
+    PrepareTransaction,
+    RollBackTransaction,
+    Vote,
+)
+from faultline.systems_under_test.patterns.data_partitioning.two_phase_commit import Outcome
+from faultline.systems_under_test.patterns.data_replication.promise import Promise
+from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue, crash
+from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
+from faultline.systems_under_test.patterns.distributed_time.timestamp_oracle import TimestampOracle
+from faultline.systems_under_test.reference.shared.handler_table import HandlerTable
+from faultline.systems_under_test.reference.transactional_kv.clocks import (
+    HybridTimes,
+    LamportTimes,
+    OracleTimes,
+    Times,
+)
+from faultline.systems_under_test.reference.transactional_kv.messages import (
+    AddKey,
+    AskCommit,
+    AskRollback,
+    Begin,
+    GetInTransaction,
+    OracleTime,
+    OracleTimeRequest,
+    PutInTransaction,
+    ReadAt,
+    ReadTime,
+    Reply,
+)
+from faultline.systems_under_test.reference.transactional_kv.options import TransactionSettings, host_of
+from faultline.systems_under_test.reference.transactional_kv.parts import Parts
+from faultline.systems_under_test.reference.transactional_kv.records import (
+    NodeLog,
+    OracleLimit,
+    OwnLog,
+    Record,
+    TimeGiven,
+    encode_state,
+)
+
+__all__ = ["TransactionalKvNode"]
+
+_QUEUE_CAPACITY = 10_000
+_REFUSED = "refused"
+_FORGOTTEN = "forgotten"
+
+
+class TransactionalKvNode:
+    """One node: implements `Node` over its ports."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        members: tuple[NodeId, ...],
+        settings: TransactionSettings,
+        parts: Parts,
+        log: NodeLog | None = None,
+    ) -> None:
+        """`log` stands in place of one on the node's own disk."""
+        self.ports = ports
+        self.settings = settings
+        self._log = log or OwnLog(
+            ports.storage,
+            settings.segment_size_bytes,
+            settings.snapshot_every_entries,
+            on_due=lambda: self._enter(self._compact),
+        )
+        self._oracle = TimestampOracle(self._reserve)
+        self._begun: dict[NodeId, tuple[int, Reply | None]] = {}
+        self.times = self._make_times(members)
+        self.coordinator = parts.coordinator(
+            ports,
+            self._log,
+            self.times,
+            lambda key: host_of(members, key),
+            self.ports.network.send,
+            settings.transaction_timeout_us,
+        )
+        self.participant = parts.participant(
+            ports,
+            self._log,
+            self.times,
+            self.ports.network.send,
+            self._later,
+            settings.policy,
+            settings.timing,
+            locks_reads=settings.locks_reads,
+        )
+        self._handlers = HandlerTable(self._make_handlers())
+        self._queue: SingularUpdateQueue[tuple[NodeId, Any], None] = SingularUpdateQueue(
+            self._handle, _QUEUE_CAPACITY, on_error=crash
+        )
+
+    def _make_times(self, members: tuple[NodeId, ...]) -> Times:
+        if self.settings.clock == "hybrid":
+            return HybridTimes(self.ports, self.settings.forward_jump_us)
+        if self.settings.clock == "lamport":
+            return LamportTimes(self.ports)
+        return OracleTimes(self.ports, members[0], self.ports.network.send)
+
+    def _make_handlers(self) -> dict[type, Callable[[NodeId, Any], None]]:
+        return {
+            Begin: self._handle_begin,
+            AddKey: self._handle_add_key,
+            GetInTransaction: self._handle_get,
+            PutInTransaction: self._handle_put,
+            AskCommit: self._handle_commit_request,
+            AskRollback: self._handle_rollback_request,
+            ReadTime: self._handle_read_time,
+            ReadAt: self._handle_read_at,
+            PrepareTransaction: self._handle_prepare,
+            Vote: self.coordinator.handle_vote,
+            CommitTransaction: self._handle_commit,
+            RollBackTransaction: self._handle_roll_back,
+            Acknowledged: self.coordinator.handle_acknowledged,
+            Inquiry: self.coordinator.handle_inquiry,
+            OracleTimeRequest: self._handle_oracle_request,
+            OracleTime: self._handle_oracle_time,
+            _TimerRang: self._handle_timer,
+        }
+
+    # -- Node ---------------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Recover both roles from the log, and bring to an end what was under way."""
+        for record in self._log.recover():
+            self.replay(record)
+        self.serve()
+
+    def serve(self) -> None:
+        """All that the log says is known: take requests from now on."""
+        self.ports.timers.every(self.settings.resend_us, lambda: self._enter(self._tick))
+        self._enter(self._finish_recovery)
+
+    def receive(self, source: NodeId, message: Any) -> None:
+        """Take a message into the queue."""
+        self._queue.post((source, message))
+
+    def status(self) -> NodeStatus:
+        """Nobody leads."""
+        return NodeStatus(role=READY, detail={"open": len(self.participant.open)})
+
+    # -- the log ------------------------------------------------------------------------------------------------------
+
+    def replay(self, record: Record) -> None:
+        """A record of the log, or of a snapshot, in order."""
+        if isinstance(record, CoordinatorRecord):
+            self.coordinator.replay(record)
+        elif isinstance(record, OracleLimit):
+            self._oracle.restore(record.limit)
+        else:
+            self.participant.replay(record)
+
+    def records(self) -> list[Record]:
+        """What leads to the state that the log leads to, and is shorter."""
+        limit = self._oracle.limit
+        oracle = [OracleLimit(limit)] if limit else []
+        return [*oracle, *self.coordinator.records(), *self.participant.records()]
+
+    def forget_what_is_over(self) -> None:
+        """Drop the memory of all but the latest transactions that ended."""
+        remembered = self.settings.transactions_remembered
+        self.coordinator.forget_what_is_over(remembered)
+        self.participant.forget_what_is_over(remembered)
+
+    def _compact(self) -> None:
+        self.ports.trace.sometimes("log-compacted")
+        self.forget_what_is_over()
+        self._log.compact(encode_state(self.records()))
+
+    def _finish_recovery(self) -> None:
+        self.participant.finish_recovery()
+        self.coordinator.finish_recovery()
+
+    def _tick(self) -> None:
+        self.times.retry()
+        self.coordinator.tick()
+        self.participant.tick()
+
+    # -- the queue ----------------------------------------------------------------------------------------------------
+
+    def _later(self, delay_us: int, callback: Callable[[], None]) -> Timer:
+        return self.ports.timers.after(delay_us, lambda: self._enter(callback))
+
+    def _enter(self, callback: Callable[[], None]) -> None:
+        self._queue.post((self.ports.node_id, _TimerRang(callback)))
+
+    def _handle_timer(self, _: NodeId, timer: _TimerRang) -> None:
+        timer.callback()
+
+    def _handle(self, item: tuple[NodeId, Any]) -> None:
+        source, message = item
+        self._handlers.take(source, message)
+
+    def _reply(self, to: NodeId, reply: Reply) -> None:
+        self.ports.network.send(to, reply)
+
+    # -- coordinator --------------------------------------------------------------------------------------------------
+
+    def _handle_begin(self, source: NodeId, request: Begin) -> None:
+        number, reply = self._begun.get(source, (0, None))
+        if request.number == number:
+            if reply is not None:
+                self._reply(source, reply)
+        elif self._accepts(source, request.number, request.seen):
+            self._begun[source] = (request.number, None)
+            self.times.start_time(request.seen).then(lambda start: self._begin(source, request, start))
+
+    def _begin(self, source: NodeId, request: Begin, start: HybridTimestamp) -> None:
+        reply = Reply(request.number, ref=self.coordinator.begin(start, request.first))
+        self._begun[source] = (request.number, reply)
+        self._reply(source, reply)
+
+    def _handle_add_key(self, source: NodeId, request: AddKey) -> None:
+        error = None if self.coordinator.add_key(request.id, request.key) else _REFUSED
+        self._reply(source, Reply(request.number, error))
+
+    def _handle_commit_request(self, source: NodeId, request: AskCommit) -> None:
+        self._tell_outcome(source, request.number, self.coordinator.commit(request.id))
+
+    def _handle_rollback_request(self, source: NodeId, request: AskRollback) -> None:
+        self._tell_outcome(source, request.number, self.coordinator.roll_back(request.id))
+
+    def _tell_outcome(self, to: NodeId, number: int, outcome: Promise[Outcome]) -> None:
+        outcome.then(
+            lambda end: self._reply(to, Reply(number, value=end.committed, time=end.time)),
+            lambda _: self._reply(to, Reply(number, _FORGOTTEN)),
+        )
+
+    # -- participant --------------------------------------------------------------------------------------------------
+
+    def _handle_get(self, source: NodeId, request: GetInTransaction) -> None:
+        self._tell_value(source, request.number, self.participant.get(request.ref, request.key, request.position))
+
+    def _handle_put(self, source: NodeId, request: PutInTransaction) -> None:
+        kept = self.participant.put(request.ref, request.key, request.value, request.position)
+        self._reply(source, Reply(request.number, None if kept else _REFUSED))
+
+    def _handle_prepare(self, source: NodeId, request: PrepareTransaction) -> None:
+        self.participant.prepare(request).then(lambda vote: self.ports.network.send(source, vote))
+
+    def _handle_commit(self, source: NodeId, decision: CommitTransaction) -> None:
+        self.ports.network.send(source, self.participant.commit(decision))
+
+    def _handle_roll_back(self, source: NodeId, decision: RollBackTransaction) -> None:
+        self.ports.network.send(source, self.participant.roll_back(decision))
+
+    def _handle_read_at(self, source: NodeId, request: ReadAt) -> None:
+        if self._accepts(source, request.number, request.time):
+            self._tell_value(source, request.number, self.participant.snapshots.read_at(request.key, request.time))
+
+    def _tell_value(self, to: NodeId, number: int, value: Promise[Any]) -> None:
+        value.then(
+            lambda found: self._reply(to, Reply(number, value=found)),
+            lambda _: self._reply(to, Reply(number, _REFUSED)),
+        )
+
+    # -- times --------------------------------------------------------------------------------------------------------
+
+    def _handle_read_time(self, source: NodeId, request: ReadTime) -> None:
+        if self._accepts(source, request.number, request.seen):
+            time = self.times.start_time(request.seen)
+            time.then(lambda start: self._reply(source, Reply(request.number, time=start)))
+
+    def _accepts(self, source: NodeId, number: int, time: HybridTimestamp) -> bool:
+        """Refuse a request of which the time is too far ahead."""
+        if self.times.accepts(time):
+            return True
+        self.ports.trace.sometimes("time-too-far-ahead")
+        self._reply(source, Reply(number, _REFUSED))
+        return False
+
+    def _handle_oracle_request(self, source: NodeId, request: OracleTimeRequest) -> None:
+        time = self._oracle.next(request.above)
+        self.ports.trace.emit(TimeGiven(time))
+        self.ports.network.send(source, OracleTime(request.number, HybridTimestamp(time, 0)))
+
+    def _handle_oracle_time(self, _: NodeId, answer: OracleTime) -> None:
+        if isinstance(self.times, OracleTimes):
+            self.times.handle_time(answer)
+
+    def _reserve(self, limit: int) -> None:
+        self._log.append(OracleLimit(limit))
+        self._log.flush()
+
+
+@dataclass(frozen=True, slots=True)
+class _TimerRang:
+    """The node's own event: a timer rang."""
+
+    callback: Callable[[], None]
