@@ -30,7 +30,7 @@ import msgspec
 from faultline.harness.plan import Plan, PlannedOperation
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run_record import RunRecord
-from faultline.harness.world.real.local import run_local
+from faultline.harness.world.local.world import run_local
 from faultline.registry import resolve
 from faultline.systems_under_test.reference.consistent_core.options import READ_MODES
 

@@ -18,8 +18,8 @@ from functools import partial
 from statistics import median
 
 from faultline.harness.world.faults import LinkQuality
-from faultline.hosts.links import HostLink
-from faultline.hosts.namespaces.host_set import NamespaceHosts
+from faultline.harness.world.hosts.namespaces.host_set import NamespaceHosts
+from faultline.harness.world.hosts.network.links import HostLink
 from faultline.nemesis.partition import SHAPES, links_of
 
 __all__ = ["main"]

@@ -41,12 +41,12 @@ from faultline.harness.plan import Plan, PlannedOperation
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.store import open_history, prepare_run
 from faultline.harness.world.faults import FaultPort
+from faultline.harness.world.local.cluster import NodeCluster
+from faultline.harness.world.local.fault_port import ProcessFaultPort
+from faultline.harness.world.local.handshake import RunSecret
+from faultline.harness.world.local.node_process import NodeConfig
+from faultline.harness.world.local.run import RealRun
 from faultline.harness.world.ports import NodeId
-from faultline.harness.world.real.cluster import NodeCluster
-from faultline.harness.world.real.fault_port import ProcessFaultPort
-from faultline.harness.world.real.handshake import RunSecret
-from faultline.harness.world.real.node_process import NodeConfig
-from faultline.harness.world.real.run import RealRun
 from faultline.registry import resolve
 
 __all__ = ["Measurement", "main", "measure"]

@@ -78,7 +78,7 @@ def _load_plan(path: Path) -> object:
 
 
 def _load_hosts(path: Path) -> object:
-    from faultline.hosts.host_sets import parse_hosts
+    from faultline.harness.world.hosts.machines.host_sets import parse_hosts
 
     return parse_hosts(f"ssh:{path}")
 

@@ -27,7 +27,7 @@ from bug_evidence import DETECTION, detection_lines, read_records
 
 from faultline.checkers import anomalies
 from faultline.cli.pattern_listing import figures_line
-from faultline.hosts.evidence.cases import case_names, load_case
+from faultline.harness.world.hosts.evidence.cases import case_names, load_case
 from faultline.systems_under_test.patterns.requirement_rows import load_requirements
 
 __all__ = [

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import time
 
-from faultline.hosts.leftovers import leftovers_here
+from faultline.harness.world.hosts.machines.leftovers import leftovers_here
 
 __all__ = ["main"]
 

@@ -4,8 +4,9 @@
     python tools/real_evidence.py --all       all of them; --missing: those without a record of what they now say
     python tools/real_evidence.py --page      run nothing, write the page
 
-A claim is a file in faultline/hosts/evidence. Its record is one line of docs/reference/real-evidence.jsonl, with the
-digest of the claim it was made for: a claim that was changed since has no record. Unlike `faultline evidence NAME`,
+A claim is a file in faultline/harness/world/hosts/evidence. Its record is one line of
+docs/reference/real-evidence.jsonl, with the digest of the claim it was made for: a claim that was changed since has no
+record. Unlike `faultline evidence NAME`,
 which stops at the first seed that shows an expected violation, this runs them all, to say how many do.
 """
 
@@ -27,7 +28,7 @@ import msgspec
 
 from faultline.cli.reproduce import Outcome, outcome_of, runs_of
 from faultline.harness.system import HostedStore
-from faultline.hosts.evidence.cases import Case, case_names, load_case
+from faultline.harness.world.hosts.evidence.cases import Case, case_names, load_case
 from faultline.registry import load_system
 
 __all__ = ["DATA", "PAGE", "Record", "main", "page", "read_records", "unrecorded"]

@@ -82,23 +82,23 @@ def _simulate(plan: Plan, parts: Parts, record_messages: bool) -> RunRecord:
 
 
 def _collect(plan: Plan, parts: Parts, folder: Path) -> RunRecord:
-    from faultline.harness.world.real.local import run_local
+    from faultline.harness.world.local.world import run_local
 
     with open_history(folder) as sink:
         return run_local(plan, parts, folder=folder, sink=sink)
 
 
 def _refuse_on_hosts(hosts: str, plan: Plan, parts: Parts) -> None:
-    from faultline.hosts.host_sets import open_hosts, parse_hosts
-    from faultline.hosts.run import refuse_on_hosts
+    from faultline.harness.world.hosts.machines.host_sets import open_hosts, parse_hosts
+    from faultline.harness.world.hosts.run import refuse_on_hosts
 
     with contextlib.closing(open_hosts(parse_hosts(hosts))) as host_set:
         refuse_on_hosts(plan, parts, host_set)
 
 
 def _collect_on_hosts(hosts: str, plan: Plan, parts: Parts, folder: Path) -> RunRecord:
-    from faultline.hosts.host_sets import open_hosts, parse_hosts
-    from faultline.hosts.run import run_on_hosts
+    from faultline.harness.world.hosts.machines.host_sets import open_hosts, parse_hosts
+    from faultline.harness.world.hosts.run import run_on_hosts
 
     with contextlib.closing(open_hosts(parse_hosts(hosts))) as host_set, open_history(folder) as sink:
         return run_on_hosts(plan, parts, host_set, folder=folder, sink=sink)

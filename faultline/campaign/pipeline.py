@@ -148,7 +148,7 @@ def _refuse_unusable(plan: CampaignPlan, engine: Engine) -> tuple[DeclaredFeatur
     requests = [plan.request(cell, plan.seed_range().start) for cell in plan.cells()]
     resolved = [engine.resolve(request) for request in requests]
     if plan.host_options:
-        from faultline.hosts.host_options import refuse_without_effect
+        from faultline.harness.world.hosts.machines.host_options import refuse_without_effect
 
         refuse_without_effect(plan.host_options, resolved)
     plans = [engine.plan(request, parts) for request, parts in zip(requests, resolved, strict=True)]

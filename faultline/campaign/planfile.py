@@ -186,8 +186,8 @@ def _on_its_hosts(plan: CampaignPlan, source: str) -> CampaignPlan:
         raise UsageError(
             f"{source}: the world and the options of hosts need the key hosts.", 'Write hosts = "namespaces:3".'
         )
-    from faultline.hosts.host_options import checked_host_options
-    from faultline.hosts.host_sets import parse_hosts
+    from faultline.harness.world.hosts.machines.host_options import checked_host_options
+    from faultline.harness.world.hosts.machines.host_sets import parse_hosts
 
     checked_host_options(plan.host_options)
     return msgspec.structs.replace(plan, world="hosts", nodes=min(plan.nodes, parse_hosts(plan.hosts).count))

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from faultline.checkers.classic.conclusion import Case, Conclusion
 from faultline.checkers.classic.misreads import accuse_misreads
-from faultline.checkers.classic.words import client, told
+from faultline.checkers.common.conclusion import Case, Conclusion
+from faultline.checkers.common.words import client, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult

@@ -20,9 +20,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from faultline.checkers.classic.conclusion import Case, Conclusion
 from faultline.checkers.classic.misreads import accuse_misreads
-from faultline.checkers.classic.words import client, listed, token, told
+from faultline.checkers.common.conclusion import Case, Conclusion
+from faultline.checkers.common.words import client, listed, token, told
 from faultline.harness.history import OPEN, History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Cause, CheckResult

@@ -28,11 +28,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from faultline.checkers.classic.conclusion import Case, Conclusion
 from faultline.checkers.classic.misreads import MISREADS, misread
 from faultline.checkers.classic.sessions import MONOTONIC_READS, READ_YOUR_WRITES
-from faultline.checkers.classic.shape import expect_functions
-from faultline.checkers.classic.words import client, token, told
+from faultline.checkers.common.conclusion import Case, Conclusion
+from faultline.checkers.common.shape import expect_functions
+from faultline.checkers.common.words import client, token, told
 from faultline.harness.history import OPEN, History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Cause, CheckResult

@@ -26,11 +26,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from faultline.checkers.classic.conclusion import Case, Conclusion
 from faultline.checkers.classic.fencing_tokens import judge_granted_tokens
 from faultline.checkers.classic.lock import STALE_WRITE, TWO_HOLDERS
-from faultline.checkers.classic.shape import expect_functions
-from faultline.checkers.classic.words import client, counted
+from faultline.checkers.common.conclusion import Case, Conclusion
+from faultline.checkers.common.shape import expect_functions
+from faultline.checkers.common.words import client, counted
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from faultline.checkers.classic.conclusion import Case, Conclusion
-from faultline.checkers.classic.words import listed
+from faultline.checkers.common.conclusion import Case, Conclusion
+from faultline.checkers.common.words import listed
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Cause, CheckResult

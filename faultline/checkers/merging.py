@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from faultline.checkers.words import counted
+from faultline.checkers.common.words import counted
 from faultline.harness.verdict import CheckResult, Finding, Verdict, merge
 
 __all__ = ["FINDINGS_MAX", "merged", "renumbered"]

@@ -28,9 +28,9 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
-from faultline.checkers.classic.conclusion import Case, Conclusion
 from faultline.checkers.classic.misreads import accuse_misreads, misread
-from faultline.checkers.classic.words import client, token, told
+from faultline.checkers.common.conclusion import Case, Conclusion
+from faultline.checkers.common.words import client, token, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult

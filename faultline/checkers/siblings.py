@@ -33,10 +33,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from faultline.checkers.classic.conclusion import Case, Conclusion
 from faultline.checkers.classic.misreads import MISREADS, misread
-from faultline.checkers.classic.shape import elements, ended
-from faultline.checkers.classic.words import client, token, told
+from faultline.checkers.common.conclusion import Case, Conclusion
+from faultline.checkers.common.shape import elements, ended
+from faultline.checkers.common.words import client, token, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Cause, CheckResult

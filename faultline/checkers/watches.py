@@ -37,9 +37,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from faultline.checkers.classic.conclusion import Case, Conclusion
-from faultline.checkers.classic.shape import expect_functions
-from faultline.checkers.classic.words import client, counted, token, told
+from faultline.checkers.common.conclusion import Case, Conclusion
+from faultline.checkers.common.shape import expect_functions
+from faultline.checkers.common.words import client, counted, token, told
 from faultline.harness.history import History
 from faultline.harness.revisions import WHOLE_ENTRY, change, change_after, revision
 from faultline.harness.run_record import RunRecord

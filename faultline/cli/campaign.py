@@ -175,7 +175,7 @@ def _world(world: Literal["simulated", "local"] | None, hosts: str | None) -> Wo
 
 
 def _nodes_on(hosts: str) -> int:
-    from faultline.hosts.host_sets import parse_hosts
+    from faultline.harness.world.hosts.machines.host_sets import parse_hosts
 
     return parse_hosts(hosts).count
 

@@ -18,7 +18,7 @@ from faultline.cli.output import say
 from faultline.harness.errors import FaultlineError, UsageError
 
 if TYPE_CHECKING:
-    from faultline.hosts.leftovers import Leftover
+    from faultline.harness.world.hosts.machines.leftovers import Leftover
 
 __all__ = ["Examination", "command"]
 
@@ -124,8 +124,8 @@ def _store(store: Path) -> Examination:
 def _hosts(text: str) -> list[Examination]:
     import contextlib
 
-    from faultline.hosts.examination import examine
-    from faultline.hosts.host_sets import open_hosts, parse_hosts
+    from faultline.harness.world.hosts.machines.examination import examine
+    from faultline.harness.world.hosts.machines.host_sets import open_hosts, parse_hosts
 
     specification = parse_hosts(text)
     if specification.kind == "ssh":
@@ -150,7 +150,7 @@ def _disks(refusal: str) -> Examination:
 
 
 def _left(_store: Path) -> Examination:
-    from faultline.hosts.leftovers import leftovers_here
+    from faultline.harness.world.hosts.machines.leftovers import leftovers_here
 
     found = [leftover.what for leftover in leftovers_here()]
     # Healthy all the same: what an aborted run left stops no other, so nothing is missing on this machine.
@@ -160,16 +160,16 @@ def _left(_store: Path) -> Examination:
 
 def _cleaned(hosts: str | None) -> list[Examination]:
     """Remove what was left, here or on the hosts over SSH, and say what became of each thing."""
-    from faultline.hosts.leftovers import leftovers_here
+    from faultline.harness.world.hosts.machines.leftovers import leftovers_here
 
     left = leftovers_here() if hosts is None else _left_on(hosts)
     return [_removed(leftover) for leftover in left] or [Examination("Leftovers", True, "none")]
 
 
 def _left_on(hosts: str) -> list[Leftover]:
-    from faultline.hosts.fleet import Fleet
-    from faultline.hosts.host_sets import parse_hosts
-    from faultline.hosts.leftovers import leftovers_on
+    from faultline.harness.world.hosts.machines.fleet import Fleet
+    from faultline.harness.world.hosts.machines.host_sets import parse_hosts
+    from faultline.harness.world.hosts.machines.leftovers import leftovers_on
 
     specification = parse_hosts(hosts)
     if specification.kind != "ssh":

@@ -9,7 +9,7 @@ import click
 from faultline.cli.options import store_option
 from faultline.cli.output import say
 from faultline.cli.sealed_outcome import Sealed, handed_over
-from faultline.hosts.evidence.cases import Case, case_names, load_case
+from faultline.harness.world.hosts.evidence.cases import Case, case_names, load_case
 
 __all__ = ["command"]
 
@@ -30,7 +30,7 @@ def command(name: str | None, hosts: str, every_seed: bool, store: Path, as_json
     if name is None:
         return _list(as_json)
     if not hosts:
-        from faultline.hosts.namespaces.rootless import enter_user_namespace
+        from faultline.harness.world.hosts.namespaces.rootless import enter_user_namespace
 
         enter_user_namespace(environment=handed_over)
     return _reproduce(load_case(name), hosts, every_seed, store, as_json)

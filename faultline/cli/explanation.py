@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from faultline.harness.history import OPEN, History
 from faultline.harness.verdict import Finding
 from faultline.reports.cycle import cycle_lines, transaction_names
-from faultline.reports.deeds import deed
+from faultline.reports.descriptions import deed
 from faultline.reports.text import count, value_text, visible
 
 if TYPE_CHECKING:

@@ -39,7 +39,7 @@ store_option = click.option(
 def on_hosts(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
     """The value of `--hosts`. Before anything else is done, a user who is not root goes on in a user namespace."""
     if value and value.startswith("namespaces:"):
-        from faultline.hosts.namespaces.rootless import enter_user_namespace
+        from faultline.harness.world.hosts.namespaces.rootless import enter_user_namespace
 
         enter_user_namespace(environment=handed_over)
     return value

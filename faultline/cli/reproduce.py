@@ -10,7 +10,7 @@ import msgspec
 from faultline.cli.single_run import carry_out
 from faultline.harness.judgement import Judgement
 from faultline.harness.verdict import Verdict
-from faultline.hosts.evidence.cases import Case
+from faultline.harness.world.hosts.evidence.cases import Case
 
 __all__ = ["Outcome", "outcome_of", "runs_of"]
 

@@ -123,7 +123,7 @@ def _usual(system: str, workload: str, nodes: int) -> tuple[str, int]:
 
 def _nodes_on(hosts: str, nodes: int) -> int:
     """How many nodes run on `hosts`: one on each, unless the user asked for fewer."""
-    from faultline.hosts.host_sets import parse_hosts
+    from faultline.harness.world.hosts.machines.host_sets import parse_hosts
 
     context = click.get_current_context()
     if context.get_parameter_source("world") is ParameterSource.COMMANDLINE:
@@ -141,7 +141,7 @@ def _host_options(pairs: tuple[str, ...], hosts: str | None) -> dict[str, str]:
         return {}
     if hosts is None:
         raise UsageError("--host-option says how hosts are to be, but there are none.", "Add --hosts namespaces:3.")
-    from faultline.hosts.host_options import checked_host_options
+    from faultline.harness.world.hosts.machines.host_options import checked_host_options
 
     return checked_host_options(as_options(pairs, "--host-option"))
 

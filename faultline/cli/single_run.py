@@ -50,7 +50,7 @@ def carry_out(
     parts = resolve(request)
     plan = make_plan(request, parts)
     if request.host_options:
-        from faultline.hosts.host_options import refuse_without_effect
+        from faultline.harness.world.hosts.machines.host_options import refuse_without_effect
 
         refuse_without_effect(request.host_options, [parts])
     folder = claim_folder(store / "runs", numbered(run_id_of(request, hosts)))
@@ -72,14 +72,14 @@ def execute(
         return run_simulated(plan, parts, sink=sink, record_messages=True)
     if world == "hosts":
         return _execute_on_hosts(plan, parts, folder, sink, hosts)
-    from faultline.harness.world.real.local import run_local
+    from faultline.harness.world.local.world import run_local
 
     return run_local(plan, parts, folder=folder, sink=sink, progress=_tell)
 
 
 def _execute_on_hosts(plan: Plan, parts: Parts, folder: Path, sink: EventSink | None, hosts: str) -> RunRecord:
-    from faultline.hosts.host_sets import open_hosts, parse_hosts
-    from faultline.hosts.run import run_on_hosts
+    from faultline.harness.world.hosts.machines.host_sets import open_hosts, parse_hosts
+    from faultline.harness.world.hosts.run import run_on_hosts
 
     specification = parse_hosts(hosts)
     _tell(f"bringing up {specification.text}")

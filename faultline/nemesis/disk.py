@@ -3,7 +3,7 @@
 `power-off` is what `kill` only looks like on a real machine: not the processes end but the host, and what was not
 synced is gone. Several hosts lose it in the same moment, as in one rack; a store that acknowledges only what a majority
 has synced must survive even the loss of all. (The question of durability has been Jepsen's last since 2020, with
-LazyFS; here the kernel's own file system forgets, see `faultline.hosts.namespaces.disk`.)
+LazyFS; here the kernel's own file system forgets, see `faultline.harness.world.hosts.namespaces.disk`.)
 
 A disk that is full, read-only or stalled takes no writes, each in a way that programs treat differently: ENOSPC may
 pass, EROFS will not, and a write that hangs says nothing at all, so that only time-outs tell. A node may end by itself

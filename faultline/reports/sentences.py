@@ -12,7 +12,7 @@ from faultline.harness.exposure import Exposure, exposure_parts
 from faultline.harness.history import OPEN, Row
 from faultline.harness.judgement import Judgement
 from faultline.harness.run_record import FaultInterval, MessageRecord
-from faultline.reports.deeds import deed
+from faultline.reports.descriptions import deed
 from faultline.reports.legend import status
 from faultline.reports.text import NOTHING, count, duration, shorten, time_point, value_text, visible
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from faultline.harness.history import OPEN, Row
 from faultline.harness.run_record import MessageRecord
-from faultline.reports.deeds import operation_label
+from faultline.reports.descriptions import operation_label
 from faultline.reports.message_choice import message_end
 from faultline.reports.selection import Shown
 from faultline.reports.sentences import client_name, decimals_for, fault_sentence, fault_subject

@@ -15,10 +15,10 @@ from markupsafe import Markup
 
 from faultline.harness.history import Row
 from faultline.harness.run_record import FaultInterval, MessageRecord
-from faultline.reports.deeds import operation_label
+from faultline.reports.descriptions import operation_label
+from faultline.reports.layout import CHARACTER, FAULT_ROW, GUTTER, MARGIN, NODE_LANE, Scene, lay_out
 from faultline.reports.legend import fault_family
 from faultline.reports.node_logs import LogLine
-from faultline.reports.scene import CHARACTER, FAULT_ROW, GUTTER, MARGIN, NODE_LANE, Scene, lay_out
 from faultline.reports.selection import Shown
 from faultline.reports.sentences import (
     client_name,

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from faultline.harness.history import Row
+from faultline.reports.layout import Scene
 from faultline.reports.node_logs import LogLine
-from faultline.reports.scene import Scene
 from faultline.reports.sentences import client_name
 from faultline.reports.svg import group, tag
 from faultline.reports.text import shorten, time_point, value_text

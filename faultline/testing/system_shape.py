@@ -14,7 +14,7 @@ from faultline.harness.errors import HarnessError, UsageError
 from faultline.harness.plan import Plan
 from faultline.harness.planning import effective_options
 from faultline.harness.system import Mutant, NodeSystem, OptionDescription, ServesByOption
-from faultline.harness.world.real.wire import MessageCodec
+from faultline.harness.world.local.wire import MessageCodec
 from faultline.harness.world.simulated.world import SimulatedWorld
 from faultline.testing.problem import Check
 from faultline.testing.system_subject import SystemSubject, import_path_of

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from faultline.hosts.namespaces.requirements import lacks
+from faultline.harness.world.hosts.namespaces.requirements import lacks
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ("slate", "pysyncobj")

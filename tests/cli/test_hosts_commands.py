@@ -15,8 +15,8 @@ from click.testing import CliRunner
 
 from faultline.cli.main import cli, perform
 from faultline.harness.errors import HarnessError, UsageError
-from faultline.hosts import leftovers
-from faultline.hosts.host_sets import open_hosts, parse_hosts
+from faultline.harness.world.hosts.machines import leftovers
+from faultline.harness.world.hosts.machines.host_sets import open_hosts, parse_hosts
 
 
 def why_refused() -> str:

@@ -12,7 +12,7 @@ from faultline.harness.errors import HarnessError, UsageError
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run_record import WorldName
 from faultline.harness.store import prepare_run
-from faultline.hosts import host_sets
+from faultline.harness.world.hosts.machines import host_sets
 from faultline.registry import resolve
 
 EVIL = """[hosts.evil]

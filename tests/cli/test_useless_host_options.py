@@ -10,7 +10,7 @@ from faultline.cli.main import perform
 from faultline.harness.errors import UsageError
 from faultline.harness.parts import Parts
 from faultline.harness.planning import RunRequest
-from faultline.hosts.host_options import refuse_without_effect
+from faultline.harness.world.hosts.machines.host_options import refuse_without_effect
 from faultline.registry import resolve
 
 ON_HOSTS = ("--hosts", "namespaces:3", "--host-option")

@@ -9,7 +9,7 @@ import msgspec
 
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run_record import RunRecord
-from faultline.harness.world.real.local import run_local
+from faultline.harness.world.local.world import run_local
 from faultline.registry import resolve
 
 __all__ = ["assert_kept"]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from toy_run import fault, operation, parts, plan
 
-from faultline.harness.world.real.local import run_local
+from faultline.harness.world.local.world import run_local
 
 folder = Path(sys.argv[1])
 

@@ -15,9 +15,9 @@ from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.system import HostedStore
 from faultline.harness.verdict import Verdict
 from faultline.harness.world.framing import FrameDecoder, encode_frame
-from faultline.harness.world.real import local
-from faultline.harness.world.real.cluster import LocalCluster
-from faultline.harness.world.real.handshake import Caller, RunSecret
+from faultline.harness.world.local import world as local
+from faultline.harness.world.local.cluster import LocalCluster
+from faultline.harness.world.local.handshake import Caller, RunSecret
 from faultline.registry import load_system, resolve, systems
 
 FOR_CLIENTS = {

@@ -13,8 +13,8 @@ from faultline.harness.nemesis import Injection
 from faultline.harness.plan import PlannedFault
 from faultline.harness.run_record import RunRecord
 from faultline.harness.world.faults import FaultPort
-from faultline.harness.world.real import run as real_run
-from faultline.harness.world.real.local import run_local
+from faultline.harness.world.local import run as real_run
+from faultline.harness.world.local.world import run_local
 
 pytestmark = pytest.mark.real
 

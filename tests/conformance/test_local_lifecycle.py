@@ -16,8 +16,8 @@ from toy_run import fault, operation, parts, plan, run
 
 from faultline.harness.errors import HarnessError
 from faultline.harness.plan import PlannedFault
-from faultline.harness.world.real.cluster import NodeCluster
-from faultline.harness.world.real.local import run_local
+from faultline.harness.world.local.cluster import NodeCluster
+from faultline.harness.world.local.world import run_local
 from faultline.reports.node_logs import LogLine, node_logs_excerpt
 
 pytestmark = pytest.mark.real

@@ -11,7 +11,7 @@ from faultline.harness.errors import UsageError
 from faultline.harness.plan import PlannedFault
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run import run_simulated
-from faultline.harness.world.real.local import run_local
+from faultline.harness.world.local.world import run_local
 from faultline.registry import resolve
 
 FAULTS = (

@@ -13,8 +13,8 @@ from faultline.harness.plan import NODE_NAMES, Plan, PlannedFault, PlannedOperat
 from faultline.harness.run import run_simulated
 from faultline.harness.run_record import RunRecord
 from faultline.harness.world.faults import FaultPort, LinkQuality
+from faultline.harness.world.local.world import run_local
 from faultline.harness.world.ports import NodeId
-from faultline.harness.world.real.local import run_local
 from faultline.nemesis import combined
 
 MS = 1_000

@@ -20,8 +20,8 @@ from faultline.systems_under_test.patterns.data_replication.singular_update_queu
     QueueFull,
     SingularUpdateQueue,
 )
-from faultline.systems_under_test.threaded_update_queue import ThreadedUpdateQueue, WhenFull
-from faultline.systems_under_test.work_queues import BoundedWorkQueue, UnboundedWorkQueue
+from faultline.systems_under_test.threads.threaded_update_queue import ThreadedUpdateQueue, WhenFull
+from faultline.systems_under_test.threads.work_queues import BoundedWorkQueue, UnboundedWorkQueue
 
 SOON_S = 20.0
 AT_ONCE_S = 0.05

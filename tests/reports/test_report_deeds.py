@@ -9,7 +9,7 @@ from report_samples import record_operation
 
 from faultline.harness.history import History, Row
 from faultline.harness.outcome import Outcome, fail, info, ok
-from faultline.reports.deeds import deed, operation_label
+from faultline.reports.descriptions import deed, operation_label
 from faultline.reports.text import value_text
 
 LONG = list(range(101, 120))

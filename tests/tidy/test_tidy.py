@@ -41,7 +41,7 @@ IN_PLANS = (
 )
 PROGRAMS = (
     "faultline/cli/",
-    "faultline/harness/world/real/node_process.py",  # a node's log is the standard error of its process
+    "faultline/harness/world/local/node_process.py",  # a node's log is the standard error of its process
 )
 PATTERN_ROW = re.compile(r"^\| \[[^]]+\]\((faultline/[^)]+\.py)\)", re.MULTILINE)
 MARKDOWN_LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
@@ -74,7 +74,7 @@ def test_imports_run_in_the_direction_of_the_table_in_architecture_md() -> None:
 
 def test_the_import_table_names_every_room_and_no_other() -> None:
     table = read_import_table((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"))
-    rooms = {room for source in _library() if (room := room_of(source.module))}
+    rooms = {room for source in _library() if (room := room_of(source.module, table))}
     assert set(table) == rooms
     assert {name for names in table.values() for name in names} <= rooms
 

@@ -49,6 +49,16 @@ def test_the_import_table_is_read_from_markdown() -> None:
     assert read_import_table(markdown) == {"harness": frozenset(), "cli": frozenset({"harness", "nemesis"})}
 
 
+def test_a_room_within_a_room_has_rules_of_its_own() -> None:
+    table = {"harness": frozenset[str](), "harness.world.hosts": frozenset({"harness"}), "cli": frozenset({"harness"})}
+    below = Source("faultline/harness/run.py", "import faultline.harness.world.hosts.run")
+    above = Source("faultline/harness/world/hosts/run.py", "import faultline.harness.run")
+    beside = Source("faultline/cli/run.py", "import faultline.harness.world.hosts.run\nimport faultline.harness.run")
+    (first, second) = complaints_about_direction([below, above, beside], table)
+    assert "run.py:1: `harness` imports faultline.harness.world.hosts.run; it may import no other room" in first
+    assert "`cli` imports faultline.harness.world.hosts.run; it may import harness" in second
+
+
 def test_a_document_without_the_table_is_refused() -> None:
     with pytest.raises(AssertionError, match="no table"):
         read_import_table("| room | note |\n|---|---|\n")

@@ -1,7 +1,8 @@
 """Import direction: the table in ARCHITECTURE.md against the imports in the code.
 
-A *room* is a package or module directly below `faultline`. Imports inside functions and under TYPE_CHECKING count like
-any other: they are dependencies too, only later or only in the reader's head.
+A *room* is a package or module of the table: a module is in the room with the longest name that it is, or is below.
+Imports inside functions and under TYPE_CHECKING count like any other: they are dependencies too, only later or only in
+the reader's head.
 """
 
 from __future__ import annotations
@@ -19,10 +20,16 @@ PACKAGE = "faultline"
 TABLE_HEADER = re.compile(r"^\|\s*room\s*\|\s*may import\s*\|", re.IGNORECASE)
 
 
-def room_of(module: str) -> str | None:
-    """The room that `module` is in; None for other packages and for `faultline` itself, which everyone may import."""
+def room_of(module: str, table: Iterable[str] = ()) -> str | None:
+    """Return the room that `module` is in: the longest name of `table` that holds it, else the one below `faultline`.
+
+    None for other packages and for `faultline` itself, which every room may import.
+    """
     parts = module.split(".")
-    return parts[1] if parts[0] == PACKAGE and len(parts) > 1 else None
+    if parts[0] != PACKAGE or len(parts) == 1:
+        return None
+    holding = [room for room in table if parts[1 : 1 + room.count(".") + 1] == room.split(".")]
+    return max(holding, key=len, default=parts[1])
 
 
 def read_import_table(markdown: str) -> dict[str, frozenset[str]]:
@@ -36,8 +43,8 @@ def read_import_table(markdown: str) -> dict[str, frozenset[str]]:
         if not line.startswith("|"):
             break
         first, second = line.split("|")[1:3]
-        (room,) = re.findall(r"`(\w+)`", first)
-        table[room] = frozenset(re.findall(r"`(\w+)`", second))
+        (room,) = re.findall(r"`([\w.]+)`", first)
+        table[room] = frozenset(re.findall(r"`([\w.]+)`", second))
     return table
 
 
@@ -69,14 +76,14 @@ def complaints_about_direction(sources: Iterable[Source], table: Mapping[str, fr
     known = frozenset(source.module for source in sources)
     complaints = []
     for source in sources:
-        room = room_of(source.module)
+        room = room_of(source.module, table)
         if room is None:
             continue
         if room not in table:
             complaints.append(f"{source.path}: the room `{room}` is not in the import table of ARCHITECTURE.md")
             continue
         for line, module in imported_modules(source, known):
-            target = room_of(module)
+            target = room_of(module, table)
             if target is not None and target != room and target not in table[room]:
                 allowed = ", ".join(sorted(table[room])) or "no other room"
                 complaints.append(f"{source.path}:{line}: `{room}` imports {module}; it may import {allowed}")

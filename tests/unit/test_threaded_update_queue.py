@@ -13,13 +13,13 @@ from thread_gate import SOON_S, Gate
 
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions
 from faultline.systems_under_test.patterns.data_replication.singular_update_queue import QueueFull, QueueShutDown
-from faultline.systems_under_test.threaded_update_queue import (
+from faultline.systems_under_test.threads.threaded_update_queue import (
     NotTheOwner,
     ThreadedUpdateQueue,
     WhenFull,
     WouldDeadlock,
 )
-from faultline.systems_under_test.work_queues import BoundedWorkQueue, RingWorkQueue, UnboundedWorkQueue
+from faultline.systems_under_test.threads.work_queues import BoundedWorkQueue, RingWorkQueue, UnboundedWorkQueue
 
 KINDS = [BoundedWorkQueue, lambda: RingWorkQueue(128), UnboundedWorkQueue]
 

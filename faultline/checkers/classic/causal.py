@@ -20,10 +20,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from faultline.checkers.classic.conclusion import Case, Conclusion
 from faultline.checkers.classic.misreads import MISREADS, misread
-from faultline.checkers.classic.shape import ended, expect_functions, wrong_shape
-from faultline.checkers.classic.words import client, counted, token, told
+from faultline.checkers.common.conclusion import Case, Conclusion
+from faultline.checkers.common.shape import ended, expect_functions, wrong_shape
+from faultline.checkers.common.words import client, counted, token, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult

@@ -18,10 +18,10 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
-from faultline.checkers.classic.conclusion import Case, Conclusion
 from faultline.checkers.classic.misreads import accuse_misreads
-from faultline.checkers.classic.shape import elements, expect_functions, wrong_shape
-from faultline.checkers.classic.words import client, counted, token, tokens, told
+from faultline.checkers.common.conclusion import Case, Conclusion
+from faultline.checkers.common.shape import elements, expect_functions, wrong_shape
+from faultline.checkers.common.words import client, counted, token, tokens, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult

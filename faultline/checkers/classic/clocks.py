@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from faultline.checkers.classic.words import counted
+from faultline.checkers.common.words import counted
 from faultline.harness.history import FaultEvent, History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult, Verdict

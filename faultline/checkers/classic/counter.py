@@ -19,9 +19,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 
-from faultline.checkers.classic.conclusion import Case, Conclusion
-from faultline.checkers.classic.shape import expect_functions, integer, wrong_shape
-from faultline.checkers.classic.words import client, counted
+from faultline.checkers.common.conclusion import Case, Conclusion
+from faultline.checkers.common.shape import expect_functions, integer, wrong_shape
+from faultline.checkers.common.words import client, counted
 from faultline.harness.history import OPEN, History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from faultline.checkers.classic.conclusion import EXAMPLES_MAX
-from faultline.checkers.classic.words import counted, told
+from faultline.checkers.common.conclusion import EXAMPLES_MAX
+from faultline.checkers.common.words import counted, told
 from faultline.harness.history import OPEN, History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult, Verdict

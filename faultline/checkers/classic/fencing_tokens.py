@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from faultline.checkers.classic.conclusion import Case, Conclusion
-from faultline.checkers.classic.shape import ended
-from faultline.checkers.classic.words import client
+from faultline.checkers.common.conclusion import Case, Conclusion
+from faultline.checkers.common.shape import ended
+from faultline.checkers.common.words import client
 from faultline.harness.history import History
 
 __all__ = ["DUPLICATED_TOKEN", "TOKEN_WENT_BACK", "judge_granted_tokens", "smaller_than_before"]

@@ -23,10 +23,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from faultline.checkers.classic.conclusion import Case, Conclusion
 from faultline.checkers.classic.fencing_tokens import judge_granted_tokens, smaller_than_before
-from faultline.checkers.classic.shape import expect_functions, wrong_shape
-from faultline.checkers.classic.words import client, counted, told
+from faultline.checkers.common.conclusion import Case, Conclusion
+from faultline.checkers.common.shape import expect_functions, wrong_shape
+from faultline.checkers.common.words import client, counted, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult

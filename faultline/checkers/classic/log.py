@@ -32,11 +32,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from faultline.checkers.classic.conclusion import Case, Conclusion
 from faultline.checkers.classic.log_shape import Log, Poll, Send
 from faultline.checkers.classic.misreads import accuse_misreads
-from faultline.checkers.classic.shape import wrong_shape
-from faultline.checkers.classic.words import client, counted, told
+from faultline.checkers.common.conclusion import Case, Conclusion
+from faultline.checkers.common.shape import wrong_shape
+from faultline.checkers.common.words import client, counted, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Cause, CheckResult

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from faultline.checkers.classic.conclusion import EXAMPLES_MAX
-from faultline.checkers.classic.words import counted
+from faultline.checkers.common.conclusion import EXAMPLES_MAX
+from faultline.checkers.common.words import counted
 from faultline.harness.errors import UsageError
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from faultline.checkers.classic.shape import expect_functions, wrong_shape
-from faultline.checkers.classic.words import token, told
+from faultline.checkers.common.shape import expect_functions, wrong_shape
+from faultline.checkers.common.words import token, told
 from faultline.harness.history import History
 
 __all__ = ["FUNCTIONS", "Log", "Message", "Poll", "Send"]

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from faultline.checkers.classic.conclusion import Case, Conclusion
-from faultline.checkers.classic.shape import ended
-from faultline.checkers.classic.words import client, told
+from faultline.checkers.common.conclusion import Case, Conclusion
+from faultline.checkers.common.shape import ended
+from faultline.checkers.common.words import client, told
 from faultline.harness.history import History
 
 __all__ = ["MISREADS", "accuse_misreads", "misread"]

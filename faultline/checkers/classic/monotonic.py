@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from faultline.checkers.classic.conclusion import Case, Conclusion
 from faultline.checkers.classic.sessions import MONOTONIC_READS
-from faultline.checkers.classic.shape import expect_functions, is_number, wrong_shape
-from faultline.checkers.classic.words import client, counted, told
+from faultline.checkers.common.conclusion import Case, Conclusion
+from faultline.checkers.common.shape import expect_functions, is_number, wrong_shape
+from faultline.checkers.common.words import client, counted, told
 from faultline.harness.errors import UsageError
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord

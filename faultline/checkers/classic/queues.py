@@ -21,9 +21,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from faultline.checkers.classic.conclusion import Case, Conclusion
-from faultline.checkers.classic.shape import elements, expect_functions
-from faultline.checkers.classic.words import client, counted, token, told
+from faultline.checkers.common.conclusion import Case, Conclusion
+from faultline.checkers.common.shape import elements, expect_functions
+from faultline.checkers.common.words import client, counted, token, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Cause, CheckResult

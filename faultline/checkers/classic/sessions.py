@@ -25,9 +25,9 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Literal
 
-from faultline.checkers.classic.conclusion import Case, Conclusion
-from faultline.checkers.classic.shape import expect_functions, wrong_shape
-from faultline.checkers.classic.words import client, counted, token, told
+from faultline.checkers.common.conclusion import Case, Conclusion
+from faultline.checkers.common.shape import expect_functions, wrong_shape
+from faultline.checkers.common.words import client, counted, token, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult

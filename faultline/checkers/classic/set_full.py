@@ -30,10 +30,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from faultline.checkers.classic.conclusion import EXAMPLES_MAX, Case, Conclusion
 from faultline.checkers.classic.sets import DUPLICATED_ELEMENT, EXPECTED, LOST_ELEMENT, UNEXPECTED_ELEMENT
-from faultline.checkers.classic.shape import elements, expect_functions
-from faultline.checkers.classic.words import client, counted, token, tokens, told
+from faultline.checkers.common.conclusion import EXAMPLES_MAX, Case, Conclusion
+from faultline.checkers.common.shape import elements, expect_functions
+from faultline.checkers.common.words import client, counted, token, tokens, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult

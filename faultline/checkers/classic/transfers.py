@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from faultline.checkers.classic.conclusion import Case, Conclusion
 from faultline.checkers.classic.counter import bounds_of_reads
-from faultline.checkers.classic.shape import expect_functions, integer, wrong_shape
-from faultline.checkers.classic.words import client, counted, told
+from faultline.checkers.common.conclusion import Case, Conclusion
+from faultline.checkers.common.shape import expect_functions, integer, wrong_shape
+from faultline.checkers.common.words import client, counted, told
 from faultline.harness.history import History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import CheckResult

@@ -18,8 +18,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from faultline.checkers.classic.shape import micro_operations, wrong_shape
-from faultline.checkers.classic.words import token
+from faultline.checkers.common.shape import micro_operations, wrong_shape
+from faultline.checkers.common.words import token
 from faultline.harness.history import History
 
 __all__ = [

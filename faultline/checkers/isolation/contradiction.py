@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
-from faultline.checkers.classic.words import told
+from faultline.checkers.common.words import told
 from faultline.checkers.isolation.committed import Committed
 from faultline.checkers.isolation.explain import transaction_name
 from faultline.checkers.isolation.polygraph import Dependency, Level, arcs_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from faultline.checkers.classic.words import told
+from faultline.checkers.common.words import told
 from faultline.checkers.isolation.committed import INITIAL, Committed, Misread
 from faultline.checkers.isolation.order import Edge
 from faultline.harness.history import History

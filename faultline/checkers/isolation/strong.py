@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from faultline.checkers.common.words import counted
 from faultline.checkers.isolation.committed import (
     INITIAL,
     Committed,
@@ -35,7 +36,6 @@ from faultline.checkers.isolation.read_atomic import forced_by_read_atomicity
 from faultline.checkers.isolation.search import SearchResult, search
 from faultline.checkers.isolation.weak import ReadAtomicChecker, findings_of_misreads, order_of
 from faultline.checkers.porcupine.budget import Budget
-from faultline.checkers.words import counted
 from faultline.harness.history import OPEN, History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Cause, CheckResult, Finding, Reason, Verdict

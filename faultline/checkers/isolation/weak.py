@@ -24,12 +24,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
+from faultline.checkers.common.words import counted
 from faultline.checkers.isolation.committed import INITIAL, Committed, Sessions, read_committed_transactions
 from faultline.checkers.isolation.explain import edge_detail, rows_of, told_cycle, told_misread
 from faultline.checkers.isolation.order import Edge, Order
 from faultline.checkers.isolation.read_atomic import forced_by_read_atomicity
 from faultline.checkers.isolation.read_committed import forced_by_read_committed
-from faultline.checkers.words import counted
 from faultline.harness.history import OPEN, History
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Cause, CheckResult, Finding, Reason, Verdict

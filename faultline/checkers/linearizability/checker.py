@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import to_builtins
 
 from faultline.checkers.anomalies import gravity
+from faultline.checkers.common.words import counted
 from faultline.checkers.linearizability.descriptions import DATA_TYPES, model_named
 from faultline.checkers.linearizability.engine.batch import check_columns
 from faultline.checkers.linearizability.engine.columns import Columns
@@ -26,7 +27,6 @@ from faultline.checkers.linearizability.keys import KeyJudgement
 from faultline.checkers.linearizability.operations import FailedCas, register_operations
 from faultline.checkers.porcupine.budget import Budget
 from faultline.checkers.porcupine.budget import CheckResult as Decision
-from faultline.checkers.words import counted
 from faultline.harness.history import History
 from faultline.harness.verdict import Cause, CheckResult, Reason, Verdict, merge
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
+from faultline.checkers.common.words import counted
 from faultline.checkers.linearizability.classify import Anomaly
-from faultline.checkers.words import counted
 from faultline.harness.history import OPEN, History
 
 __all__ = ["Clock", "describe_row", "describe_value", "explain", "moment", "seconds"]

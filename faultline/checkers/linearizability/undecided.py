@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from faultline.checkers.common.words import counted
 from faultline.checkers.linearizability.engine.columns import Columns
 from faultline.checkers.linearizability.explain import Clock, describe_row, moment
 from faultline.checkers.linearizability.keys import Undecided
 from faultline.checkers.linearizability.operations import INFINITY
 from faultline.checkers.porcupine.search import Budget
-from faultline.checkers.words import counted
 from faultline.harness.history import History
 
 __all__ = ["GIVEN_UP", "OPERATIONS_MAX", "REFUSED", "STEPS_MAX", "ruled_out", "undecided"]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from faultline.checkers.common.words import counted
 from faultline.checkers.porcupine.budget import UNLIMITED, Budget
 from faultline.checkers.transactions.anomalies import severity
 from faultline.checkers.transactions.columns import OK
@@ -26,7 +27,6 @@ from faultline.checkers.transactions.observations import Observation
 from faultline.checkers.transactions.order import suspect_regions
 from faultline.checkers.transactions.pairs import observe_pairs, observe_updates
 from faultline.checkers.transactions.shapes import CycleShape, shapes_for
-from faultline.checkers.words import counted
 from faultline.harness.history import History
 from faultline.harness.verdict import Cause, CheckResult, Finding, Reason, Verdict
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import threading
 from typing import Generic, Protocol, TypeVar
 
+from faultline.harness.world.local.clock import ClockSetting, SkewedClock
 from faultline.harness.world.ports import Clock
-from faultline.harness.world.real.clock import ClockSetting, SkewedClock
 from faultline.systems_under_test.patterns.cluster_management.lease import HeldLease
 
 __all__ = ["TRUSTED_SHARE", "Hook", "KeptLock", "LockKeeping"]

@@ -8,7 +8,7 @@ import pytest
 from namespace_fixtures import opened
 
 from faultline.harness.errors import HarnessError
-from faultline.hosts.namespaces.host_set import NamespaceHosts
+from faultline.harness.world.hosts.namespaces.host_set import NamespaceHosts
 
 
 @pytest.fixture(scope="module")

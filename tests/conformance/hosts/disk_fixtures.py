@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from faultline.harness.errors import HarnessError
-from faultline.hosts.namespaces.host_set import NamespaceHosts
+from faultline.harness.world.hosts.namespaces.host_set import NamespaceHosts
 
 
 def with_disks(test: Callable[..., None]) -> Callable[..., None]:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from faultline.harness.errors import HarnessError
-from faultline.hosts.namespaces.host_set import NamespaceHosts
-from faultline.hosts.namespaces.requirements import lacks
+from faultline.harness.world.hosts.namespaces.host_set import NamespaceHosts
+from faultline.harness.world.hosts.namespaces.requirements import lacks
 
 
 def opened(count: int) -> NamespaceHosts | HarnessError:
@@ -69,7 +69,7 @@ def other_harness(*preparation: str) -> Iterator[OtherHarness]:
     """A process that has made one host and carried out these statements about `hosts`; `said` may be a word."""
     lines = (
         "import sys",
-        "from faultline.hosts.namespaces.host_set import NamespaceHosts",
+        "from faultline.harness.world.hosts.namespaces.host_set import NamespaceHosts",
         "hosts, said = NamespaceHosts(1), '-'",
         *preparation,
         "print(hosts.keeper.pid, hosts.keeper.folder, said, flush=True)",

@@ -18,11 +18,11 @@ from faultline.harness.parts import Parts
 from faultline.harness.plan import Plan, PlannedFault
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.verdict import Verdict
-from faultline.hosts.abilities import AGENT_FAULTS, CLOCK_FAULTS
-from faultline.hosts.cluster import HostCluster
-from faultline.hosts.host_agent import AgentRefusal, HostAgent
-from faultline.hosts.namespaces.host_set import NamespaceHosts
-from faultline.hosts.run import run_on_hosts
+from faultline.harness.world.hosts.cluster import HostCluster
+from faultline.harness.world.hosts.machines.abilities import AGENT_FAULTS, CLOCK_FAULTS
+from faultline.harness.world.hosts.namespaces.host_set import NamespaceHosts
+from faultline.harness.world.hosts.processes.host_agent import AgentRefusal, HostAgent
+from faultline.harness.world.hosts.run import run_on_hosts
 from faultline.registry import resolve
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
@@ -151,7 +151,7 @@ def test_frozen_members_and_their_groups_go_when_the_harness_is_killed() -> None
         return
     probe.close()
     with other_harness(
-        "from faultline.hosts.host_agent import HostAgent",
+        "from faultline.harness.world.hosts.processes.host_agent import HostAgent",
         "folder = hosts.hosts[0].folder + '/athens'",
         "start = 'setsid sleep 600 >/dev/null 2>&1 </dev/null & echo $!'",
         "hosts.fleet['n1'].run(f'mkdir -p {folder}; {start} >{folder}/node.pid')",

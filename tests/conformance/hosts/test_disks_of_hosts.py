@@ -10,9 +10,9 @@ from disk_fixtures import images_in_use, with_disks
 from namespace_fixtures import on_namespaces, opened, other_harness
 
 from faultline.harness.errors import HarnessError
-from faultline.hosts.disks import NoDisks
-from faultline.hosts.namespaces.disk import HostDisk
-from faultline.hosts.namespaces.host_set import NamespaceHosts
+from faultline.harness.world.hosts.namespaces.disk import HostDisk
+from faultline.harness.world.hosts.namespaces.host_set import NamespaceHosts
+from faultline.harness.world.hosts.storage.disks import NoDisks
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
@@ -96,12 +96,12 @@ def test_a_disk_that_kept_or_lost_the_wrong_thing_is_told(
     hosts: NamespaceHosts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hosts.disks.power_off(["n1"])
-    monkeypatch.setattr("faultline.hosts.namespaces.disk._UNSYNCED", "canary.synced")
+    monkeypatch.setattr("faultline.harness.world.hosts.namespaces.disk._UNSYNCED", "canary.synced")
     with pytest.raises(HarnessError, match="kept what was not synced"):
         hosts.disks.power_on("n1")
     monkeypatch.undo()
     hosts.disks.power_off(["n1"])
-    monkeypatch.setattr("faultline.hosts.namespaces.disk._SYNCED", "canary.unsynced")
+    monkeypatch.setattr("faultline.harness.world.hosts.namespaces.disk._SYNCED", "canary.unsynced")
     with pytest.raises(HarnessError, match="lost what was synced"):
         hosts.disks.power_on("n1")
 

@@ -15,10 +15,10 @@ from faultline.harness.judge import judge
 from faultline.harness.plan import PlannedFault
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.verdict import Verdict
-from faultline.hosts.connection import CommandResult, Connection
-from faultline.hosts.host_connections import HostConnections, kill_refusal, reset_refusal
-from faultline.hosts.namespaces.host_set import NamespaceHosts
-from faultline.hosts.run import run_on_hosts
+from faultline.harness.world.hosts.machines.connection import CommandResult, Connection
+from faultline.harness.world.hosts.namespaces.host_set import NamespaceHosts
+from faultline.harness.world.hosts.network.host_connections import HostConnections, kill_refusal, reset_refusal
+from faultline.harness.world.hosts.run import run_on_hosts
 from faultline.registry import resolve
 
 pytestmark = pytest.mark.real
@@ -109,7 +109,7 @@ def test_refusals_name_the_first_host_that_lacks_something(
     hosts: NamespaceHosts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "faultline.hosts.host_connections.kill_refusal",
+        "faultline.harness.world.hosts.network.host_connections.kill_refusal",
         lambda connection: "" if connection.host.name == "n1" else "it lacks ss",
     )
     assert HostConnections(hosts.fleet).refusals().get("connection-kill") == "on n2, it lacks ss"

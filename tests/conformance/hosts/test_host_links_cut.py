@@ -10,10 +10,10 @@ import pytest
 from namespace_fixtures import host_file_of, on_namespaces
 
 from faultline.harness.errors import HarnessError, UsageError
-from faultline.hosts.host_sets import SshHosts, open_hosts, parse_hosts
-from faultline.hosts.namespaces.datagrams import DatagramProbe, socket_in
-from faultline.hosts.namespaces.host_set import NamespaceHosts
-from faultline.hosts.namespaces.switch import Switch
+from faultline.harness.world.hosts.machines.host_sets import SshHosts, open_hosts, parse_hosts
+from faultline.harness.world.hosts.namespaces.datagrams import DatagramProbe, socket_in
+from faultline.harness.world.hosts.namespaces.host_set import NamespaceHosts
+from faultline.harness.world.hosts.namespaces.switch import Switch
 
 pytestmark = pytest.mark.real
 

@@ -24,10 +24,10 @@ from faultline.harness.plan import PlannedFault
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.verdict import Verdict
 from faultline.harness.world.faults import LinkQuality
-from faultline.hosts.namespaces.datagrams import socket_in
-from faultline.hosts.namespaces.host_set import NamespaceHosts
-from faultline.hosts.namespaces.own_network import BUFFER_BYTES, enlarge_buffers
-from faultline.hosts.run import run_on_hosts
+from faultline.harness.world.hosts.namespaces.datagrams import socket_in
+from faultline.harness.world.hosts.namespaces.host_set import NamespaceHosts
+from faultline.harness.world.hosts.namespaces.own_network import BUFFER_BYTES, enlarge_buffers
+from faultline.harness.world.hosts.run import run_on_hosts
 from faultline.registry import resolve
 
 pytestmark = pytest.mark.real
@@ -40,7 +40,7 @@ MS = 1_000
 @pytest.fixture(scope="module")
 def hosts() -> Iterator[NamespaceHosts | HarnessError]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("faultline.hosts.namespaces.host_set.NETEM_TRIAL", "false")
+        patch.setattr("faultline.harness.world.hosts.namespaces.host_set.NETEM_TRIAL", "false")
         hosts = opened(3)
         yield hosts
         if isinstance(hosts, NamespaceHosts):

@@ -13,10 +13,10 @@ from namespace_fixtures import groups_named, on_namespaces, other_harness
 
 from faultline.cli.main import perform
 from faultline.harness.errors import UsageError
-from faultline.hosts import leftovers
-from faultline.hosts.host_agent import HostAgent
-from faultline.hosts.leftovers import leftovers_here, leftovers_on
-from faultline.hosts.namespaces.host_set import SETS, NamespaceHosts
+from faultline.harness.world.hosts.machines import leftovers
+from faultline.harness.world.hosts.machines.leftovers import leftovers_here, leftovers_on
+from faultline.harness.world.hosts.namespaces.host_set import SETS, NamespaceHosts
+from faultline.harness.world.hosts.processes.host_agent import HostAgent
 
 pytestmark = pytest.mark.real
 

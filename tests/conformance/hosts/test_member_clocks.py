@@ -18,13 +18,13 @@ from typing import Any
 
 import pytest
 
-from faultline.hosts.agent.clock_code import Setting, Skew
-from faultline.hosts.agent.clock_patch import PatchError, patched
-from faultline.hosts.agent.freezing import state_of
-from faultline.hosts.agent.member import Member
-from faultline.hosts.agent.member_clock import MemberClock
-from faultline.hosts.agent.self_test import clock_refusal
-from faultline.hosts.agent.stillness import Stillness, StillnessError
+from faultline.harness.world.hosts.agent.clock_code import Setting, Skew
+from faultline.harness.world.hosts.agent.clock_patch import PatchError, patched
+from faultline.harness.world.hosts.agent.freezing import state_of
+from faultline.harness.world.hosts.agent.member import Member
+from faultline.harness.world.hosts.agent.member_clock import MemberClock
+from faultline.harness.world.hosts.agent.ptrace import Stillness, StillnessError
+from faultline.harness.world.hosts.agent.self_test import clock_refusal
 
 pytestmark = pytest.mark.real
 
@@ -80,7 +80,7 @@ class Witness:
 @contextmanager
 def running(folder: Path) -> Iterator[tuple[Witness, MemberClock]]:
     witness = Witness(folder)
-    member = Member(str(witness.pid_file), minder=False)
+    member = Member(str(witness.pid_file), supervisor=False)
     try:
         yield witness, MemberClock(member)
     finally:
@@ -182,7 +182,7 @@ def measured(witness: Witness) -> tuple[dict[str, int], int, int]:
 def test_children_by_fork_and_programs_by_exec_get_the_setting_in_force(tmp_path: Path) -> None:
     with running(tmp_path) as (witness, clock):
         clock.step(HOUR_NS)
-        member = Member(str(witness.pid_file), minder=False)
+        member = Member(str(witness.pid_file), supervisor=False)
         witness.ask("fork")
         # The child has a copy of the setting of that moment, so that the next step must reach it apart.
         clock.step(HOUR_NS)
@@ -213,7 +213,7 @@ def test_a_member_that_begets_processes_without_end_is_followed(tmp_path: Path) 
     restless = "while :; do /bin/true; (:); done"
     with subprocess.Popen(["sh", "-c", restless]) as parent:
         (tmp_path / "node.pid").write_text(str(parent.pid))
-        clock = MemberClock(Member(str(tmp_path / "node.pid"), minder=False))
+        clock = MemberClock(Member(str(tmp_path / "node.pid"), supervisor=False))
         try:
             for count in range(1, 40):
                 clock.step(HOUR_NS)

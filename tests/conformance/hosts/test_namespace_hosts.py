@@ -11,11 +11,11 @@ from namespace_fixtures import on_namespaces, opened, other_harness
 from process_table import processes_with
 
 from faultline.harness.errors import HarnessError
-from faultline.hosts.connection import Connection, Patience
-from faultline.hosts.errors import HostUnreachable
-from faultline.hosts.namespaces import host_set, keeper
-from faultline.hosts.namespaces.host_set import NamespaceHosts
-from faultline.hosts.namespaces.requirements import lacks
+from faultline.harness.world.hosts.machines.connection import Connection, Patience
+from faultline.harness.world.hosts.machines.errors import HostUnreachable
+from faultline.harness.world.hosts.namespaces import host_set, keeper
+from faultline.harness.world.hosts.namespaces.host_set import NamespaceHosts
+from faultline.harness.world.hosts.namespaces.requirements import lacks
 
 pytestmark = pytest.mark.real
 

@@ -14,8 +14,8 @@ from faultline.harness.judge import judge
 from faultline.harness.plan import PlannedFault
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.verdict import Verdict
-from faultline.hosts.namespaces.host_set import NamespaceHosts
-from faultline.hosts.run import run_on_hosts
+from faultline.harness.world.hosts.namespaces.host_set import NamespaceHosts
+from faultline.harness.world.hosts.run import run_on_hosts
 from faultline.registry import resolve
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]

@@ -15,9 +15,9 @@ from faultline.harness.plan import Plan, PlannedFault
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Verdict
-from faultline.hosts.disks import NoDisks
-from faultline.hosts.namespaces.host_set import NamespaceHosts
-from faultline.hosts.run import run_on_hosts
+from faultline.harness.world.hosts.namespaces.host_set import NamespaceHosts
+from faultline.harness.world.hosts.run import run_on_hosts
+from faultline.harness.world.hosts.storage.disks import NoDisks
 from faultline.registry import resolve
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
@@ -120,6 +120,6 @@ def test_a_filter_that_a_host_cannot_have_is_refused(
 ) -> None:
     broken = tmp_path / "no_filter.py"
     broken.write_text("import sys\nsys.exit('fsync=lies: the kernel takes no seccomp filter')\n")
-    monkeypatch.setattr("faultline.hosts.fsync_filter.__file__", str(broken))
+    monkeypatch.setattr("faultline.harness.world.hosts.storage.fsync_filter.__file__", str(broken))
     with pytest.raises(UsageError, match="On n[123], fsync cannot be made to be wrong: .*takes no seccomp filter"):
         carried_out(hosts, tmp_path / "run", "consistent-core", (), 0.5, "lies")

@@ -19,13 +19,13 @@ from faultline.harness.plan import PlannedFault
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run_record import RunRecord
 from faultline.harness.system import HostedStore
-from faultline.hosts.agent.clock_patch import PatchError
-from faultline.hosts.agent.freezing import state_of
-from faultline.hosts.agent.member import Member
-from faultline.hosts.agent.preload import Preload, find_library, has_read
-from faultline.hosts.agent.preloaded_clock import PreloadedClock
-from faultline.hosts.namespaces.host_set import NamespaceHosts
-from faultline.hosts.run import run_on_hosts
+from faultline.harness.world.hosts.agent.clock_patch import PatchError
+from faultline.harness.world.hosts.agent.freezing import state_of
+from faultline.harness.world.hosts.agent.member import Member
+from faultline.harness.world.hosts.agent.preload import Preload, find_library, has_read
+from faultline.harness.world.hosts.agent.preloaded_clock import PreloadedClock
+from faultline.harness.world.hosts.namespaces.host_set import NamespaceHosts
+from faultline.harness.world.hosts.run import run_on_hosts
 from faultline.registry import resolve
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
@@ -85,7 +85,7 @@ class Shell:
 @contextmanager
 def running(folder: Path, script: str = SHELL) -> Iterator[tuple[Shell, PreloadedClock]]:
     preload = Preload(f"faultline-{folder.parent.name}-{folder.name}", str(folder / "clock"))
-    clock = PreloadedClock(Member(str(folder / "node.pid"), minder=False), preload)
+    clock = PreloadedClock(Member(str(folder / "node.pid"), supervisor=False), preload)
     shell = Shell(folder, clock.launcher(), script)
     try:
         yield shell, clock
@@ -135,7 +135,7 @@ def test_an_agent_that_is_started_anew_goes_on_where_programs_count_from(tmp_pat
     with running(tmp_path) as (shell, first):
         first.step(HOUR_NS)
         assert near(shell.off_ns(), HOUR_NS)
-        member = Member(str(tmp_path / "node.pid"), minder=False)
+        member = Member(str(tmp_path / "node.pid"), supervisor=False)
         second = PreloadedClock(member, Preload(first._preload._name, str(tmp_path / "clock")))
         # What the first one did ended with it.
         assert near(shell.off_ns(), 0) and not second.in_use
@@ -149,7 +149,7 @@ def test_an_agent_that_is_started_anew_goes_on_where_programs_count_from(tmp_pat
 def test_a_program_that_has_not_asked_since_is_no_proof_and_no_refusal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("faultline.hosts.agent.preloaded_clock._PATIENCE_S", 0.05)
+    monkeypatch.setattr("faultline.harness.world.hosts.agent.preloaded_clock._PATIENCE_S", 0.05)
     with running(tmp_path, DEAF) as (shell, clock):
         shell.ask()
         clock.step(HOUR_NS)
@@ -164,7 +164,7 @@ def test_a_program_that_has_not_asked_since_is_no_proof_and_no_refusal(
 
 @where_libfaketime_is
 def test_a_program_without_the_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("faultline.hosts.agent.preloaded_clock._PATIENCE_S", 0.05)
+    monkeypatch.setattr("faultline.harness.world.hosts.agent.preloaded_clock._PATIENCE_S", 0.05)
     with running(tmp_path) as (_, clock):
         bare = Shell(tmp_path, [])
         bare.ask()

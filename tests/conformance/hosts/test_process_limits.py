@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from namespace_fixtures import groups_named
 
-from faultline.hosts.agent.control_groups import ControlGroup, GroupError, Tree, find_trees
-from faultline.hosts.agent.freezing import Freezer, GroupFreezer, SignalFreezer, state_of
-from faultline.hosts.agent.squeezing import CpuSqueeze, MemorySqueeze
-from faultline.hosts.minder import descendants
+from faultline.harness.world.hosts.agent.control_groups import ControlGroup, GroupError, Tree, find_trees
+from faultline.harness.world.hosts.agent.freezing import Freezer, GroupFreezer, SignalFreezer, state_of
+from faultline.harness.world.hosts.agent.limits import CpuSqueeze, MemorySqueeze
+from faultline.harness.world.hosts.processes.supervisor import descendants
 
 pytestmark = pytest.mark.real
 

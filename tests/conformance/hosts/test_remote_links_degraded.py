@@ -11,13 +11,13 @@ from namespace_fixtures import host_file_of, on_namespaces
 
 from faultline.harness.errors import HarnessError
 from faultline.harness.world.faults import LinkQuality
-from faultline.hosts.host_sets import HostSet, open_hosts, parse_hosts
-from faultline.hosts.leftovers import leftovers_on
-from faultline.hosts.link_quality import judged
-from faultline.hosts.namespaces.host_set import NamespaceHosts
-from faultline.hosts.netem import Netem
-from faultline.hosts.remote_qualities import RemoteQualities
-from faultline.hosts.station_probe import StationProbe
+from faultline.harness.world.hosts.machines.host_sets import HostSet, open_hosts, parse_hosts
+from faultline.harness.world.hosts.machines.leftovers import leftovers_on
+from faultline.harness.world.hosts.namespaces.host_set import NamespaceHosts
+from faultline.harness.world.hosts.network.link_quality import judged
+from faultline.harness.world.hosts.network.netem import Netem
+from faultline.harness.world.hosts.network.remote_qualities import RemoteQualities
+from faultline.harness.world.hosts.network.station_probe import StationProbe
 
 pytestmark = pytest.mark.real
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from faultline.hosts.namespaces.lack import Lack
-from faultline.hosts.namespaces.requirements import lacks
-from faultline.hosts.namespaces.rootless import in_user_namespace, lacks_without_root
+from faultline.harness.world.hosts.namespaces.lack import Lack
+from faultline.harness.world.hosts.namespaces.requirements import lacks
+from faultline.harness.world.hosts.namespaces.rootless import in_user_namespace, lacks_without_root
 
 pytestmark = pytest.mark.real
 

@@ -18,14 +18,14 @@ from faultline.harness.plan import Plan, PlannedFault
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Verdict
+from faultline.harness.world.hosts.cluster import HostCluster, _resolved
+from faultline.harness.world.hosts.machines.host_sets import parse_hosts
+from faultline.harness.world.hosts.namespaces.host_set import NamespaceHosts
+from faultline.harness.world.hosts.network.links import NoLinkQualities
+from faultline.harness.world.hosts.processes.remote_process import RemoteProcess
+from faultline.harness.world.hosts.run import run_on_hosts
+from faultline.harness.world.local.handshake import RunSecret
 from faultline.harness.world.ports import NodeId
-from faultline.harness.world.real.handshake import RunSecret
-from faultline.hosts.cluster import HostCluster, _resolved
-from faultline.hosts.host_sets import parse_hosts
-from faultline.hosts.links import NoLinkQualities
-from faultline.hosts.namespaces.host_set import NamespaceHosts
-from faultline.hosts.remote_process import RemoteProcess
-from faultline.hosts.run import run_on_hosts
 from faultline.registry import resolve
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]

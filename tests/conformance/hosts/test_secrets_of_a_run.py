@@ -9,8 +9,8 @@ import pytest
 from namespace_fixtures import host_file_of, on_namespaces
 
 from faultline.cli.main import perform
-from faultline.harness.world.real.handshake import RunSecret
-from faultline.hosts.namespaces.host_set import NamespaceHosts
+from faultline.harness.world.hosts.namespaces.host_set import NamespaceHosts
+from faultline.harness.world.local.handshake import RunSecret
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 

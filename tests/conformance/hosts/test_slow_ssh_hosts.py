@@ -10,7 +10,7 @@ import pytest
 from namespace_fixtures import host_file_of, on_namespaces
 
 from faultline.cli.main import perform
-from faultline.hosts.namespaces.host_set import NamespaceHosts
+from faultline.harness.world.hosts.namespaces.host_set import NamespaceHosts
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 

@@ -13,8 +13,8 @@ from store_runs import run_store
 
 from faultline.harness.operation import Operation
 from faultline.harness.verdict import Verdict
-from faultline.hosts.namespaces.host_set import NamespaceHosts
-from faultline.hosts.store_cluster import StoreCluster
+from faultline.harness.world.hosts.namespaces.host_set import NamespaceHosts
+from faultline.harness.world.hosts.store_cluster import StoreCluster
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 

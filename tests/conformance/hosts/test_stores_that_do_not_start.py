@@ -14,8 +14,8 @@ from namespace_fixtures import on_namespaces
 from faultline.harness.errors import HarnessError
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.system import StorePlace
-from faultline.hosts.namespaces.host_set import NamespaceHosts
-from faultline.hosts.run import run_on_hosts
+from faultline.harness.world.hosts.namespaces.host_set import NamespaceHosts
+from faultline.harness.world.hosts.run import run_on_hosts
 from faultline.registry import resolve
 from faultline.systems_under_test.stores.etcd.system import Etcd
 

@@ -11,7 +11,7 @@ from store_runs import run_store
 from faultline.harness.plan import PlannedFault
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Verdict
-from faultline.hosts.namespaces.host_set import NamespaceHosts
+from faultline.harness.world.hosts.namespaces.host_set import NamespaceHosts
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 

@@ -10,7 +10,7 @@ from store_runs import programs_on, run_store
 
 from faultline.harness.plan import PlannedFault
 from faultline.harness.verdict import Verdict
-from faultline.hosts.namespaces.host_set import NamespaceHosts
+from faultline.harness.world.hosts.namespaces.host_set import NamespaceHosts
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 

@@ -11,8 +11,7 @@ from faultline.checkers import (
     StatsChecker,
     VacuityChecker,
 )
-from faultline.checkers.classic.words import listed
-from faultline.checkers.words import counted
+from faultline.checkers.common.words import counted, listed
 from faultline.harness.errors import UsageError
 from faultline.harness.history import History
 from faultline.harness.invariant import Breach

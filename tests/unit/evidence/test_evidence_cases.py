@@ -8,7 +8,7 @@ from faultline.harness.errors import UsageError
 from faultline.harness.judgement import Judgement
 from faultline.harness.planning import make_plan
 from faultline.harness.verdict import Finding, Verdict
-from faultline.hosts.evidence.cases import Case, case_names, load_case, parse_case
+from faultline.harness.world.hosts.evidence.cases import Case, case_names, load_case, parse_case
 from faultline.registry import resolve
 
 MINIMAL = 'claim = "It loses."\nexpected = "violation"\nsystem = "etcd"\nseeds = [3, 4]\n'

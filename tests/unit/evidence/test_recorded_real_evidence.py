@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[3] / "tools"))
 import real_evidence
 
 from faultline.cli.reproduce import Outcome
-from faultline.hosts.evidence.cases import case_names, load_case, parse_case
+from faultline.harness.world.hosts.evidence.cases import case_names, load_case, parse_case
 
 CASE = parse_case(
     "loses",

@@ -10,7 +10,7 @@ import pytest
 
 from faultline.cli import reproduce
 from faultline.harness.verdict import Finding, Verdict
-from faultline.hosts.evidence.cases import Case, parse_case
+from faultline.harness.world.hosts.evidence.cases import Case, parse_case
 
 CLAIM = 'claim = "It loses."\nexpected = "{}"\nsystem = "etcd"\nseeds = [3, 4, 5]\nanomaly = "set-full/*"\n'
 LOST = (Verdict.VIOLATION, "set-full", "lost")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from ssh_server import HOST, SshServer
 
-from faultline.hosts.connection import Connection, Patience
-from faultline.hosts.host import Host
+from faultline.harness.world.hosts.machines.connection import Connection, Patience
+from faultline.harness.world.hosts.machines.host import Host
 
 QUICK = Patience(connect_s=30.0, attempts=2, pause_s=0.01, command_s=30.0)
 """Tries again soon; a busy machine has time enough for each try."""

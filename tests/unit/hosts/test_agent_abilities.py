@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from faultline.harness.errors import UsageError
-from faultline.harness.world.real.handshake import RunSecret
-from faultline.hosts import abilities
-from faultline.hosts.abilities import AGENT_FAULTS, CLOCK_FAULTS, Abilities
-from faultline.hosts.clock_means import PROCESS_CLOCKS, chosen_means
-from faultline.hosts.errors import HostError
-from faultline.hosts.host_options import checked_host_options
-from faultline.hosts.remote_process import RemoteProcess
+from faultline.harness.world.hosts.clocks.clock_means import PROCESS_CLOCKS, chosen_means
+from faultline.harness.world.hosts.machines import abilities
+from faultline.harness.world.hosts.machines.abilities import AGENT_FAULTS, CLOCK_FAULTS, Abilities
+from faultline.harness.world.hosts.machines.errors import HostError
+from faultline.harness.world.hosts.machines.host_options import checked_host_options
+from faultline.harness.world.hosts.processes.remote_process import RemoteProcess
+from faultline.harness.world.local.handshake import RunSecret
 
 CLOCKS = {"kind": "process", "vdso": "", "libfaketime": "", "real": "not asked for"}
 FINE = CLOCKS | {"freeze": "", "means": "SIGSTOP", "cpu-squeeze": "", "memory-squeeze": ""}

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from faultline.hosts.agent.clock_patch import PatchError
-from faultline.hosts.agent.control_groups import ControlGroup, GroupError, Tree, find_trees
-from faultline.hosts.agent.main import Agent
-from faultline.hosts.agent.member import Member
-from faultline.hosts.agent.member_clock import MemberClock
-from faultline.hosts.agent.real_clock import RealClock
-from faultline.hosts.host_agent import agent_archive
+from faultline.harness.world.hosts.agent.clock_patch import PatchError
+from faultline.harness.world.hosts.agent.control_groups import ControlGroup, GroupError, Tree, find_trees
+from faultline.harness.world.hosts.agent.main import Agent
+from faultline.harness.world.hosts.agent.member import Member
+from faultline.harness.world.hosts.agent.member_clock import MemberClock
+from faultline.harness.world.hosts.agent.real_clock import RealClock
+from faultline.harness.world.hosts.processes.host_agent import agent_archive
 
 BOTH = """\
 31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755
@@ -110,7 +110,7 @@ def test_what_a_real_clock_cannot_do_is_refused() -> None:
 
 
 def test_the_agent_answers_what_it_does_not_know_with_an_error(tmp_path: Path) -> None:
-    member = Member(str(tmp_path / "node.pid"), minder=True)
+    member = Member(str(tmp_path / "node.pid"), supervisor=True)
     agent = Agent(member, "faultline-test/nobody", MemberClock(member))
     assert member.processes() == []
     assert agent.perform({"do": "explode"}) == {"error": "that is no question this agent knows"}
@@ -126,7 +126,7 @@ def test_the_archive_needs_nothing_but_itself_and_the_standard_library() -> None
     with zipfile.ZipFile(io.BytesIO(agent_archive())) as archive:
         names = set(archive.namelist())
         text = {name: archive.read(name).decode() for name in names}
-    assert "__main__.py" in names and text["faultline/hosts/__init__.py"] == ""
+    assert "__main__.py" in names and text["faultline/harness/world/hosts/__init__.py"] == ""
     for name, source in text.items():
         for line in source.splitlines():
             words = line.split()

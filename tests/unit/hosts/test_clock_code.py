@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from faultline.hosts.agent.clock_code import (
+from faultline.harness.world.hosts.agent.clock_code import (
     ACTIVE_OFFSET,
     BLOB,
     CODE_OFFSET,

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from faultline.hosts.agent.clock_code import Skew
-from faultline.hosts.agent.control_file import control_line
+from faultline.harness.world.hosts.agent.clock_code import Skew
+from faultline.harness.world.hosts.agent.control_file import control_line
 
 S = 1_000_000_000
 START_NS = 1_700_000_000 * S

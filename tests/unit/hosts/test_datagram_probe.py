@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from faultline.hosts.namespaces import datagrams
-from faultline.hosts.namespaces.datagrams import DatagramProbe, HostSockets
+from faultline.harness.world.hosts.namespaces import datagrams
+from faultline.harness.world.hosts.namespaces.datagrams import DatagramProbe, HostSockets
 
 LINK = ("n1", "n2")
 ADDRESS = "127.0.0.1"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from faultline.harness.errors import HarnessError
-from faultline.hosts.namespaces import disk
-from faultline.hosts.namespaces.disk import HostDisk
+from faultline.harness.world.hosts.namespaces import disk
+from faultline.harness.world.hosts.namespaces.disk import HostDisk
 
 
 @pytest.mark.parametrize("removed", ["", " (deleted)"])

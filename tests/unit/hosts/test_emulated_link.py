@@ -7,10 +7,15 @@ import struct
 import pytest
 
 from faultline.harness.world.faults import LinkQuality
-from faultline.hosts.link_quality import PROBE_BYTES, ProbeResult, judged, probes_needed
-from faultline.hosts.links import NoLinkQualities
-from faultline.hosts.namespaces.emulated_link import EmulatedLink, PacketCounters, Treatment, with_flipped_bit
-from faultline.hosts.namespaces.packet_queue import queue_rules
+from faultline.harness.world.hosts.namespaces.emulated_link import (
+    EmulatedLink,
+    PacketCounters,
+    Treatment,
+    with_flipped_bit,
+)
+from faultline.harness.world.hosts.namespaces.packet_queue import queue_rules
+from faultline.harness.world.hosts.network.link_quality import PROBE_BYTES, ProbeResult, judged, probes_needed
+from faultline.harness.world.hosts.network.links import NoLinkQualities
 
 MS = 1_000_000
 

@@ -12,7 +12,7 @@ from struct import iter_unpack
 import pytest
 from process_table import processes_with
 
-from faultline.hosts import fsync_filter
+from faultline.harness.world.hosts.storage import fsync_filter
 
 SOURCE = Path(fsync_filter.__file__)
 LOAD, JUMP, RETURN = 0x20, 0x15, 0x06

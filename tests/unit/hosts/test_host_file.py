@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from faultline.harness.errors import UsageError
-from faultline.hosts.host_file import read_host_file
+from faultline.harness.world.hosts.machines.host_file import read_host_file
 
 FILE = """
 [defaults]

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from faultline.harness.errors import HarnessError, UsageError
-from faultline.hosts.cables import NoCables
-from faultline.hosts.cluster import capabilities_of
-from faultline.hosts.firewall import host_ruleset
-from faultline.hosts.host_sets import parse_hosts
-from faultline.hosts.links import NoLinkFaults, NoLinkQualities
-from faultline.hosts.namespaces.switch import ruleset
+from faultline.harness.world.hosts.cluster import capabilities_of
+from faultline.harness.world.hosts.machines.host_sets import parse_hosts
+from faultline.harness.world.hosts.namespaces.switch import ruleset
+from faultline.harness.world.hosts.network.cables import NoCables
+from faultline.harness.world.hosts.network.firewall import host_ruleset
+from faultline.harness.world.hosts.network.links import NoLinkFaults, NoLinkQualities
 
 
 def host_set(refusal: str, *, shares_clock: bool) -> Any:

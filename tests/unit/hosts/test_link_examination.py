@@ -5,11 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from faultline.hosts.cables import NoCables
-from faultline.hosts.connection import CommandResult
-from faultline.hosts.host import Host
-from faultline.hosts.link_examination import connections_of, links_of_bridged, links_of_machine
-from faultline.hosts.links import NoLinkFaults, NoLinkQualities
+from faultline.harness.world.hosts.machines.connection import CommandResult
+from faultline.harness.world.hosts.machines.host import Host
+from faultline.harness.world.hosts.network.cables import NoCables
+from faultline.harness.world.hosts.network.link_examination import connections_of, links_of_bridged, links_of_machine
+from faultline.harness.world.hosts.network.links import NoLinkFaults, NoLinkQualities
 
 
 class Machine:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from faultline.harness.feature import Feature, features_of
-from faultline.hosts.log_features import LINE_BYTES_MAX, features_in_log
+from faultline.harness.world.hosts.processes.log_features import LINE_BYTES_MAX, features_in_log
 from faultline.registry import load_system, stores
 
 RECORDED: dict[str, dict[str, str]] = json.loads(

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from faultline.hosts.namespaces.netfilter_queue import (
+from faultline.harness.world.hosts.namespaces.netfilter_queue import (
     ACCEPT,
     DROP,
     QueuedPacket,

@@ -8,12 +8,12 @@ import pytest
 
 from faultline.harness.errors import HarnessError
 from faultline.harness.world.faults import LinkQuality
-from faultline.hosts.connection import CommandResult
-from faultline.hosts.firewall_loss import loss_rules
-from faultline.hosts.link_quality import judged
-from faultline.hosts.netem import Netem, netem_options, shaping
-from faultline.hosts.remote_qualities import RemoteQualities
-from faultline.hosts.station_probe import results_of
+from faultline.harness.world.hosts.machines.connection import CommandResult
+from faultline.harness.world.hosts.network.firewall_loss import loss_rules
+from faultline.harness.world.hosts.network.link_quality import judged
+from faultline.harness.world.hosts.network.netem import Netem, netem_options, shaping
+from faultline.harness.world.hosts.network.remote_qualities import RemoteQualities
+from faultline.harness.world.hosts.network.station_probe import results_of
 
 THERE, BACK = ("n1", "n2"), ("n2", "n1")
 NUMBERS = {"n1": 0, "n2": 1}

@@ -11,9 +11,9 @@ import pytest
 from ssh_server import HOST, SshServer
 
 from faultline.harness.errors import HarnessError
-from faultline.hosts import connection as connection_module
-from faultline.hosts.connection import Connection, Patience
-from faultline.hosts.errors import (
+from faultline.harness.world.hosts.machines import connection as connection_module
+from faultline.harness.world.hosts.machines.connection import Connection, Patience
+from faultline.harness.world.hosts.machines.errors import (
     CommandFailed,
     CommandLost,
     CommandTimedOut,
@@ -24,8 +24,8 @@ from faultline.hosts.errors import (
     TransferFailed,
     UnreadableAnswer,
 )
-from faultline.hosts.fleet import Fleet
-from faultline.hosts.host import Host
+from faultline.harness.world.hosts.machines.fleet import Fleet
+from faultline.harness.world.hosts.machines.host import Host
 
 QUICK = Patience(connect_s=30.0, attempts=2, pause_s=0.01, command_s=30.0)
 """Tries again soon; a busy machine has time enough for each try."""

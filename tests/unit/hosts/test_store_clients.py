@@ -10,9 +10,9 @@ import pytest
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import NOT_CONNECTED, Outcome, fail, ok
 from faultline.harness.system import StoreClient
+from faultline.harness.world.hosts.processes import store_clients
+from faultline.harness.world.hosts.processes.store_clients import StoreClients
 from faultline.harness.world.ports import NodeId
-from faultline.hosts import store_clients
-from faultline.hosts.store_clients import StoreClients
 
 READ = Operation(0, "read", "k", None)
 

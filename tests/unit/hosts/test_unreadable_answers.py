@@ -12,12 +12,12 @@ import msgspec
 import pytest
 
 from faultline.harness.errors import HarnessError
-from faultline.harness.world.real.handshake import RunSecret
-from faultline.hosts import line_channel
-from faultline.hosts.errors import HostError, UnreadableAnswer
-from faultline.hosts.host_agent import AgentRefusal, HostAgent
-from faultline.hosts.line_channel import LineChannel
-from faultline.hosts.remote_process import RemoteProcess
+from faultline.harness.world.hosts.machines import line_channel
+from faultline.harness.world.hosts.machines.errors import HostError, UnreadableAnswer
+from faultline.harness.world.hosts.machines.line_channel import LineChannel
+from faultline.harness.world.hosts.processes.host_agent import AgentRefusal, HostAgent
+from faultline.harness.world.hosts.processes.remote_process import RemoteProcess
+from faultline.harness.world.local.handshake import RunSecret
 
 
 class Channel:

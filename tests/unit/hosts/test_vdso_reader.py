@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from faultline.hosts.agent.vdso import ImageError, VdsoImage, find_mapping, read_image
+from faultline.harness.world.hosts.agent.vdso import ImageError, VdsoImage, find_mapping, read_image
 
 IS_X86_64 = platform.machine() == "x86_64"
 READING = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_long, ctypes.POINTER(ctypes.c_int64 * 2))

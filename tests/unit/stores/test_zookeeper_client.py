@@ -25,7 +25,7 @@ from faultline.harness.errors import UsageError
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH
 from faultline.harness.system import HostedStore, StorePlace
-from faultline.hosts.store_cluster import StoreCluster
+from faultline.harness.world.hosts.store_cluster import StoreCluster
 from faultline.systems_under_test.stores.lock_owner import LOCK_FUNCTIONS
 from faultline.systems_under_test.stores.zookeeper import client as client_module
 from faultline.systems_under_test.stores.zookeeper.client import BAD_VERSION, FUNCTIONS, ZooKeeperClient
@@ -350,7 +350,7 @@ def test_a_member_is_what_it_says_when_asked(
 def test_a_missing_library_is_refused_by_name_before_anything_is_started(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("faultline.hosts.store_cluster.find_spec", lambda name: None)
+    monkeypatch.setattr("faultline.harness.world.hosts.store_cluster.find_spec", lambda name: None)
     plan: Any = SimpleNamespace(nodes=("athens",))
     with pytest.raises(UsageError, match="zookeeper need the Python library kazoo") as refused:
         StoreCluster(plan, ZooKeeper(), SimpleNamespace(), tmp_path)  # type: ignore[arg-type]  # a stand-in

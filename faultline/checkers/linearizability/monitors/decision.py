@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from faultline.checkers.common.words import counted
 from faultline.checkers.linearizability.data_types import MODEL_FACTORIES, Call
 from faultline.checkers.linearizability.generic import check_part
 from faultline.checkers.linearizability.generic_search import Hooks
@@ -21,7 +22,6 @@ from faultline.checkers.linearizability.monitors.sets import monitor_set
 from faultline.checkers.linearizability.monitors.stacks import monitor_stack
 from faultline.checkers.porcupine.model import PENDING, CheckResult, Operation
 from faultline.checkers.porcupine.search import Budget
-from faultline.checkers.words import counted
 from faultline.harness.errors import HarnessError, UsageError
 
 __all__ = ["CONFIRMATION_STEPS_MAX", "MONITORS", "Decision", "decide", "hooks_for"]

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from msgspec import structs
 
+from faultline.checkers.common.words import counted
 from faultline.checkers.linearizability.data_types import MODEL_FACTORIES, UNKNOWN, Call, DataType
 from faultline.checkers.linearizability.explain import Clock, describe_value, seconds
 from faultline.checkers.linearizability.keys import CHECKER, KeyJudgement, core_rows, key_judgement
@@ -21,7 +22,6 @@ from faultline.checkers.linearizability.operations import INFINITY, canonical
 from faultline.checkers.linearizability.undecided import undecided
 from faultline.checkers.porcupine.model import PENDING, CheckResult, Operation
 from faultline.checkers.porcupine.search import Budget
-from faultline.checkers.words import counted
 from faultline.harness.errors import UsageError
 from faultline.harness.history import History
 from faultline.harness.verdict import Finding, Verdict

@@ -1,0 +1,132 @@
+"""From what a checker counted to its result: cases become findings, doubts become *unknown*.
+
+A checker collects *cases*, each one thing that went wrong with the rows that suffice to show it. All cases of one
+anomaly on one key make one finding: the sentence tells the first and says how many there are, and `detail` holds a few
+examples. A report with ten thousand findings is read by nobody.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from faultline.checkers.common.words import Composite, counted, listed, token, told
+from faultline.harness.history import History
+from faultline.harness.verdict import Cause, CheckResult, Finding, Reason, Verdict
+
+__all__ = ["EXAMPLES_MAX", "FINDINGS_MAX", "Case", "Conclusion"]
+
+EXAMPLES_MAX = 8
+"""How many cases of one anomaly a finding shows."""
+
+FINDINGS_MAX = 25
+"""How many findings a result holds: anomalies of this many keys are told, those of further keys only counted."""
+
+
+class Case(NamedTuple):
+    """One thing that went wrong: the value it is about, and the rows that suffice to show it."""
+
+    what: Any
+    rows: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Conclusion:
+    """What a checker has established so far about `history`."""
+
+    checker: str
+    history: History
+    counts: Counter[str] = field(default_factory=Counter)
+    findings: list[Finding] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
+    causes: list[Cause] = field(default_factory=list)
+    detail: dict[str, Any] = field(default_factory=dict)
+
+    def accuse(
+        self,
+        anomaly: str,
+        cases: Sequence[Case],
+        sentence: Callable[[Case], str],
+        *,
+        noun: str,
+        key: str | None = None,
+        tell: Callable[[Any], str] = told,
+    ) -> None:
+        """A finding for `cases`, if there are any; `sentence` tells the first, `noun` names what they are about.
+
+        `tell` puts what a further case is about in words.
+        """
+        self.counts[anomaly] += len(cases)
+        if not cases:
+            return
+        first = cases[0]
+        self.findings.append(
+            Finding(
+                checker=self.checker,
+                anomaly=anomaly,
+                sentence=_sentence(sentence(first), cases, noun, key, tell),
+                key=key,
+                operations=tuple(sorted(set(first.rows))),
+                time_us=self._time_us(first.rows),
+                detail={"count": len(cases), "examples": [_example(case) for case in cases[:EXAMPLES_MAX]]},
+            )
+        )
+
+    def doubt(self, sentence: str, cause: Cause = Cause.NOTHING_SEEN) -> None:
+        """A reason why nothing can be said for certain, in words, and what kind of reason it is."""
+        self.doubts.append(sentence)
+        self.causes.append(cause)
+
+    def result(self, passed: str) -> CheckResult:
+        """VIOLATION with findings, UNKNOWN with doubts alone, else PASS with the sentence `passed`."""
+        verdict = self._verdict()
+        return CheckResult(
+            checker=self.checker,
+            verdict=verdict,
+            sentence=self._sentence(passed),
+            findings=tuple(self.findings[:FINDINGS_MAX]),
+            detail={"counts": dict(self.counts), "doubts": self.doubts[:EXAMPLES_MAX]} | self.detail,
+            reason=Reason(cause=self.causes[0]) if verdict is Verdict.UNKNOWN else None,
+        )
+
+    def _verdict(self) -> Verdict:
+        if self.findings:
+            return Verdict.VIOLATION
+        if not len(self.history):
+            return Verdict.VACUOUS
+        return Verdict.UNKNOWN if self.doubts else Verdict.PASS
+
+    def _sentence(self, passed: str) -> str:
+        if self.findings:
+            more = len(self.findings) - 1
+            return self.findings[0].sentence + (f" {counted(more, 'more finding')}." if more else "")
+        if not len(self.history):
+            return "No operation was invoked."
+        return self.doubts[0] if self.doubts else passed
+
+    def _time_us(self, rows: Sequence[int]) -> int:
+        """When the last of `rows` ended, or began if it never ended."""
+        return max((max(self.history.complete_us[row], self.history.invoke_us[row]) for row in rows), default=0)
+
+
+def _sentence(first: str, cases: Sequence[Case], noun: str, key: str | None, tell: Callable[[Any], str]) -> str:
+    place = f"On {key}: " if key is not None else ""
+    if not place:
+        first = first[:1].upper() + first[1:]
+    if len(cases) == 1:
+        return f"{place}{first}."
+    whats: dict[Any, Any] = {}
+    for case in cases[: 4 * EXAMPLES_MAX]:
+        whats.setdefault(token(case.what), case.what)
+    examples = f": {listed(whats.values(), max(len(whats), len(cases)), tell)}" if len(whats) > 1 else ""
+    return f"{place}{first}; {counted(len(cases), noun)} in all{examples}."
+
+
+def _example(case: Case) -> dict[str, Any]:
+    return {"what": _plain(case.what), "operations": list(case.rows)}
+
+
+def _plain(value: Any) -> Any:
+    return value.text if isinstance(value, Composite) else value

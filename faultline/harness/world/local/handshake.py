@@ -1,0 +1,194 @@
+"""How both ends of a connection prove that they belong to the run, before any message crosses it.
+
+Each run draws a secret that the harness, its clients and its nodes know. It never travels over these connections, and
+it stands in no file: node processes read it from the pipe that they are born with. Both ends prove that they know it by
+an HMAC (RFC 2104) over random bytes of both, so that a proof overheard is of no use on any other connection, and over
+both names and the part each plays, so that none can be handed back or on:
+
+    caller    -> Hello(name, random bytes)
+    listener  -> Challenge(random bytes, proof)
+    caller    -> Proof(proof), and its messages right behind it
+
+So neither a stranger who finds a node's port, nor one who listens there while the node is dead, becomes a part of the
+test. What follows is neither encrypted nor signed: this keeps out who can connect, not who can change packets.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from typing import Any
+
+import msgspec
+
+from faultline.harness.world.framing import encode_frame
+from faultline.harness.world.local.wire import WireError
+
+__all__ = [
+    "HANDSHAKE_BYTES_MAX",
+    "HANDSHAKE_TIMEOUT_S",
+    "SECRET_BYTES",
+    "Caller",
+    "Listener",
+    "RunSecret",
+    "Witness",
+]
+
+SECRET_BYTES = 32
+HANDSHAKE_BYTES_MAX = 1_024
+"""How much a caller may send, of an unfinished frame, before it has proved who it is."""
+
+HANDSHAKE_TIMEOUT_S = 10.0
+"""How long either end waits for the other's proof, until it hangs up."""
+
+_NONCE_BYTES = 16
+_PASSWORD_CHARACTERS = 32
+_ENCODER = msgspec.msgpack.Encoder()
+
+
+class _Hello(msgspec.Struct, frozen=True, array_like=True):
+    """Who calls, and random bytes."""
+
+    caller: str
+    nonce: bytes
+
+
+class _Challenge(msgspec.Struct, frozen=True, array_like=True):
+    """The listener's random bytes, and its proof."""
+
+    nonce: bytes
+    proof: bytes
+
+
+class _Proof(msgspec.Struct, frozen=True, array_like=True):
+    """The caller's proof."""
+
+    proof: bytes
+
+
+class RunSecret:
+    """The secret of one run. No text and no record is made of it: it is handed on as bytes, through pipes alone."""
+
+    __slots__ = ("_key",)
+
+    def __init__(self, key: bytes) -> None:
+        if len(key) != SECRET_BYTES:
+            raise ValueError(f"a secret has {SECRET_BYTES} bytes, not {len(key)}")
+        self._key = key
+
+    @classmethod
+    def drawn(cls) -> RunSecret:
+        """A new one, from the machine's source of randomness: a seed would make it known."""
+        return cls(secrets.token_bytes(SECRET_BYTES))
+
+    def __repr__(self) -> str:
+        return "RunSecret(...)"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("the secret of a run is not stored")
+
+    def reveal(self) -> bytes:
+        """Its bytes, for the pipe to a node."""
+        return self._key
+
+    def password(self) -> str:
+        """A password for stores that ask for one. It is derived from the secret, which does not follow from it."""
+        return hmac.digest(self._key, b"password of the store", "sha256").hex()[:_PASSWORD_CHARACTERS]
+
+    def redacted(self, data: bytes) -> bytes:
+        """`data`, of a node or a store, without the secret and the password: nothing else of it is kept or shown."""
+        for told in (self._key, self._key.hex().encode(), self.password().encode()):
+            data = data.replace(told, b"[secret]")
+        return data
+
+    def proof(self, part: str, hello: _Hello, listener: str, nonce: bytes) -> bytes:
+        """What only one who knows the secret can say in this `part`, on the connection of these random bytes."""
+        told = _ENCODER.encode((part, hello.caller, listener, hello.nonce, nonce))
+        return hmac.digest(self._key, told, "sha256")
+
+
+class Caller:
+    """The caller's end. `hello` is the first frame."""
+
+    def __init__(self, secret: RunSecret, name: str, listener: str) -> None:
+        self._secret = secret
+        self._listener = listener
+        self._hello = _Hello(name, secrets.token_bytes(_NONCE_BYTES))
+        self.hello = encode_frame(_ENCODER.encode(self._hello))
+
+    def answer(self, payload: bytes) -> bytes:
+        """The frame that answers the challenge in `payload`. Raises WireError unless that proves the listener."""
+        challenge = _decoded(payload, _Challenge)
+        _refuse_unless(self._secret.proof("listener", self._hello, self._listener, challenge.nonce), challenge.proof)
+        own = self._secret.proof("caller", self._hello, self._listener, challenge.nonce)
+        return encode_frame(_ENCODER.encode(_Proof(own)))
+
+
+class Listener:
+    """The listener's end. `caller` is who calls, once that is proved."""
+
+    def __init__(self, secret: RunSecret, name: str) -> None:
+        self._secret = secret
+        self._name = name
+        self._hello: _Hello | None = None
+        self._nonce = secrets.token_bytes(_NONCE_BYTES)
+        self.caller: str | None = None
+
+    def take(self, payload: bytes) -> bytes:
+        """What to answer to `payload`, if anything. Raises WireError when the caller does not know the secret."""
+        if self._hello is None:
+            self._hello = _hello_in(payload)
+            proof = self._secret.proof("listener", self._hello, self._name, self._nonce)
+            return encode_frame(_ENCODER.encode(_Challenge(self._nonce, proof)))
+        expected = self._secret.proof("caller", self._hello, self._name, self._nonce)
+        _refuse_unless(expected, _decoded(payload, _Proof).proof)
+        self.caller = self._hello.caller
+        return b""
+
+
+class Witness:
+    """One in between who passes the frames on: it too lets nothing follow until both have proved who they are."""
+
+    def __init__(self, secret: RunSecret, caller: str, listener: str) -> None:
+        self._secret = secret
+        self._caller = caller
+        self._listener = listener
+        self._hello: _Hello | None = None
+        self._nonce: bytes | None = None
+        self.is_proven = False
+
+    def take_from_caller(self, payload: bytes) -> None:
+        """The next frame of the caller. Raises WireError when it is not the one that belongs there."""
+        if self._hello is None:
+            self._hello = _hello_in(payload)
+            if self._hello.caller != self._caller:
+                raise WireError(f"{self._hello.caller!r} does not belong on the link from {self._caller}")
+            return
+        if self._nonce is None:
+            raise WireError("a caller proves itself before it is asked to")
+        expected = self._secret.proof("caller", self._hello, self._listener, self._nonce)
+        _refuse_unless(expected, _decoded(payload, _Proof).proof)
+        self.is_proven = True
+
+    def take_from_listener(self, payload: bytes) -> None:
+        """The listener's frame, which the caller will look at. Raises WireError when there is no reading it."""
+        self._nonce = _decoded(payload, _Challenge).nonce
+
+
+def _hello_in(payload: bytes) -> _Hello:
+    hello: _Hello = _decoded(payload, _Hello)
+    if len(hello.nonce) != _NONCE_BYTES:
+        raise WireError(f"a hello has {_NONCE_BYTES} random bytes, not {len(hello.nonce)}")
+    return hello
+
+
+def _decoded(payload: bytes, kind: type[Any]) -> Any:
+    try:
+        return msgspec.msgpack.decode(payload, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise WireError(f"{payload[:80]!r} is no {kind.__name__[1:].lower()}: {error}") from error
+
+
+def _refuse_unless(expected: bytes, proof: bytes) -> None:
+    if not hmac.compare_digest(expected, proof):
+        raise WireError("the other end does not know the secret of this run")
