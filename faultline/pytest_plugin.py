@@ -1,10 +1,10 @@
 """What pytest finds of Faultline by itself: seeds as a parameter, a folder for reports, and where the reports are.
 
-    def test_reads_are_fresh(faultline_seed, faultline_store):
-        assert_run_passes(system="my-store", seed=faultline_seed, store=faultline_store)
+    def test_reads_are_fresh(faultline_seed, faultline_output):
+        assert_run_passes(system="my-store", seed=faultline_seed, output=faultline_output)
 
 `faultline_seed` makes one test of each seed: those of `--faultline-seeds` (0..9), or of `@pytest.mark.faultline_seeds`.
-`faultline_store` is the folder of `--faultline-store`, else one of pytest's own. Runs that fail are listed at the end
+`faultline_output` is the folder of `--faultline-output`, else one of pytest's own. Runs that fail are listed at the end
 with report and replay line, which stand in the JUnit file too. `-p no:faultline` does without all this.
 
 Nothing but pytest is imported here until a test asks for it: plug-ins are loaded in every run of every user.
@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 __all__ = [
-    "faultline_store",
+    "faultline_output",
     "pytest_addoption",
     "pytest_configure",
     "pytest_generate_tests",
@@ -30,10 +30,12 @@ _SEEDS = "0..9"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--faultline-seeds` and `--faultline-store`."""
+    """`--faultline-seeds` and `--faultline-output`."""
     group = parser.getgroup("faultline")
     group.addoption("--faultline-seeds", metavar="A..B", default=_SEEDS, help="seeds of faultline_seed [0..9]")
-    group.addoption("--faultline-store", metavar="DIR", default=None, help="folder that keeps runs that fail")
+    # --faultline-store is its former name.
+    names = ("--faultline-output", "--faultline-store")
+    group.addoption(*names, metavar="DIR", default=None, help="folder that keeps runs that fail")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -58,11 +60,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture
-def faultline_store(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """Where runs that fail are kept: `--faultline-store`, else a folder of this test."""
-    chosen = request.config.getoption("--faultline-store")
+def faultline_output(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """Where runs that fail are kept: `--faultline-output`, else a folder of this test."""
+    chosen = request.config.getoption("--faultline-output")
     if not chosen:
-        return tmp_path / "store"
+        return tmp_path / "faultline-results"
     from faultline.harness.store import store_folder
 
     return request.config.invocation_params.dir / store_folder(chosen)

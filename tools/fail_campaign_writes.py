@@ -60,7 +60,7 @@ class Stage:
     @property
     def store(self) -> Path:
         """The store of the campaign."""
-        return self.folder / "store"
+        return self.folder / "faultline-results"
 
     @property
     def campaign(self) -> Path:

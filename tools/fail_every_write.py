@@ -80,7 +80,7 @@ def complaints(point: Point) -> list[str]:
         code = _in_a_child(point.run, folder, control)
         control.aim(0, "none")
         told = [f"{point}: {told}" for told in _about_the_code(point, code)]
-        for run_folder in sorted(folder.glob("store/runs/*")):
+        for run_folder in sorted(folder.glob("faultline-results/runs/*")):
             told += [f"{point}: {each}" for each in _about_the_disk(point, run_folder, code)]
         return told
 
@@ -127,7 +127,7 @@ def _in_a_child(run: Run, folder: Path, control: Control) -> int:
     child = os.fork()
     if child == 0:
         install(control)
-        os._exit(_quietly(["run", *run.arguments, "--store", str(folder / "store")]))
+        os._exit(_quietly(["run", *run.arguments, "--output", str(folder / "store")]))
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 

@@ -112,9 +112,9 @@ def _kinds() -> list[tuple[str, bool]]:
 def _arguments(verb: str, violates: bool, stage: Path, usual: Path) -> tuple[str, ...]:
     bug = ("--mutant", BUG) if violates else ()
     if verb == "run":
-        return (*RUN, *bug, "--seed", "7" if violates else "1", "--store", str(stage))
+        return (*RUN, *bug, "--seed", "7" if violates else "1", "--output", str(stage))
     if verb == "campaign":
-        return (*CAMPAIGN, *bug, "--seeds", "0..59", "--name", "killed", "--store", str(stage))
+        return (*CAMPAIGN, *bug, "--seeds", "0..59", "--name", "killed", "--output", str(stage))
     return ("check", *(str(path) for path in sorted(usual.glob("runs/*")) if (BUG in path.name) == violates))
 
 
@@ -122,7 +122,7 @@ def _usual_s(usual: Path, verb: str, violates: bool) -> float:
     """How long the command takes when it is left alone; the runs that are checked are made on the way."""
     for seed in range(CHECKED_RUNS if verb == "run" else 0):
         bug = ("--mutant", BUG) if violates else ()
-        _code(*RUN, *bug, "--seed", str(seed), "--store", str(usual))
+        _code(*RUN, *bug, "--seed", str(seed), "--output", str(usual))
     began_s = time.monotonic()
     code = _code(*_arguments(verb, violates, usual / f"{verb}-{violates}", usual))
     assert code == (1 if violates else 0), f"{verb} ends with {code} where nothing kills it"

@@ -134,8 +134,8 @@ def create_campaign_folder(store: Path, plan: CampaignPlan, name: str | None) ->
         made = next((path for path in paths if _is_made(path)), None)
         if made is None:
             raise UsageError(
-                f"The store {store} has a campaign called {name} already.",
-                "Choose another --name or --store; "
+                f"The folder {store} has a campaign called {name} already.",
+                "Choose another --name or --output; "
                 f"`faultline campaign conclude {store / 'campaigns' / str(name)}` summarises the one that is there.",
             )
         folder = CampaignFolder(made)
@@ -143,7 +143,7 @@ def create_campaign_folder(store: Path, plan: CampaignPlan, name: str | None) ->
     except OSError as error:
         raise HarnessError(
             f"Cannot write to the store at {store}: {error.strerror or error}.",
-            "Choose a folder you may write to with --store DIR, or make room on the disk.",
+            "Choose a folder you may write to with --output DIR, or make room on the disk.",
         ) from error
     return folder
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from faultline.campaign.spark import DEFAULT_MASTER
-from faultline.cli.options import as_floors, as_options, comma_separated, floor_option, on_hosts, store_option
+from faultline.cli.options import as_floors, as_options, comma_separated, floor_option, on_hosts, output_option
 from faultline.cli.output import say
 from faultline.cli.sealed_outcome import INTERRUPTED, Sealed, announce, working_in
 from faultline.harness.errors import UsageError
@@ -78,10 +78,11 @@ def _many(context: click.Context, parameter: click.Parameter, values: tuple[str,
 )
 @click.option("--master", default=DEFAULT_MASTER, show_default=True, help="Spark master URL.")
 @click.option(
-    "--name", help="What the campaign and its folder are called; a new name in the store [default: the plan's]."
+    "--name",
+    help="What the campaign and its folder are called; a new name in the results folder [default: the plan's].",
 )
 @floor_option
-@store_option
+@output_option
 @click.option("--json", "as_json", is_flag=True, help="Print campaign.json instead of sentences.")
 @click.pass_context
 def command(
@@ -103,7 +104,7 @@ def command(
     master: str,
     name: str | None,
     floor_pairs: tuple[str, ...],
-    store: Path,
+    output: Path,
     as_json: bool,
 ) -> Sealed | None:
     """Many runs: a matrix of systems, workloads, fault sets and planted bugs, each cell with every seed.
@@ -138,7 +139,7 @@ def command(
     )
     with campaign_progress() as progress:
         result = run_campaign(
-            campaign_plan, store=store, master=master, name=name, progress=progress, begun=tell_supervisor
+            campaign_plan, store=output, master=master, name=name, progress=progress, begun=tell_supervisor
         )
     return finish(result, as_json, interrupted=result.interrupted)
 

@@ -12,7 +12,7 @@ import click
 
 from faultline.campaign.spark import DEFAULT_MASTER
 from faultline.cli.campaign import finish, tell_supervisor
-from faultline.cli.options import store_option
+from faultline.cli.options import output_option
 from faultline.cli.output import say
 from faultline.cli.sealed_outcome import Sealed
 
@@ -21,9 +21,9 @@ __all__ = ["command"]
 
 @click.command("demo")
 @click.option("--master", default=DEFAULT_MASTER, show_default=True, help="Spark master URL.")
-@store_option
+@output_option
 @click.option("--json", "as_json", is_flag=True, help="Print campaign.json instead of sentences.")
-def command(master: str, store: Path, as_json: bool) -> Sealed:
+def command(master: str, output: Path, as_json: bool) -> Sealed:
     """Find planted bugs, and show the correct system clean, in one command."""
     from faultline.campaign.layout import numbered_folders
     from faultline.campaign.pipeline import run_campaign
@@ -32,9 +32,9 @@ def command(master: str, store: Path, as_json: bool) -> Sealed:
 
     plan = load_plan("demo")
     say(f"{plan.summary} Seeds {plan.seeds}, {len(plan.cells())} cells.", err=True)
-    name = next(folder.name for folder in numbered_folders(store, "demo") if not folder.exists())
+    name = next(folder.name for folder in numbered_folders(output, "demo") if not folder.exists())
     if name != "demo":
-        say(f"{store / 'campaigns' / 'demo'} is an earlier demo's; this one is kept in {name} beside it.", err=True)
+        say(f"{output / 'campaigns' / 'demo'} is an earlier demo's; this one is kept in {name} beside it.", err=True)
     with campaign_progress() as progress:
-        result = run_campaign(plan, store=store, master=master, name=name, progress=progress, begun=tell_supervisor)
+        result = run_campaign(plan, store=output, master=master, name=name, progress=progress, begun=tell_supervisor)
     return finish(result, as_json, interrupted=result.interrupted)

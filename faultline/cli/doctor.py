@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from faultline.cli.options import on_hosts, store_option
+from faultline.cli.options import on_hosts, output_option
 from faultline.cli.output import say
 from faultline.harness.errors import FaultlineError, UsageError
 
@@ -33,11 +33,11 @@ class Examination(msgspec.Struct, frozen=True):
 
 
 @click.command("doctor")
-@store_option
+@output_option
 @click.option("--hosts", metavar="HOSTS", callback=on_hosts, help="Examine hosts instead: namespaces:N or ssh:FILE.")
 @click.option("--clean", is_flag=True, help="Remove what aborted runs left, here or on --hosts; only what is ours.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array of examinations.")
-def command(store: Path, hosts: str | None, clean: bool, as_json: bool) -> int:
+def command(output: Path, hosts: str | None, clean: bool, as_json: bool) -> int:
     """Say what this machine can do, and what is missing.
 
     Ends with 0 when every world and the campaign engine can work here, else with 4. With --hosts, it says what each
@@ -47,7 +47,7 @@ def command(store: Path, hosts: str | None, clean: bool, as_json: bool) -> int:
     if clean:
         examinations = _cleaned(hosts)
     else:
-        examinations = _hosts(hosts) if hosts is not None else [examine(store) for examine in _EXAMINATIONS]
+        examinations = _hosts(hosts) if hosts is not None else [examine(output) for examine in _EXAMINATIONS]
     if as_json:
         say(msgspec.json.encode(examinations))
     else:
@@ -62,12 +62,12 @@ def _line(examination: Examination) -> str:
     return f"{mark}  {examination.name}: {examination.seen}{hint}"
 
 
-def _python(_store: Path) -> Examination:
+def _python(_output: Path) -> Examination:
     healthy = sys.version_info >= (3, 11)
     return Examination("Python", healthy, platform.python_version(), "Install Python 3.11 or newer.")
 
 
-def _java(_store: Path) -> Examination:
+def _java(_output: Path) -> Examination:
     from faultline.campaign.java import find_java
 
     try:
@@ -77,7 +77,7 @@ def _java(_store: Path) -> Examination:
     return Examination("Java for Spark campaigns", True, str(java))
 
 
-def _packages(_store: Path) -> Examination:
+def _packages(_output: Path) -> Examination:
     import importlib.metadata
     import importlib.util
 
@@ -89,7 +89,7 @@ def _packages(_store: Path) -> Examination:
     return Examination("Python packages", True, versions)
 
 
-def _engine(_store: Path) -> Examination:
+def _engine(_output: Path) -> Examination:
     from faultline.checkers.linearizability.engine.native import engine_in_use
 
     engine = engine_in_use()
@@ -97,13 +97,13 @@ def _engine(_store: Path) -> Examination:
     return Examination("Linearizability engine", True, seen)
 
 
-def _simulated(_store: Path) -> Examination:
+def _simulated(_output: Path) -> Examination:
     from faultline.harness.world.faults import SIMULATED_CAPABILITIES
 
     return Examination("Simulated world", True, f"can inject {', '.join(SIMULATED_CAPABILITIES)}")
 
 
-def _local(_store: Path) -> Examination:
+def _local(_output: Path) -> Examination:
     try:
         with socket.create_server(("127.0.0.1", 0)):
             pass
@@ -114,11 +114,11 @@ def _local(_store: Path) -> Examination:
     return Examination("Local world", True, f"loopback ports; can inject {', '.join(LOCAL_CAPABILITIES)}")
 
 
-def _store(store: Path) -> Examination:
-    folder = next(parent for parent in [store.absolute(), *store.absolute().parents] if parent.exists())
+def _results(output: Path) -> Examination:
+    folder = next(parent for parent in [output.absolute(), *output.absolute().parents] if parent.exists())
     healthy = os.access(folder, os.W_OK)
-    seen = f"{store} {'can' if healthy else 'cannot'} be written"
-    return Examination("Store", healthy, seen, "Choose another folder with --store DIR.")
+    seen = f"{output} {'can' if healthy else 'cannot'} be written"
+    return Examination("Results", healthy, seen, "Choose another folder with --output DIR.")
 
 
 def _hosts(text: str) -> list[Examination]:
@@ -149,7 +149,7 @@ def _disks(refusal: str) -> Examination:
     return Examination("disks: power-off, disk faults", not refusal, seen, next_step)
 
 
-def _left(_store: Path) -> Examination:
+def _left(_output: Path) -> Examination:
     from faultline.harness.world.hosts.machines.leftovers import leftovers_here
 
     found = [leftover.what for leftover in leftovers_here()]
@@ -194,6 +194,6 @@ _EXAMINATIONS: tuple[Callable[[Path], Examination], ...] = (
     _engine,
     _simulated,
     _local,
-    _store,
+    _results,
     _left,
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from faultline.cli.options import store_option
+from faultline.cli.options import output_option
 from faultline.cli.output import say
 from faultline.cli.sealed_outcome import Sealed, handed_over
 from faultline.harness.world.hosts.evidence.cases import Case, case_names, load_case
@@ -18,9 +18,9 @@ __all__ = ["command"]
 @click.argument("name", required=False)
 @click.option("--hosts", metavar="HOSTS", default="", help="Other hosts than namespaces of this machine: ssh:FILE.")
 @click.option("--every-seed", is_flag=True, help="Do not stop at the first seed that shows an expected violation.")
-@store_option
+@output_option
 @click.option("--json", "as_json", is_flag=True, help="Print what came out as JSON.")
-def command(name: str | None, hosts: str, every_seed: bool, store: Path, as_json: bool) -> Sealed | int:
+def command(name: str | None, hosts: str, every_seed: bool, output: Path, as_json: bool) -> Sealed | int:
     """Reproduce the claim NAME about a real store, such as that it loses a write on a disk that lies.
 
     Without NAME, it lists them. Each is a few runs on hosts; ends with 0 when they bear the claim out, with 1 when
@@ -33,7 +33,7 @@ def command(name: str | None, hosts: str, every_seed: bool, store: Path, as_json
         from faultline.harness.world.hosts.namespaces.rootless import enter_user_namespace
 
         enter_user_namespace(environment=handed_over)
-    return _reproduce(load_case(name), hosts, every_seed, store, as_json)
+    return _reproduce(load_case(name), hosts, every_seed, output, as_json)
 
 
 def _list(as_json: bool) -> int:
@@ -48,12 +48,12 @@ def _list(as_json: bool) -> int:
     return 0
 
 
-def _reproduce(case: Case, hosts: str, every_seed: bool, store: Path, as_json: bool) -> Sealed:
+def _reproduce(case: Case, hosts: str, every_seed: bool, output: Path, as_json: bool) -> Sealed:
     from faultline.cli.reproduce import outcome_of, runs_of
 
     say(f"{case.claim}\n  expected: {_expectation(case)}", err=as_json)
     runs = []
-    for folder, judgement in runs_of(case, store, hosts=hosts, every_seed=every_seed):
+    for folder, judgement in runs_of(case, output, hosts=hosts, every_seed=every_seed):
         runs.append((folder, judgement))
         say(f"  seed {judgement.seed}: {judgement.verdict.value}: {judgement.sentence}", err=as_json)
         say(f"    {folder}", err=as_json)

@@ -45,7 +45,7 @@ Examples:
   faultline run --system consistent-core --mutant stale-read --seed 7
   faultline campaign --system consistent-core --seeds 0..199
   faultline check history.jsonl --format faultline --model cas-register
-  faultline replay store/runs/RUN
+  faultline replay faultline-results/runs/RUN
 """
 
 

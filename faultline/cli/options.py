@@ -10,13 +10,14 @@ import click
 
 from faultline.cli.sealed_outcome import handed_over
 from faultline.harness.errors import UsageError
+from faultline.harness.results import RESULTS_FOLDER
 
-__all__ = ["as_floors", "as_options", "comma_separated", "floor_option", "on_hosts", "request_options", "store_option"]
+__all__ = ["as_floors", "as_options", "comma_separated", "floor_option", "on_hosts", "output_option", "request_options"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-class _StoreFolder(click.Path):
+class _ResultsFolder(click.Path):
     """A folder of this machine; an address that looks like one is refused rather than made into one."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -27,13 +28,40 @@ class _StoreFolder(click.Path):
         return super().convert(value, param, ctx)
 
 
-store_option = click.option(
-    "--store",
-    type=_StoreFolder(path_type=Path, file_okay=False),
-    default=Path("store"),
-    show_default=True,
-    help="Folder that keeps runs and campaigns.",
-)
+_FORMER_NAME = "faultline.cli.options.store"
+
+
+def _former_name(context: click.Context, _parameter: click.Parameter, value: Path | None) -> None:
+    """Keep the folder that `--store` names, and say what the option is called now."""
+    if value is not None:
+        click.echo("--store is now called --output; the former name still works.", err=True)
+        context.meta[_FORMER_NAME] = value
+
+
+def _output_folder(context: click.Context, parameter: click.Parameter, value: Path) -> Path:
+    """Return the folder of `--output`, or that of its former name. Options that are given come before defaults."""
+    former: Path | None = context.meta.get(_FORMER_NAME)
+    if former is None:
+        return value
+    assert parameter.name is not None
+    if context.get_parameter_source(parameter.name) is not click.core.ParameterSource.DEFAULT:
+        raise click.UsageError("--output and --store name the same folder. Give --output alone.")
+    return former
+
+
+def output_option(command: _Command) -> _Command:
+    """Give `command` the option `--output`, and its former name `--store`, which no help lists."""
+    folder = _ResultsFolder(path_type=Path, file_okay=False)
+    former = click.option("--store", type=folder, expose_value=False, hidden=True, callback=_former_name)
+    option = click.option(
+        "--output",
+        type=folder,
+        default=RESULTS_FOLDER,
+        show_default=True,
+        callback=_output_folder,
+        help="Folder that keeps runs and campaigns.",
+    )
+    return option(former(command))
 
 
 def on_hosts(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:

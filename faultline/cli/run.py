@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from faultline.cli.options import as_floors, as_options, floor_option, on_hosts, request_options, store_option
+from faultline.cli.options import as_floors, as_options, floor_option, on_hosts, output_option, request_options
 from faultline.cli.output import say
 from faultline.cli.sealed_outcome import INTERRUPTED, Sealed
 from faultline.harness.errors import UsageError
@@ -48,7 +48,7 @@ __all__ = ["command"]
     help="How the hosts are to be, such as fsync=lies.",
 )
 @floor_option
-@store_option
+@output_option
 @click.option("--shrink/--no-shrink", "shrinks", default=True, help="Shrink a violation of the simulated world.")
 @click.option(
     "--beyond-promise", is_flag=True, help="Run also what the system does not promise to pass [default: refuse it]."
@@ -69,7 +69,7 @@ def command(
     hosts: str | None,
     host_option_pairs: tuple[str, ...],
     floor_pairs: tuple[str, ...],
-    store: Path,
+    output: Path,
     shrinks: bool,
     beyond_promise: bool,
     as_json: bool,
@@ -101,7 +101,7 @@ def command(
         world=world,
         beyond_promise=beyond_promise,
     )
-    finished = carry_out(request, store, shrinks=shrinks, hosts=hosts or "", announces=True)
+    finished = carry_out(request, output, shrinks=shrinks, hosts=hosts or "", announces=True)
     _print(finished.judgement, finished.lines, as_json)
     ending = sealed(finished.judgement, finished.folder)
     return ending.replaced(verdict="", code=INTERRUPTED) if finished.interrupted else ending

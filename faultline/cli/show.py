@@ -14,7 +14,7 @@ from typing import Any
 import click
 import msgspec
 
-from faultline.cli.options import store_option
+from faultline.cli.options import output_option
 from faultline.cli.output import say
 from faultline.cli.pattern_listing import WIDTH, figures_line, pattern_entry, variant_lines
 from faultline.harness.errors import UsageError
@@ -45,8 +45,8 @@ class _Planted(msgspec.Struct, frozen=True):
 @click.command("show")
 @click.argument("pattern")
 @click.option("--mutant", "chosen", help="Which of the pattern's planted bugs to show [default: the first that shows].")
-@store_option
-def command(pattern: str, chosen: str | None, store: Path) -> int:
+@output_option
+def command(pattern: str, chosen: str | None, output: Path) -> int:
     """Show PATTERN (`low-water-mark`): its promise, a diagram of it at work, and a counterexample of a planted bug."""
     lesson = lesson_of(pattern_called(pattern))
     planted = _planted_bugs(lesson.pattern.slug, chosen)
@@ -55,7 +55,7 @@ def command(pattern: str, chosen: str | None, store: Path) -> int:
     for bug in planted:
         request = _first_violation(bug)
         if request is not None:
-            say("\n".join(_counterexample_lines(bug, request, store)))
+            say("\n".join(_counterexample_lines(bug, request, output)))
             return 0
     if planted:
         say(f"None of them showed within {_SEEDS_MAX} seeds of its campaign.")
@@ -151,12 +151,12 @@ def _violates(request: RunRequest) -> bool:
     return judgement.verdict is Verdict.VIOLATION
 
 
-def _counterexample_lines(bug: _Planted, request: RunRequest, store: Path) -> list[str]:
+def _counterexample_lines(bug: _Planted, request: RunRequest, output: Path) -> list[str]:
     """The same minimal plan twice: without the bug, and with it; and how to see more."""
     from faultline.cli.single_run import carry_out, replay_line
     from faultline.harness.store import read_run
 
-    folder = carry_out(request, store, shrinks=True).folder / "minimal"
+    folder = carry_out(request, output, shrinks=True).folder / "minimal"
     plan = read_run(folder).file.plan
     right, wrong = _diagram_of(msgspec.structs.replace(plan, mutants=())), _diagram_of(plan)
     return [

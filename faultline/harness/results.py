@@ -21,7 +21,10 @@ from faultline.harness.errors import HarnessError
 Buffer = bytes | memoryview
 """What can be written: bytes, or a view of them."""
 
-__all__ = ["appending", "unique_partial", "writable", "write_pieces", "write_whole"]
+__all__ = ["RESULTS_FOLDER", "appending", "unique_partial", "writable", "write_pieces", "write_whole"]
+
+RESULTS_FOLDER = Path("faultline-results")
+"""The folder that keeps runs and campaigns, when no other is named."""
 
 _UMASKED = 0o666
 
@@ -88,7 +91,7 @@ def writable(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise HarnessError(
             f"Cannot write to the store at {folder}: {error.strerror or error}.",
-            "Choose a folder you may write to with --store DIR, or make room on the disk.",
+            "Choose a folder you may write to with --output DIR, or make room on the disk.",
         ) from error
 
 

@@ -99,15 +99,15 @@ def store_folder(named: str) -> Path:
     """
     if _ADDRESS.match(named):
         raise UsageError(
-            f"The store cannot be at {named}: it is a folder.",
-            "Choose one with --store DIR, for a cluster on a file system that all of its machines mount.",
+            f"The results folder cannot be at {named}: it is a folder.",
+            "Choose one with --output DIR, for a cluster on a file system that all of its machines mount.",
         )
     try:
         named.encode()
     except UnicodeEncodeError as error:
         raise UsageError(
-            f"The store cannot be at {named!a}: its name is no UTF-8, and could not be written down.",
-            "Choose another name with --store DIR.",
+            f"The results folder cannot be at {named!a}: its name is no UTF-8, and could not be written down.",
+            "Choose another name with --output DIR.",
         ) from error
     return Path(named)
 
@@ -129,7 +129,7 @@ def claim_folder(parent: Path, names: Iterable[str]) -> Path:
             with contextlib.suppress(FileExistsError):
                 (parent / name).mkdir()
                 return parent / name
-    raise HarnessError(f"All names for a new folder in {parent} are taken.", "Choose another --store.")
+    raise HarnessError(f"All names for a new folder in {parent} are taken.", "Choose another --output.")
 
 
 def prepare_run(folder: Path, run_id: str, plan: Plan, world: WorldName, hosts: str = "") -> None:

@@ -17,13 +17,12 @@ from faultline.harness.errors import UsageError
 from faultline.harness.judge import judge
 from faultline.harness.judgement import Judgement
 from faultline.harness.planning import RunRequest, make_plan
+from faultline.harness.results import RESULTS_FOLDER
 from faultline.harness.run import run_simulated
 from faultline.harness.verdict import Verdict
 from faultline.registry import resolve
 
 __all__ = ["RunFailed", "assert_campaign_passes", "assert_run_passes"]
-
-_STORE = Path("store")
 
 
 class RunFailed(AssertionError):
@@ -47,7 +46,7 @@ def assert_run_passes(
     mutants: Sequence[str] = (),
     nodes: int = 3,
     operations: int = 200,
-    store: Path = _STORE,
+    output: Path = RESULTS_FOLDER,
 ) -> None:
     """One simulated run, as `faultline run` would do it. Raises RunFailed when it does not pass."""
     request = RunRequest(
@@ -62,7 +61,7 @@ def assert_run_passes(
     )
     __tracebackhide__ = True
     if _judged(request).verdict is not Verdict.PASS:
-        raise RunFailed(carry_out(request, store, shrinks=True), f"{system} did not pass with seed {seed}.")
+        raise RunFailed(carry_out(request, output, shrinks=True), f"{system} did not pass with seed {seed}.")
 
 
 def assert_campaign_passes(
@@ -77,7 +76,7 @@ def assert_campaign_passes(
     operations: int | None = None,
     seeds: int = 20,
     first_seed: int = 0,
-    store: Path = _STORE,
+    output: Path = RESULTS_FOLDER,
 ) -> None:
     """`seeds` seeds of each cell of a campaign, shipped or in a file, with what is given in place of its own values.
 
@@ -109,10 +108,10 @@ def assert_campaign_passes(
         verdicts.add(verdict)
         if verdict not in (Verdict.PASS, Verdict.VACUOUS):
             about = f"{plan.name}: run {number + 1} of {len(runs)} ({cell.name}, seed {seed}) did not pass."
-            finished = carry_out(request, store, shrinks=True)
+            finished = carry_out(request, output, shrinks=True)
             raise RunFailed(finished, about + _beyond(judgement, cell.expected))
     if Verdict.PASS not in verdicts:
-        raise RunFailed(carry_out(request, store, shrinks=False), f"{plan.name}: no run tested anything.")
+        raise RunFailed(carry_out(request, output, shrinks=False), f"{plan.name}: no run tested anything.")
 
 
 def _judged(request: RunRequest) -> Judgement:

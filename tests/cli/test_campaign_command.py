@@ -51,7 +51,7 @@ SMALL = ("campaign", "--seeds", "0..1", "--faults", "none", "--operations", "20"
 def test_a_name_is_used_once_and_is_what_the_campaign_is_called(faultline: Command) -> None:
     code, out, _ = faultline(*SMALL, "--name", "nightly")
     assert (code, out.splitlines()[0]) == (0, "Campaign nightly: pass. 2 runs in 1 cell: 1 × as expected.")
-    assert 'name="faultline nightly"' in Path("store/campaigns/nightly/junit.xml").read_text("utf-8")
+    assert 'name="faultline nightly"' in Path("faultline-results/campaigns/nightly/junit.xml").read_text("utf-8")
     code, _, err = faultline(*SMALL, "--name", "nightly")
     assert code == 2
     assert "has a campaign called nightly already" in err
@@ -65,22 +65,22 @@ def test_a_second_demo_is_kept_beside_the_first_and_says_so(faultline: Command) 
         _, out, err = faultline("demo")
         folders.append(Path(out.splitlines()[-1].removeprefix("Report: ")).parent.name)
     assert folders == ["demo", "demo-2"]
-    assert "store/campaigns/demo is an earlier demo's; this one is kept in demo-2 beside it." in err
+    assert "faultline-results/campaigns/demo is an earlier demo's; this one is kept in demo-2 beside it." in err
 
 
 def test_a_campaign_that_was_killed_is_concluded_with_the_code_of_what_it_left(faultline: Command) -> None:
     plan = CampaignPlan(name="killed", mutants=(("stale-read",),), fault_sets=(("leadership",),), seeds="6..9")
-    folder: CampaignFolder = create_campaign_folder(Path("store").absolute(), plan, "killed")
+    folder: CampaignFolder = create_campaign_folder(Path("faultline-results").absolute(), plan, "killed")
     write_record(folder.plan, plan)
     write_record(folder.journal, Journal())
-    code, out, _ = faultline("campaign", "conclude", "store/campaigns/killed")
+    code, out, _ = faultline("campaign", "conclude", "faultline-results/campaigns/killed")
     assert (code, out.splitlines()[0]) == (
         3,
         "Campaign killed (not finished): unknown. 0 of 4 runs in 1 cell: 1 × inconclusive.",
     )
-    job = SimulationJob(plan, folder, Path("store/campaigns/killed"), default_engine("simulated"))
+    job = SimulationJob(plan, folder, Path("faultline-results/campaigns/killed"), default_engine("simulated"))
     run_unit(job, plan.units()[0])
-    code, out, _ = faultline("campaign", "conclude", "store/campaigns/killed", "--json")
+    code, out, _ = faultline("campaign", "conclude", "faultline-results/campaigns/killed", "--json")
     assert code == 1
     assert '"finished": 4' in out
 
@@ -98,7 +98,7 @@ def test_options_of_a_campaign_before_conclude_are_refused(faultline: Command) -
 
 @pytest.mark.parametrize("verb", ["run", "campaign", "demo", "show leader-followers", "evidence", "doctor"])
 def test_no_verb_makes_a_folder_of_an_address(faultline: Command, verb: str) -> None:
-    code, _, err = faultline(*verb.split(), "--store", "s3a://bucket/nightly")
+    code, _, err = faultline(*verb.split(), "--output", "s3a://bucket/nightly")
     assert code == 2
-    assert "The store cannot be at s3a://bucket/nightly: it is a folder." in err
+    assert "The results folder cannot be at s3a://bucket/nightly: it is a folder." in err
     assert list(Path().iterdir()) == []

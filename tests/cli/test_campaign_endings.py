@@ -27,14 +27,14 @@ def begun(folder: Path) -> subprocess.Popen[str]:
     process = subprocess.Popen(
         [*COMMAND, *CAMPAIGN, *MASTER], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    rows = folder / "store" / "campaigns" / "c" / "rows"
+    rows = folder / "faultline-results" / "campaigns" / "c" / "rows"
     until(lambda: process.poll() is not None or any(rows.glob("part-*")), "no unit has finished")
     return process
 
 
 def checked(folder: Path) -> CampaignSummary:
     """The summary, after a check that it counts every verdict and tells that the campaign is not whole."""
-    root = folder / "store" / "campaigns" / "c"
+    root = folder / "faultline-results" / "campaigns" / "c"
     summary = msgspec.json.decode((root / "campaign.json").read_bytes(), type=CampaignSummary)
     assert summary.finished == len(list(root.glob("runs/*/verdict.json")))
     assert 0 < summary.finished < summary.scheduled == 5_000
@@ -75,5 +75,5 @@ def test_a_campaign_that_is_killed_with_its_supervisor_is_concluded_from_outside
         os.kill(each, signal.SIGKILL)
     process.communicate()
     until(lambda: all(map(is_dead, below)), "a process is left")
-    conclude_folder(tmp_path / "store" / "campaigns" / "c")
+    conclude_folder(tmp_path / "faultline-results" / "campaigns" / "c")
     checked(tmp_path)

@@ -41,7 +41,7 @@ class Stage:
     def run_folder(self, *arguments: str) -> Path:
         """The folder of the run that `arguments` make."""
         self.code(*arguments)
-        (folder,) = (self.folder / "store/runs").iterdir()
+        (folder,) = (self.folder / "faultline-results/runs").iterdir()
         return folder
 
     def hostile(self, deed: str) -> int:
@@ -110,7 +110,7 @@ def no_history(stage: Stage) -> int:
 
 def in_the_way(stage: Stage) -> int:
     (stage.folder / "in-the-way").write_text("a file")
-    return stage.code(*RUN, "--store", "in-the-way/below")
+    return stage.code(*RUN, "--output", "in-the-way/below")
 
 
 def two_signals(stage: Stage) -> int:
@@ -126,7 +126,7 @@ def any_violation(stage: Stage) -> int:
 
 
 def a_name_that_is_taken(stage: Stage) -> int:
-    (stage.folder / "store/campaigns/nightly").mkdir(parents=True)
+    (stage.folder / "faultline-results/campaigns/nightly").mkdir(parents=True)
     return stage.code("campaign", "--seeds", "0..1", "--name", "nightly")
 
 
@@ -171,7 +171,7 @@ PROVOKED: dict[str, Callable[[Stage], int]] = {
     "a folder that is no run": lambda stage: stage.code("replay", "nowhere"),
     "a plan that is no plan": no_plan,
     'a plan that expects "violation", whichever it is': any_violation,
-    "a store that is an address": lambda stage: stage.code(*RUN, "--store", "s3a://bucket/store"),
+    "a store that is an address": lambda stage: stage.code(*RUN, "--output", "s3a://bucket/store"),
     "a campaign's name that is taken": a_name_that_is_taken,
     "a run on hosts is replayed without `--hosts`": on_unnamed_hosts,
     "a pipe that stays silent": a_silent_pipe,

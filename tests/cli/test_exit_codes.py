@@ -37,7 +37,7 @@ def faultline(tmp_path, capsys, monkeypatch):
 
 def folder_of(begin: str) -> Path:
     """The folder of the only run whose name begins so; its digest follows."""
-    (folder,) = Path("store/runs").glob(f"{begin}.*")
+    (folder,) = Path("faultline-results/runs").glob(f"{begin}.*")
     return folder
 
 
@@ -131,10 +131,19 @@ def test_a_run_whose_faults_met_no_operation_is_vacuous_and_ends_with_3(faultlin
 
 def test_a_store_that_cannot_be_written_ends_with_4(faultline):
     Path("in-the-way").write_text("a file")
-    ended = faultline("run", *CALM, "--store", "in-the-way/below")
+    ended = faultline("run", *CALM, "--output", "in-the-way/below")
     assert ended.code == 4
-    assert "--store" in ended.err
+    assert "--output" in ended.err
     assert "Traceback" not in ended.err
+
+
+def test_the_former_name_of_the_results_folder_still_works_and_says_so(faultline):
+    ended = faultline("run", *CALM, "--store", "kept")
+    assert ended.code == 0
+    assert "--store is now called --output" in ended.err
+    assert len(list(Path("kept/runs").iterdir())) == 1 and not Path("faultline-results").exists()
+    assert faultline("run", *CALM, "--store", "kept", "--output", "other").code == 2
+    assert "--store" not in faultline("run", "--help").out
 
 
 def test_an_interrupted_run_is_checked_reported_and_ends_with_130(faultline, monkeypatch):
@@ -223,7 +232,7 @@ def test_a_real_run_never_takes_the_place_of_an_earlier_one(faultline):
     for _ in range(2):
         ended = faultline("run", "--world", "local", "--faults", "none", "--duration", "0.5", "--operations", "20")
         assert ended.code == 0, ended.err
-    first, second = sorted(path.name for path in Path("store/runs").iterdir())
+    first, second = sorted(path.name for path in Path("faultline-results/runs").iterdir())
     assert re.fullmatch(r"consistent-core\.register\.calm\.0\.[0-9a-f]{8}\.local", first)
     assert second == f"{first}-2"
 

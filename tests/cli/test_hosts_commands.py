@@ -94,9 +94,9 @@ def test_a_run_on_hosts_is_recorded_judged_and_replayed_there(
     refusal = why_refused()
     if refusal:
         with pytest.raises(HarnessError, match="namespaces"):
-            perform([*arguments, "--store", str(tmp_path)])
+            perform([*arguments, "--output", str(tmp_path)])
         return
-    assert perform([*arguments, "--store", str(tmp_path), "--json"]) == 0
+    assert perform([*arguments, "--output", str(tmp_path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["world"] == "hosts"
     (folder,) = (tmp_path / "runs").iterdir()
     assert re.fullmatch(r"consistent-core\.register\.calm\.0\.[0-9a-f]{8}\.hosts", folder.name)
@@ -172,7 +172,7 @@ def test_a_campaign_of_real_stores_under_partition_kill_and_clock_faults(
     """Seed 53 has faults of all three families. A store that is not installed costs its own runs and no others."""
     arguments = ["campaign", "--hosts", "namespaces:3", "--system", "etcd", "--system", "zookeeper"]
     arguments += ["--faults", "partition,kill,clock", "--seeds", "53..53", "--duration", "6", "--master", "local[1]"]
-    arguments += ["--store", str(tmp_path), "--name", "real", "--json"]
+    arguments += ["--output", str(tmp_path), "--name", "real", "--json"]
     refusal = why_refused()
     if refusal:
         with pytest.raises(HarnessError, match="namespaces"):

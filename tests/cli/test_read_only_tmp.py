@@ -44,7 +44,7 @@ def ends(folder: Path, *arguments: str) -> int:
 @pytest.mark.real
 def test_runs_checks_and_replays_need_no_folder_for_temporary_files(folder: Path) -> None:
     assert ends(folder, "run", *STALE) == 1
-    (run,) = (folder / "store" / "runs").iterdir()
+    (run,) = (folder / "faultline-results" / "runs").iterdir()
     assert ends(folder, "check", str(run)) == 1
     assert ends(folder, "replay", str(run)) == 1
 

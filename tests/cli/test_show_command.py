@@ -21,7 +21,7 @@ IMPLEMENTED = [pattern for pattern in PATTERNS if pattern.module]
 @pytest.fixture
 def show(tmp_path, capsys):
     def command(*arguments: str) -> str:
-        assert perform(["show", *arguments, "--store", str(tmp_path / "store")]) == 0
+        assert perform(["show", *arguments, "--output", str(tmp_path / "store")]) == 0
         return capsys.readouterr().out
 
     return command

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.real
 
 
 def verdict_in(folder: Path) -> dict[str, object]:
-    (path,) = folder.glob("store/runs/*/verdict.json")
+    (path,) = folder.glob("faultline-results/runs/*/verdict.json")
     found: dict[str, object] = json.loads(path.read_text())
     return found
 
@@ -197,7 +197,7 @@ def test_a_full_disk_behind_standard_output_is_a_harness_error(command: Command)
 def test_a_closed_pipe_while_several_files_are_checked_is_no_pass(command: Command, tmp_path: Path) -> None:
     for seed in ("1", "2"):
         ended(command(*RUN, "--seed", seed))
-    folders = [str(folder) for folder in (tmp_path / "store/runs").iterdir()]
+    folders = [str(folder) for folder in (tmp_path / "faultline-results/runs").iterdir()]
     assert ended(command("check", *folders, stdout=closed_pipe()))[0] == 3
     assert ended(command("check", *folders))[0] == 0
 
@@ -236,7 +236,7 @@ def test_a_history_that_cannot_be_written_costs_no_violation(
 ) -> None:
     arguments = (*RUN, *VIOLATING, "--seed", str(violating_seed))
     assert ended(command(*arguments))[0] == 1
-    (folder,) = (tmp_path / "store/runs").iterdir()
+    (folder,) = (tmp_path / "faultline-results/runs").iterdir()
     sizes = {file.name: file.stat().st_size for file in folder.iterdir()}
     just_the_plan = sizes["run.json"] + 64  # the second run has a longer name
     assert just_the_plan < sizes["history.jsonl"]

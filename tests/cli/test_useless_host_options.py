@@ -21,7 +21,7 @@ ON_HOSTS = ("--hosts", "namespaces:3", "--host-option")
 def test_a_means_for_clocks_is_refused_where_nodes_read_the_time_through_a_port(
     means: str, faults: str, tmp_path: Path
 ) -> None:
-    arguments = [*ON_HOSTS, f"clock={means}", "--faults", faults, "--store", str(tmp_path / "store")]
+    arguments = [*ON_HOSTS, f"clock={means}", "--faults", faults, "--output", str(tmp_path / "store")]
     with pytest.raises(UsageError, match=r"host option clock has no effect on consistent-core.* through a port") as no:
         perform(["run", *arguments])
     assert "Leave --host-option clock out" in no.value.next_step and "--system etcd" in no.value.next_step
@@ -30,7 +30,7 @@ def test_a_means_for_clocks_is_refused_where_nodes_read_the_time_through_a_port(
 
 @pytest.mark.parametrize("means", ["auto", "vdso", "libfaketime"])
 def test_a_means_for_clocks_is_refused_where_no_fault_strikes_one(means: str, tmp_path: Path) -> None:
-    arguments = [*ON_HOSTS, f"clock={means}", "--faults", "kill", "--store", str(tmp_path / "store")]
+    arguments = [*ON_HOSTS, f"clock={means}", "--faults", "kill", "--output", str(tmp_path / "store")]
     with pytest.raises(UsageError, match="host option clock has no effect: no fault of this run moves") as no:
         perform(["run", "--system", "etcd", *arguments])
     assert "--faults clock" in no.value.next_step
@@ -52,12 +52,12 @@ def test_a_campaign_is_refused_an_option_only_where_none_of_its_cells_has_a_use_
 def test_a_campaign_says_so_before_anything_is_written(tmp_path: Path) -> None:
     arguments = ["--system", "consistent-core", *ON_HOSTS, "clock=vdso", "--faults", "clock", "--seeds", "0..0"]
     with pytest.raises(UsageError, match="no effect on consistent-core"):
-        perform(["campaign", *arguments, "--master", "local[1]", "--store", str(tmp_path / "store")])
+        perform(["campaign", *arguments, "--master", "local[1]", "--output", str(tmp_path / "store")])
     assert not (tmp_path / "store").exists()
 
 
 def test_fsync_that_lies_all_the_time_cannot_fail_for_a_while(tmp_path: Path) -> None:
-    arguments = [*ON_HOSTS, "fsync=lies", "--faults", "fsync", "--store", str(tmp_path / "store")]
+    arguments = [*ON_HOSTS, "fsync=lies", "--faults", "fsync", "--output", str(tmp_path / "store")]
     with pytest.raises(UsageError, match="Where fsync lies all the time, it cannot be made to fail") as no:
         perform(["run", "--system", "etcd", *arguments])
     assert "--host-option fsync" in no.value.next_step

@@ -123,7 +123,7 @@ def a_check_of_many_files_ends_with_the_worst(folder: Path) -> None:
 def what_does_not_repeat_is_told(folder: Path) -> None:
     """A stored run whose history, or whose verdict, is not what comes of its plan; and one whose verdict is damaged."""
     store = folder / "store"
-    assert faultline("run", "--seed", 7, "--operations", 40, "--store", store)[0] == 0
+    assert faultline("run", "--seed", 7, "--operations", 40, "--output", store)[0] == 0
     run = the_run(store)
     history, verdict = (run / "history.jsonl").read_bytes(), (run / "verdict.json").read_text()
     (run / "history.jsonl").write_bytes(b"".join(history.splitlines(keepends=True)[:-1]))
@@ -144,7 +144,7 @@ def what_does_not_repeat_is_told(folder: Path) -> None:
 def a_run_folder_that_lacks_something_is_no_pass(folder: Path) -> None:
     """Checked without its verdict, its history or its plan; with the verdict alone; and with one that is denied."""
     store = folder / "store"
-    assert faultline("run", "--seed", 7, "--operations", 40, "--store", store)[0] == 0
+    assert faultline("run", "--seed", 7, "--operations", 40, "--output", store)[0] == 0
     run = the_run(store)
     files = {name: (run / name).read_bytes() for name in ("run.json", "history.jsonl", "verdict.json")}
     denied = _violating(files["verdict.json"])
@@ -180,11 +180,11 @@ def a_verdict_that_cannot_be_written_is_no_pass(folder: Path) -> None:
     from faultline.cli import single_run
 
     full = mock.patch.object(single_run, "write_judgement", side_effect=OSError(28, "No space left on device"))
-    short = ("--seed", 7, "--operations", 40, "--store")
+    short = ("--seed", 7, "--operations", 40, "--output")
     with full:
         code, told = faultline("run", *short, folder / "a")
         assert code == 4 and "The verdict is not kept" in told
-        assert faultline("run", "--mutant", "stale-read", "--seed", 7, "--no-shrink", "--store", folder / "b")[0] == 1
+        assert faultline("run", "--mutant", "stale-read", "--seed", 7, "--no-shrink", "--output", folder / "b")[0] == 1
     with mock.patch.object(single_run, "run_simulated", side_effect=_interrupted(single_run.run_simulated)):
         assert faultline("run", *short, folder / "c")[0] == 130
     assert verdict_in(the_run(folder / "c"))["interrupted"] is True

@@ -154,7 +154,7 @@ HEAL = 45
 def a_planted_bug_violates_from_run_to_replay(folder: Path) -> None:
     """A stale read: run, its files, check and replay, all say so, and what is shrunk is the same kind of violation."""
     store = folder / "store"
-    code, told = faultline("run", "--mutant", "stale-read", "--seed", 7, "--store", store)
+    code, told = faultline("run", "--mutant", "stale-read", "--seed", 7, "--output", store)
     assert code == 1, told
     run = the_run(store)
     verdict, events = verdict_in(run), events_in(run / "history.jsonl")
@@ -175,7 +175,7 @@ def a_planted_bug_violates_from_run_to_replay(folder: Path) -> None:
 def a_correct_system_passes_from_run_to_replay(folder: Path) -> None:
     """The twin of the run above: run, its files, check and replay, all say that nothing is wrong, and why."""
     store = folder / "store"
-    code, told = faultline("run", "--seed", 7, "--operations", 120, "--store", store)
+    code, told = faultline("run", "--seed", 7, "--operations", 120, "--output", store)
     assert code == 0, told
     run = the_run(store)
     verdict, events = verdict_in(run), events_in(run / "history.jsonl")

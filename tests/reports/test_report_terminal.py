@@ -85,11 +85,11 @@ def test_cycles_that_were_not_ruled_out_are_no_keys_of_a_search() -> None:
 def test_what_was_not_decided_names_the_next_step_by_its_reason() -> None:
     reason = Reason(cause=Cause.BUDGET, option="steps_max", value=200_000)
     check = CheckResult(checker="linearizability", verdict=Verdict.UNKNOWN, sentence="Undecided.", reason=reason)
-    stored = "faultline replay store/runs/r"
+    stored = "faultline replay faultline-results/runs/r"
     judged = judgement([], verdict=Verdict.UNKNOWN, sentence="Undecided.", checks=[check], replay=stored)
     record = passing_run()[0]
     step = next(line for line in run_lines(record, judged) if line.startswith("  Next: "))
-    assert "faultline check store/runs/r --option steps-max=5000000" in step
+    assert "faultline check faultline-results/runs/r --option steps-max=5000000" in step
     assert step.removeprefix("  Next: ") == run_values(record, judged)["next_step"]
     assert not [line for line in run_lines(*violating_run()) if "Next:" in line]
 

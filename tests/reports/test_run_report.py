@@ -316,12 +316,16 @@ def test_controls_that_need_a_script_are_hidden_until_it_runs(page: Page) -> Non
 
 def test_a_real_run_says_that_it_cannot_be_repeated_exactly_and_how_its_hosts_were(tmp_path: Path) -> None:
     record, _ = violating_run()
-    changes = {"world": "hosts", "host_options": {"fsync": "lies"}, "replay": "faultline replay store/runs/r"}
+    changes = {
+        "world": "hosts",
+        "host_options": {"fsync": "lies"},
+        "replay": "faultline replay faultline-results/runs/r",
+    }
     page = page_of(tmp_path, record, judgement([], **changes))
     text = " ".join("".join(page.texts).split())
     assert "Hosts with fsync=lies" in text
     assert "which cannot be repeated exactly" in text
-    assert "faultline check store/runs/r" in text
+    assert "faultline check faultline-results/runs/r" in text
     assert "byte for byte" not in text
 
 

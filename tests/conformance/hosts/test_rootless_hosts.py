@@ -73,7 +73,7 @@ def test_an_ordinary_user_runs_on_hosts_of_namespaces_under_faults(tmp_path: Pat
     arguments = ("run", "--hosts", "namespaces:3", "--faults", "kill,partition", "--duration", "2", "--no-shrink")
     ended = as_user(tmp_path, python, "-m", "faultline.cli", *arguments)
     assert ended.returncode == 0, ended.stderr
-    (run,) = (tmp_path / "home" / "store" / "runs").iterdir()
+    (run,) = (tmp_path / "home" / "faultline-results" / "runs").iterdir()
     assert run.stat().st_uid == USER
     assert {path.name for path in (run / "nodes").iterdir()} == {"athens", "byzantium", "cyrene"}
     assert not [path for path in Path("/tmp").glob("faultline-hosts-*") if path.stat().st_uid == USER]

@@ -49,7 +49,7 @@ def forms(secret: RunSecret) -> list[bytes]:
 def test_a_local_run_keeps_its_secret_to_itself(
     drawn: list[RunSecret], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert perform([*WORDS, "--world", "local", "--store", str(tmp_path)]) == 0
+    assert perform([*WORDS, "--world", "local", "--output", str(tmp_path)]) == 0
     said = capfd.readouterr()
     (secret,) = drawn
     assert_nothing_tells(tmp_path, said.out + said.err, *forms(secret))
@@ -63,7 +63,7 @@ def test_a_run_over_ssh_keeps_its_secret_and_the_host_files_key_to_itself(
     assert key is not None
     host_file = host_file_of(hosts, tmp_path / "hosts.toml")
     store = tmp_path / "store"
-    perform([*WORDS, "--hosts", f"ssh:{host_file}", "--store", str(store)])
+    perform([*WORDS, "--hosts", f"ssh:{host_file}", "--output", str(store)])
     said = capfd.readouterr()
     (secret,) = drawn
     told = [Path(key).read_bytes().split(b"\n")[1], key.encode(), known_hosts.encode()]

@@ -36,7 +36,7 @@ def test_a_run_whose_faults_come_too_late_on_slow_hosts_is_no_pass(
     hosts: NamespaceHosts, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make_slow(hosts)
-    where = ["--hosts", f"ssh:{host_file_of(hosts, tmp_path / 'hosts.toml')}", "--store", str(tmp_path)]
+    where = ["--hosts", f"ssh:{host_file_of(hosts, tmp_path / 'hosts.toml')}", "--output", str(tmp_path)]
     code = perform(["run", *where, "--faults", "durability", "--duration", "3"])
     said = capsys.readouterr().out
     assert code == 3, said

@@ -30,7 +30,7 @@ from faultline.harness.verdict import Verdict
 def job_in(root: Path, **changes: Any) -> SimulationJob:
     folder = CampaignFolder(root)
     folder.make()
-    return SimulationJob(fake_plan(**changes), folder, Path("store/campaigns/c"), fake_engine())
+    return SimulationJob(fake_plan(**changes), folder, Path("faultline-results/campaigns/c"), fake_engine())
 
 
 def run_id(job: SimulationJob, seed: int) -> str:
@@ -87,7 +87,7 @@ def test_a_violating_run_keeps_its_whole_folder_and_is_told_how_to_be_replayed(j
     stored = read_run(run_folder(job, 5))
     assert stored.file.plan.seed == 5
     assert stored.history().digest() == verdict(job, 5).history_sha256
-    assert verdict(job, 5).replay == f"faultline replay store/campaigns/c/runs/{run_id(job, 5)}"
+    assert verdict(job, 5).replay == f"faultline replay faultline-results/campaigns/c/runs/{run_id(job, 5)}"
 
 
 def test_a_passing_run_keeps_its_verdict_and_the_command_that_runs_it_anew(job: SimulationJob) -> None:

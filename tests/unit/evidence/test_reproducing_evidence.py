@@ -42,7 +42,7 @@ def outcome(
 
     monkeypatch.setattr(reproduce, "carry_out", carry_out)
     case: Case = parse_case("loses", CLAIM.format(expected))
-    found = reproduce.outcome_of(case, list(reproduce.runs_of(case, Path("store"), every_seed=every)))
+    found = reproduce.outcome_of(case, list(reproduce.runs_of(case, Path("faultline-results"), every_seed=every)))
     assert [hosts for _, hosts in started] == ["namespaces:3"] * len(started)
     assert found.tried == tuple(seed for seed, _ in started)
     return found

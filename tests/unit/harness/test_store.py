@@ -98,7 +98,7 @@ def test_a_damaged_run_file_is_refused_by_name(tmp_path):
 
 def test_an_unwritable_store_is_a_harness_error_with_a_next_step(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(HarnessError, match="--store"):
+    with pytest.raises(HarnessError, match="--output"):
         prepare_run(tmp_path / "file" / "r", "r", PLAN, "simulated")
 
 

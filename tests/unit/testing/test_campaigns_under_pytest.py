@@ -25,13 +25,13 @@ TESTS = """
 import pytest
 from faultline.testing import assert_run_passes
 
-def test_one_run_of_each_seed(faultline_seed, faultline_store):
-    assert_run_passes(system="consistent-core", seed=faultline_seed, store=faultline_store)
+def test_one_run_of_each_seed(faultline_seed, faultline_output):
+    assert_run_passes(system="consistent-core", seed=faultline_seed, output=faultline_output)
 
 @pytest.mark.faultline_seeds("7")
-def test_a_bug_is_told(faultline_seed, faultline_store):
+def test_a_bug_is_told(faultline_seed, faultline_output):
     mutants = ["stale-read"]
-    assert_run_passes(system="consistent-core", seed=faultline_seed, mutants=mutants, store=faultline_store)
+    assert_run_passes(system="consistent-core", seed=faultline_seed, mutants=mutants, output=faultline_output)
 """
 
 
@@ -42,7 +42,7 @@ def test_a_campaign_of_a_correct_system_passes() -> None:
 
 def test_a_run_that_fails_is_kept_with_its_report_and_its_replay_line(tmp_path: Path) -> None:
     with pytest.raises(RunFailed, match=r"consistent-core\+stale-read/register/leadership, seed 7\) did not") as raised:
-        assert_campaign_passes("leadership", mutants=["stale-read"], first_seed=7, seeds=1, store=tmp_path)
+        assert_campaign_passes("leadership", mutants=["stale-read"], first_seed=7, seeds=1, output=tmp_path)
     assert Path(raised.value.report).is_file()
     assert raised.value.replay.startswith("faultline replay ")
     assert "read" in str(raised.value)
@@ -58,8 +58,8 @@ def test_a_run_that_tested_nothing_counts_for_nothing_and_fails_where_all_are_so
     vacuous = next(seed for seed in range(200) if _is_vacuous(seed) and not _is_vacuous(seed + 1))
     about = {"system": "gossip", "workload": "metadata", "faults": ["kill"], "operations": 3, "first_seed": vacuous}
     with pytest.raises(RunFailed, match="no run tested anything"):
-        assert_campaign_passes(**about, seeds=1, store=tmp_path)
-    assert_campaign_passes(**about, seeds=2, store=tmp_path)
+        assert_campaign_passes(**about, seeds=1, output=tmp_path)
+    assert_campaign_passes(**about, seeds=2, output=tmp_path)
 
 
 def test_what_cannot_be_asked_for_is_refused() -> None:
@@ -102,7 +102,7 @@ def _pytest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_pytest_makes_one_test_of_each_seed_and_lists_the_reports_of_failures(
     tmp_path: Path, side_by_side: tuple[str, ...]
 ) -> None:
-    kept = ("--faultline-store", "kept", "--junitxml", "junit.xml")
+    kept = ("--faultline-output", "kept", "--junitxml", "junit.xml")
     ran = _pytest(tmp_path, "--faultline-seeds", "3..5", *kept, *side_by_side)
     assert ran.returncode == 1, ran.stdout + ran.stderr
     assert "1 failed, 3 passed" in ran.stdout

@@ -55,4 +55,4 @@ def make_nodes_folder(folder: Path) -> None:
         shutil.rmtree(folder / "nodes", ignore_errors=True)
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise HarnessError(f"The folder {folder} cannot be made: {error}.", "Choose another --store.") from error
+        raise HarnessError(f"The folder {folder} cannot be made: {error}.", "Choose another --output.") from error
