@@ -7,14 +7,13 @@ reads it by name and judges single keys; the driver then judges the run with tho
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
-import pyarrow as pa
 
 from faultline.campaign.commands import replay_command, run_command
 from faultline.campaign.histories import history_table, read_history, write_parquet
@@ -23,7 +22,7 @@ from faultline.campaign.matrix import Cell
 from faultline.campaign.row import run_row, table_of_rows
 from faultline.campaign.simulate import SimulationJob, broken_run, progress_mark, write_seconds, write_verdict
 from faultline.campaign.summary import Progress
-from faultline.campaign.tasks import failure_sentence
+from faultline.campaign.tasks import failure_sentence, on_workers
 from faultline.checkers.linearizability.checker import LinearizabilityChecker
 from faultline.checkers.linearizability.keys import KeyJudgement
 from faultline.checkers.porcupine import Budget
@@ -40,8 +39,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["CheckedByKey", "Collected", "KeyUnit", "check_key", "check_keys", "collect"]
-
-_ANSWER = pa.schema([("run_id", pa.string()), ("key", pa.string()), ("judgement", pa.binary())])
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,18 +175,14 @@ def check_keys(
     if not units:
         return {}
 
-    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                unit = units[number]
-                encoded = msgspec.json.encode(check_key(unit, checkers[unit.run_id]))
-                answer = {"run_id": unit.run_id, "key": unit.key, "judgement": encoded}
-                yield pa.RecordBatch.from_pylist([answer], schema=_ANSWER)
+    def task(number: int) -> bytes:
+        return msgspec.json.encode(check_key(units[number], checkers[units[number].run_id]))
 
     parts = min(len(units), 4 * session.sparkContext.defaultParallelism)
-    frame = session.range(0, len(units), 1, parts).mapInArrow(task, "run_id string, key string, judgement binary")
+    answers = on_workers(session, task, len(units), parts)
     return {
-        (row.run_id, row.key): msgspec.json.decode(bytes(row.judgement), type=KeyJudgement) for row in frame.collect()
+        (unit.run_id, unit.key): msgspec.json.decode(answer, type=KeyJudgement)
+        for unit, answer in zip(units, answers, strict=True)
     }
 
 

@@ -8,7 +8,6 @@ of the campaign, for its replay line would be a false promise.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ import pyarrow.compute as pc
 from faultline.campaign.commands import replay_command
 from faultline.campaign.matrix import Cell
 from faultline.campaign.simulate import SimulationJob
+from faultline.campaign.tasks import on_workers
 from faultline.harness.judgement import Judgement
 from faultline.harness.parts import Parts
 from faultline.harness.plan import Plan
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["explain", "explain_run"]
-
-_ANSWER = pa.schema([("run_id", pa.string()), ("problem", pa.string())])
 
 
 def explain(session: SparkSession, job: SimulationJob, runs: pa.Table, signatures: pa.Table) -> str:
@@ -45,15 +43,11 @@ def explain(session: SparkSession, job: SimulationJob, runs: pa.Table, signature
     if job.plan.world != "simulated" or not run_ids:
         return ""
 
-    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            chosen = [run_ids[number] for number in batch.column(0).to_pylist()]
-            answers = [{"run_id": each, "problem": explain_run(job, each, smallest.get(each))} for each in chosen]
-            yield pa.RecordBatch.from_pylist(answers, schema=_ANSWER)
+    def task(number: int) -> str:
+        return explain_run(job, run_ids[number], smallest.get(run_ids[number]))
 
     parts = min(len(run_ids), 4 * session.sparkContext.defaultParallelism)
-    answers = session.range(0, len(run_ids), 1, parts).mapInArrow(task, "run_id string, problem string").collect()
-    return " ".join(sorted(answer.problem for answer in answers if answer.problem)[:3])
+    return " ".join(sorted(filter(None, on_workers(session, task, len(run_ids), parts)))[:3])
 
 
 def explain_run(job: SimulationJob, run_id: str, shrinks_to: str | None = None) -> str:

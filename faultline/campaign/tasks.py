@@ -7,10 +7,8 @@ memory than there is, or ends the process – ends in harness errors of its own 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
-
-import pyarrow as pa
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from faultline.campaign.matrix import WorkUnit
 from faultline.campaign.salvage import stored_verdicts
@@ -21,9 +19,10 @@ from faultline.harness.store import run_id_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["failure_sentence", "give_up", "simulate", "told_by_spark"]
+__all__ = ["failure_sentence", "give_up", "on_workers", "simulate", "told_by_spark"]
 
-_RECEIPT = pa.schema([("unit", pa.int64()), ("runs", pa.int64())])
+T = TypeVar("T")
+
 _FAILED_FOR_GOOD = re.compile(
     r"Task (\d+) in stage \S+ failed (\d+) times, most recent failure: [^:]*: (.*)", re.DOTALL
 )
@@ -52,13 +51,15 @@ def simulate(session: SparkSession, job: SimulationJob) -> list[str]:
 
 
 def _run_tasks(session: SparkSession, job: SimulationJob, units: Sequence[WorkUnit]) -> None:
-    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for place in batch.column(0).to_pylist():
-                receipt = {"unit": units[place].number, "runs": run_unit(job, units[place])}
-                yield pa.RecordBatch.from_pylist([receipt], schema=_RECEIPT)
+    on_workers(session, lambda place: run_unit(job, units[place]), len(units), len(units))
 
-    session.range(0, len(units), 1, len(units)).mapInArrow(task, "unit long, runs long").collect()
+
+def on_workers(session: SparkSession, task: Callable[[int], T], count: int, partitions: int) -> list[T]:
+    """Return what `task` returns for each number below `count`, in their order, from as many Spark tasks as partitions.
+
+    It goes over RDDs, as a task is a number and an answer: data frames would bring nothing but their dependencies.
+    """
+    return session.sparkContext.parallelize(range(count), partitions).map(task).collect()
 
 
 def give_up(job: SimulationJob, unit: WorkUnit, why: str) -> str:
@@ -76,7 +77,8 @@ def give_up(job: SimulationJob, unit: WorkUnit, why: str) -> str:
 def told_by_spark(error: BaseException) -> str:
     """What Spark says about `error`; its own words are in the Java process, and are lost when that is gone."""
     try:
-        return str(error)
+        # The first line of an error from Java names the call of the bridge, which says nothing to a user.
+        return str(error).split("\n: ", 1)[-1]
     except Exception:
         return f"{type(error).__name__}: the Java process is gone"
 

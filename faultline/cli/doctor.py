@@ -81,7 +81,7 @@ def _packages(_output: Path) -> Examination:
     import importlib.metadata
     import importlib.util
 
-    needed = ("pyspark", "pyarrow", "hypothesis", "jinja2", "paramiko", "rich")
+    needed = ("pyspark", "pyarrow", "hypothesis", "jinja2", "paramiko")
     missing = [name for name in needed if importlib.util.find_spec(name) is None]
     if missing:
         return Examination("Python packages", False, f"without {', '.join(missing)}", "Run `make test` or reinstall.")

@@ -6,7 +6,9 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from faultline.cli.output import say
 
@@ -32,15 +34,17 @@ def campaign_progress() -> Iterator[Show]:
 
 @contextlib.contextmanager
 def _bar() -> Iterator[Show]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("starting Spark", total=None)
+    say("starting Spark", err=True)
+    with contextlib.ExitStack() as closing:
+        bar: Any = None
 
         def show(progress: CampaignProgress) -> None:
-            bar.update(task, description=_phrase(progress), total=progress.total, completed=progress.finished)
+            nonlocal bar
+            if bar is None:
+                # Its length is known when the campaign has begun, and not before.
+                bar = closing.enter_context(click.progressbar(length=progress.total, show_pos=True, file=sys.stderr))
+            bar.label = _phrase(progress)
+            bar.update(progress.finished - bar.pos)
 
         yield show
 
@@ -73,4 +77,6 @@ def line_now_and_then(what: str) -> Callable[[int], None]:
 
 
 def _phrase(progress: CampaignProgress) -> str:
-    return f"{progress.phase}, {progress.violations} violations" if progress.violations else progress.phase
+    if not progress.violations:
+        return progress.phase
+    return f"{progress.phase}, {progress.violations} violation{'' if progress.violations == 1 else 's'}"

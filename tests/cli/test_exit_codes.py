@@ -212,7 +212,7 @@ def test_help_imports_nothing_heavy():
         "from faultline.cli.main import main\n"
         "try: main(['--help'])\n"
         "except SystemExit: pass\n"
-        "heavy = {'pyspark', 'paramiko', 'pyarrow', 'numpy', 'jinja2', 'hypothesis', 'pytest', 'rich'}\n"
+        "heavy = {'pyspark', 'paramiko', 'pyarrow', 'numpy', 'jinja2', 'hypothesis', 'pytest', 'pandas'}\n"
         "found = sorted(heavy & set(sys.modules))\n"
         "sys.exit(f'imported {found}' if found else 0)\n"
     )

@@ -9,7 +9,7 @@ import pytest
 
 from faultline.harness.world.local.node_process import load_system
 
-HEAVY = ("pyspark", "pyarrow", "numpy", "pandas", "hypothesis", "pytest", "paramiko", "jinja2", "rich")
+HEAVY = ("pyspark", "pyarrow", "numpy", "pandas", "hypothesis", "pytest", "paramiko", "jinja2")
 
 
 @pytest.mark.real
