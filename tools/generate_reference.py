@@ -12,6 +12,8 @@ stores from what `make campaign` and `make evidence` recorded, what passes are w
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import json
 import subprocess
 import sys
@@ -32,11 +34,13 @@ from faultline.systems_under_test.patterns.requirement_rows import load_requirem
 
 __all__ = [
     "LISTINGS",
+    "PUBLIC_PACKAGES",
     "figures",
     "main",
     "outdated",
     "pages",
     "pattern_table",
+    "python_api_page",
     "reference_page",
     "with_pattern_table",
     "with_sensitivity",
@@ -45,6 +49,8 @@ __all__ = [
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 REFERENCE = ROOT / "docs" / "reference"
+
+PUBLIC_PACKAGES = ("faultline", "faultline.testing", "faultline.checkers", "faultline.workloads")
 
 LISTINGS = {
     "systems": "The systems under test that come with Faultline, and their options (`--option NAME=VALUE`).",
@@ -178,12 +184,43 @@ def pages() -> dict[Path, str]:
     listings["workloads"] = [with_sensitivity(entry) for entry in listings["workloads"]]
     made = {REFERENCE / f"{what}.md": reference_page(what, LISTINGS[what], listings[what]) for what in LISTINGS}
     made[REFERENCE / "anomalies.md"] = anomalies_page(listing("anomalies"))
+    made[REFERENCE / "python-api.md"] = python_api_page()
     made[REFERENCE / "rows.md"] = row_evidence.rows_page(load_requirements(), row_evidence.evidence())
     made[bug_evidence_page.PAGE] = bug_evidence_page.page(read_records())
     cases = [load_case(name) for name in case_names()]
     made[real_evidence.PAGE] = real_evidence.page(cases, real_evidence.read_records())
     made[README] = with_pattern_table(README.read_text(encoding="utf-8"), pattern_table(listings["patterns"]))
     return made
+
+
+def python_api_page() -> str:
+    """The page of the names that are stable: what each package exports, and the first sentence of its docstring."""
+    lines = [
+        "# Python API",
+        "",
+        "<!-- Made by tools/generate_reference.py; do not edit. -->",
+        "",
+        "These names are stable: a version that changes one of them says so in the changelog. All other modules are",
+        "private by convention, and may change with any version. Each name is imported when it is first asked for, so",
+        "`import faultline` costs next to nothing.",
+    ]
+    for package in PUBLIC_PACKAGES:
+        module = importlib.import_module(package)
+        lines += ["", f"## {package}", "", "| name | |", "|---|---|"]
+        lines += [f"| `{name}` | {_first_sentence(getattr(module, name))} |" for name in module.__all__]
+    return "\n".join(lines) + "\n"
+
+
+def _first_sentence(value: object) -> str:
+    """The first paragraph of the docstring of a class or function, or what a constant is."""
+    documented = inspect.isclass(value) or inspect.isfunction(value)
+    text = inspect.getdoc(value) if documented else None
+    shown = " ".join(text.partition("\n\n")[0].split()) if text else _of_constant(value)
+    return shown.replace("|", "\\|")
+
+
+def _of_constant(value: object) -> str:
+    return f"`{value!r}`" if isinstance(value, str) else f"a {type(value).__name__}"
 
 
 def with_sensitivity(entry: Entry) -> Entry:

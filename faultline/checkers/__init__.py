@@ -10,26 +10,98 @@ import importlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from faultline.exports import lazily
+
 if TYPE_CHECKING:
     from faultline.checkers.availability import AvailabilityChecker
+    from faultline.checkers.bookings import BookingsChecker
+    from faultline.checkers.causal_pairs import CausalPairsChecker
+    from faultline.checkers.classic.adya import AdyaG2Checker
+    from faultline.checkers.classic.bank import BankChecker
+    from faultline.checkers.classic.causal import CausalChecker
+    from faultline.checkers.classic.causal_reverse import CausalReverseChecker
+    from faultline.checkers.classic.clocks import ClockChecker
+    from faultline.checkers.classic.counter import CounterChecker
+    from faultline.checkers.classic.errors import UnhandledErrorsChecker
+    from faultline.checkers.classic.lock import LockChecker
+    from faultline.checkers.classic.log import LogChecker
+    from faultline.checkers.classic.log_patterns import LogPatternChecker
+    from faultline.checkers.classic.long_fork import LongForkChecker
+    from faultline.checkers.classic.monotonic import MonotonicChecker
+    from faultline.checkers.classic.queues import QueueChecker, TotalQueueChecker
+    from faultline.checkers.classic.sessions import SessionsChecker
+    from faultline.checkers.classic.set_full import SetFullChecker
+    from faultline.checkers.classic.sets import SetChecker
+    from faultline.checkers.classic.transfers import TransfersChecker
+    from faultline.checkers.classic.unique_ids import UniqueIdsChecker
+    from faultline.checkers.convergence import ConvergenceChecker
     from faultline.checkers.follower_reads import FollowerReadsChecker
     from faultline.checkers.invariants import InvariantChecker
+    from faultline.checkers.isolation.strong import SerializabilityChecker, SnapshotIsolationChecker
+    from faultline.checkers.isolation.weak import CausalConsistencyChecker, ReadAtomicChecker, ReadCommittedChecker
+    from faultline.checkers.leased_lock import LeasedLockChecker
     from faultline.checkers.linearizability.checker import LinearizabilityChecker
+    from faultline.checkers.membership import MembershipChecker
+    from faultline.checkers.scans import ScansChecker
     from faultline.checkers.siblings import SiblingsChecker
     from faultline.checkers.stats import StatsChecker
+    from faultline.checkers.transactions.checker import (
+        ClosedPredicateChecker,
+        CounterTransactionsChecker,
+        ListAppendChecker,
+        RwRegisterChecker,
+        SetTransactionsChecker,
+    )
     from faultline.checkers.vacuity import VacuityChecker
+    from faultline.checkers.watches import WatchesChecker
     from faultline.harness.workload import Checker
 
 __all__ = [
     "CHECKERS",
+    "AdyaG2Checker",
     "AvailabilityChecker",
+    "BankChecker",
+    "BookingsChecker",
+    "CausalChecker",
+    "CausalConsistencyChecker",
+    "CausalPairsChecker",
+    "CausalReverseChecker",
     "CheckerDescription",
+    "ClockChecker",
+    "ClosedPredicateChecker",
+    "ConvergenceChecker",
+    "CounterChecker",
+    "CounterTransactionsChecker",
     "FollowerReadsChecker",
     "InvariantChecker",
+    "LeasedLockChecker",
     "LinearizabilityChecker",
+    "ListAppendChecker",
+    "LockChecker",
+    "LogChecker",
+    "LogPatternChecker",
+    "LongForkChecker",
+    "MembershipChecker",
+    "MonotonicChecker",
+    "QueueChecker",
+    "ReadAtomicChecker",
+    "ReadCommittedChecker",
+    "RwRegisterChecker",
+    "ScansChecker",
+    "SerializabilityChecker",
+    "SessionsChecker",
+    "SetChecker",
+    "SetFullChecker",
+    "SetTransactionsChecker",
     "SiblingsChecker",
+    "SnapshotIsolationChecker",
     "StatsChecker",
+    "TotalQueueChecker",
+    "TransfersChecker",
+    "UnhandledErrorsChecker",
+    "UniqueIdsChecker",
     "VacuityChecker",
+    "WatchesChecker",
 ]
 
 
@@ -315,8 +387,4 @@ CHECKERS: Mapping[str, CheckerDescription] = {
 
 _MODULES = {description.class_name: description.module for description in CHECKERS.values()}
 
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return getattr(importlib.import_module(_MODULES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = lazily(__name__, _MODULES)

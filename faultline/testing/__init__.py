@@ -13,8 +13,9 @@ Each problem says what is wrong, where, and what to do. The names are imported w
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from faultline.exports import lazily
 
 if TYPE_CHECKING:
     from faultline.testing.campaigns import assert_campaign_passes, assert_run_passes
@@ -44,10 +45,10 @@ __all__ = [
     "check_workload",
 ]
 
-_MODULES = {"Problem": "problem", "assert_campaign_passes": "campaigns", "assert_run_passes": "campaigns"}
+_MODULES = dict.fromkeys(__all__, "faultline.testing.kits") | {
+    "Problem": "faultline.testing.problem",
+    "assert_campaign_passes": "faultline.testing.campaigns",
+    "assert_run_passes": "faultline.testing.campaigns",
+}
 
-
-def __getattr__(name: str) -> Any:
-    if name in __all__:
-        return getattr(importlib.import_module(f"faultline.testing.{_MODULES.get(name, 'kits')}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = lazily(__name__, _MODULES)

@@ -9,4 +9,95 @@ A workload names the `functions` it invokes, a system those its clients perform;
 refused before it begins.
 """
 
-__all__: list[str] = []
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from faultline.exports import lazily
+
+if TYPE_CHECKING:
+    from faultline.workloads.appends import Appends, LogOrder
+    from faultline.workloads.bank import Bank
+    from faultline.workloads.booking import Bookings
+    from faultline.workloads.carts import Carts
+    from faultline.workloads.causal_pairs import CausalPairs
+    from faultline.workloads.counters import Counters, Sessions, UniqueIds
+    from faultline.workloads.follower_reads import BoundedStaleness, FollowerReads, ReadYourWrites
+    from faultline.workloads.locks import Locks
+    from faultline.workloads.membership import Memberships
+    from faultline.workloads.metadata import Metadata
+    from faultline.workloads.queues import Queues
+    from faultline.workloads.read_write import ReadWrite
+    from faultline.workloads.register import Register
+    from faultline.workloads.scans import Scans
+    from faultline.workloads.sets import Sequential, Sets
+    from faultline.workloads.siblings import SiblingWrites
+    from faultline.workloads.transactions import AppendTransactions, LongFork, RegisterTransactions, WriteSkew
+    from faultline.workloads.transfer import Transfers
+    from faultline.workloads.watches import KeyWatches, Watches
+
+__all__ = [
+    "AppendTransactions",
+    "Appends",
+    "Bank",
+    "Bookings",
+    "BoundedStaleness",
+    "Carts",
+    "CausalPairs",
+    "Counters",
+    "FollowerReads",
+    "KeyWatches",
+    "Locks",
+    "LogOrder",
+    "LongFork",
+    "Memberships",
+    "Metadata",
+    "Queues",
+    "ReadWrite",
+    "ReadYourWrites",
+    "Register",
+    "RegisterTransactions",
+    "Scans",
+    "Sequential",
+    "Sessions",
+    "Sets",
+    "SiblingWrites",
+    "Transfers",
+    "UniqueIds",
+    "Watches",
+    "WriteSkew",
+]
+
+_MODULES = {
+    "Appends": "faultline.workloads.appends",
+    "LogOrder": "faultline.workloads.appends",
+    "Bank": "faultline.workloads.bank",
+    "Bookings": "faultline.workloads.booking",
+    "Carts": "faultline.workloads.carts",
+    "CausalPairs": "faultline.workloads.causal_pairs",
+    "Counters": "faultline.workloads.counters",
+    "Sessions": "faultline.workloads.counters",
+    "UniqueIds": "faultline.workloads.counters",
+    "BoundedStaleness": "faultline.workloads.follower_reads",
+    "FollowerReads": "faultline.workloads.follower_reads",
+    "ReadYourWrites": "faultline.workloads.follower_reads",
+    "Locks": "faultline.workloads.locks",
+    "Memberships": "faultline.workloads.membership",
+    "Metadata": "faultline.workloads.metadata",
+    "Queues": "faultline.workloads.queues",
+    "ReadWrite": "faultline.workloads.read_write",
+    "Register": "faultline.workloads.register",
+    "Scans": "faultline.workloads.scans",
+    "Sequential": "faultline.workloads.sets",
+    "Sets": "faultline.workloads.sets",
+    "SiblingWrites": "faultline.workloads.siblings",
+    "AppendTransactions": "faultline.workloads.transactions",
+    "LongFork": "faultline.workloads.transactions",
+    "RegisterTransactions": "faultline.workloads.transactions",
+    "WriteSkew": "faultline.workloads.transactions",
+    "Transfers": "faultline.workloads.transfer",
+    "KeyWatches": "faultline.workloads.watches",
+    "Watches": "faultline.workloads.watches",
+}
+
+__getattr__, __dir__ = lazily(__name__, _MODULES)

@@ -13,9 +13,17 @@ import json
 import socket
 from typing import Any
 
-from faultline.harness.operation import Operation
-from faultline.harness.outcome import CAS_MISMATCH, NOT_CONNECTED, Outcome, OutcomeRegistry, ok
-from faultline.systems_under_test.stores.client import ForeignAnswer, MemberClient, is_quiet
+from faultline import (
+    CAS_MISMATCH,
+    NOT_CONNECTED,
+    ForeignAnswer,
+    MemberClient,
+    Operation,
+    Outcome,
+    OutcomeRegistry,
+    is_quiet,
+    ok,
+)
 
 __all__ = ["CLIENT_PORT", "Line", "Refusal", "RegistersClient"]
 

@@ -6,10 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from typing import ClassVar
 
-from faultline.harness.system import OptionDescription, StorePlace
-from faultline.harness.world.ports import NodeStatus
-from faultline.systems_under_test.stores.client import ForeignAnswer
-from faultline.systems_under_test.stores.store import RealStore
+from faultline import ForeignAnswer, NodeStatus, OptionDescription, RealStore, StorePlace
 from registers.client import CLIENT_PORT, Line, Refusal, RegistersClient
 
 __all__ = ["PySyncObj"]

@@ -14,9 +14,7 @@ from registers import client as client_module
 from registers.client import RegistersClient
 from registers.system import PySyncObj
 
-from faultline.harness.operation import Operation
-from faultline.harness.outcome import NOT_CONNECTED, Outcome
-from faultline.harness.system import HostedStore, StorePlace
+from faultline import NOT_CONNECTED, HostedStore, Operation, Outcome, StorePlace
 
 ADDRESS = "127.0.0.1"
 CODES = {"full": 1, "leaderless": 2, "deposed": 5, "late": "Timeout"}

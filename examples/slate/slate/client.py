@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from faultline.harness.operation import Operation
-from faultline.harness.outcome import CAS_MISMATCH, Outcome, OutcomeRegistry, ok
-from faultline.harness.world.ports import NodeId, Ports
+from faultline import CAS_MISMATCH, NodeId, Operation, Outcome, OutcomeRegistry, Ports, ok
 from slate.messages import Answer, Request
 
 __all__ = ["FUNCTIONS", "SlateClient"]

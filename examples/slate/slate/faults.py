@@ -1,6 +1,6 @@
 """A fault set of Slate's own: the power fails for everybody at once, shortly and often, or for the primary alone."""
 
-from faultline.nemesis import Package, Recipe
+from faultline import Package, Recipe
 
 __all__ = ["POWER_CUTS"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from faultline.harness.world.ports import NodeId, NodeStatus, Ports
+from faultline import NodeId, NodeStatus, Ports
 from slate.messages import Answer, Copy, Request
 
 __all__ = ["SlateNode"]

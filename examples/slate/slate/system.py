@@ -7,10 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from faultline.harness.errors import UsageError
-from faultline.harness.invariant import Invariant
-from faultline.harness.system import Mutant, OptionDescription
-from faultline.harness.world.ports import NodeId, Ports
+from faultline import Invariant, Mutant, NodeId, OptionDescription, Ports, UsageError
 from slate.client import FUNCTIONS, SlateClient
 from slate.messages import Answer, Copy, Request
 from slate.node import SlateNode
