@@ -23,7 +23,7 @@ from faultline.reports.node_logs import LogLine, node_logs_excerpt
 pytestmark = pytest.mark.real
 
 HARNESS = Path(__file__).with_name("run_until_stopped.py")
-SHORT = plan(operation(0, "append", 1), heal_ms=50, end_ms=500)
+SHORT = plan(operation(0, "append", 1), heal_ms=50)
 
 
 def exists(process_id: int) -> bool:

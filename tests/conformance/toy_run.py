@@ -168,8 +168,10 @@ def fault(kind: str, at_ms: int, until_ms: int, target: str) -> PlannedFault:
     return PlannedFault(kind, START_US + at_ms * MS, (until_ms - at_ms) * MS, target)
 
 
-def plan(*operations: PlannedOperation, faults: tuple[PlannedFault, ...] = (), heal_ms: int, end_ms: int) -> Plan:
-    """A plan for three nodes."""
+def plan(
+    *operations: PlannedOperation, faults: tuple[PlannedFault, ...] = (), heal_ms: int, end_ms: int = 20_000
+) -> Plan:
+    """A plan for three nodes. A run ends with its last operation; `end_ms` is what a machine that stalls may take."""
     return Plan(
         system="toy",
         workload="none",

@@ -69,18 +69,30 @@ class NumbersGrow:
         self.newest = max(self.newest, event.number)
 
 
+GREETING = Numbered(-1, of=0)
+
+
 class ToyNode:
     def __init__(self, ports: Ports, members: tuple[NodeId, ...]) -> None:
         self.ports = ports
         self.members = members
         self.seen: list[int] = []
         self.waiting: dict[NodeId, tuple[NodeId, int]] = {}
+        self.unheard = set(members[1:]) if ports.node_id == members[0] else set()
 
     def start(self) -> None:
         self.ports.trace.sometimes("started")
+        self.greet()
+
+    def greet(self) -> None:
+        """Greet every follower until it has answered, as a message to a node that is not up yet is lost."""
+        if self.unheard:
+            for node in sorted(self.unheard):
+                self.ports.network.send(node, GREETING)
+            self.ports.timers.after(20_000, self.greet)
 
     def status(self) -> NodeStatus:
-        leads = self.ports.node_id == self.members[0]
+        leads = self.ports.node_id == self.members[0] and not self.unheard
         return NodeStatus(role="leader" if leads else "follower", generation=1, leader=self.members[0])
 
     def receive(self, source: NodeId, message: Any) -> None:
@@ -92,6 +104,8 @@ class ToyNode:
                 if number == of - 1:
                     self.ports.network.send(source, Seen(self.seen))
                     self.seen = []
+            case Seen([GREETING.number]):
+                self.unheard.discard(source)
             case Seen(numbers):
                 if source in self.waiting:
                     client, request = self.waiting.pop(source)
