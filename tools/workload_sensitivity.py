@@ -92,11 +92,11 @@ LIMITS: Mapping[tuple[str, str], str] = {
     (
         "key-watches",
         "lost-write",
-    ): "A change that no watch covers, and that was replaced before the next list, is told to nobody.",
+    ): "A change that no watch covers, and that was replaced before the next list, is told to no client.",
     (
         "watches",
         "lost-write",
-    ): "A change that no watch covers, and that was replaced before the next list, is told to nobody.",
+    ): "A change that no watch covers, and that was replaced before the next list, is told to no client.",
     (
         "locks",
         "double-grant",

@@ -17,7 +17,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from faultline.harness.history import OPEN, History
-from faultline.harness.outcome import CAS_MISMATCH
+from faultline.harness.recovery import RECOVERY_US_MAX, is_answered
 from faultline.harness.run_record import RunRecord
 from faultline.harness.verdict import Cause, CheckResult, Finding, Reason, Verdict
 
@@ -37,15 +37,15 @@ class AvailabilityChecker:
 
     A store that takes longer by its nature says so: the bound is never less than what the run itself would wait for it
     (`serving_us_max` of its statistics), during which clients ask nothing.
-    The run must have kept asking for `patience_us` after the heal before silence counts; until then it is *unknown*, as
-    it is when the harness itself had errors.
+    A run asks until something is answered, or the time for recovery is over (`faultline.harness.recovery`). One that
+    was ended within `patience_us` of the heal leaves recovery *unknown*, as errors of the harness itself do.
     `detail` holds the recovery time after the heal and after each fault, and the longest windows without an answer.
     """
 
     name = "availability"
     judges_the_test = True
 
-    def __init__(self, *, recovery_us_max: int = 10_000_000, patience_us: int = 500_000) -> None:
+    def __init__(self, *, recovery_us_max: int = RECOVERY_US_MAX, patience_us: int = 500_000) -> None:
         self.recovery_us_max = recovery_us_max
         self.patience_us = patience_us
 
@@ -99,11 +99,7 @@ class _Answers:
     """The answered operations: when each completed, and the earliest answer to anything invoked since some time."""
 
     def __init__(self, history: History) -> None:
-        rows = [
-            row
-            for row, outcome in enumerate(history.outcome)
-            if outcome == "ok" or (outcome == "fail" and history.error[row] == CAS_MISMATCH)
-        ]
+        rows = [row for row in range(len(history)) if is_answered(history, row)]
         completed = [history.complete_us[row] for row in rows]
         self.completions = sorted(completed)
         self._invoked = [history.invoke_us[row] for row in rows]

@@ -3,13 +3,12 @@
 Who asks half a second after the heal and the last write has heard all of it.
 
 Shape: `write` with a value that no other write of the key has; `read`, what the client's node knows; `view`, the list
-of nodes that the client's node takes for up. The workload asks every worker twice after the heal, with a pause between:
-what was known at the first time is not judged, what is known at the second must agree.
+of nodes that the client's node takes for up. What counts is the last read of each worker, which stays with its node.
 
 | anomaly          | a read or view                                                                     |
 |------------------|------------------------------------------------------------------------------------|
-| not-converged    | the second read after the heal differs from another process's second read            |
-| missing-member   | the second view after the heal lacks a node, and all nodes are up by then             |
+| not-converged    | the last read after the heal differs from another worker's last read                 |
+| missing-member   | the last view after the heal lacks a node, and all nodes are up by then               |
 | garbage-read, aborted-read, future-read | has a value that cannot have been there (`misreads`)           |
 
 Values may be missing altogether: a node that restarts says only what it knows then. Sources: Patterns of Distributed
@@ -35,7 +34,7 @@ _NEVER_US = 1 << 62
 
 
 class ConvergenceChecker:
-    """The second reads after the heal agree, and the second views have everybody."""
+    """The last reads after the heal agree, and the last views have every node."""
 
     name = "convergence"
 
@@ -43,42 +42,40 @@ class ConvergenceChecker:
         """The verdict on `history`; of `run` the time of the heal and the names of the nodes are needed."""
         conclusion = Conclusion(self.name, history)
         for key, rows in history.rows_by_key().items():
-            second = _second(history, rows, "read", run.healed_us)
-            conclusion.counts["compared"] += len(second)
-            _judge_agreement(conclusion, key, second)
+            last = _last(history, rows, "read", run.healed_us)
+            conclusion.counts["compared"] += len(last)
+            _judge_agreement(conclusion, key, last)
             _judge_values(conclusion, key, rows)
-        views = _second(history, range(len(history)), "view", run.healed_us)
+        views = _last(history, range(len(history)), "view", run.healed_us)
         _judge_views(conclusion, views, run.plan.nodes)
         if len(history) and not conclusion.counts["compared"]:
             conclusion.doubt(
-                "Nothing was read twice after the heal, so it is unknown whether the nodes agree.", Cause.ENDED_EARLY
+                "Nothing was read half a second after the heal and the last write, so it is unknown whether the nodes"
+                " agree.",
+                Cause.ENDED_EARLY,
             )
         return conclusion.result(
             f"{conclusion.counts['compared']} reads after the heal agree, and {len(views)} views have every node."
         )
 
 
-def _second(history: History, rows: Sequence[int], f: str, heal_us: int) -> list[int]:
-    """The last row of `f` of each process (on that key) that asked at least twice after the heal.
+def _last(history: History, rows: Sequence[int], f: str, heal_us: int) -> list[int]:
+    """Return the last row of `f` of each worker among `rows`, which concern one key or none.
 
-    It is taken when it begins some time after the heal, and after the end of the last write among `rows`.
+    It counts when it begins some time after the heal, and after the end of the last write among `rows`.
     """
     since_us = heal_us
     for row in rows:
         if f == "read" and history.f[row] == "write":
             since_us = max(since_us, history.complete_us[row] if history.complete_index[row] != OPEN else _NEVER_US)
-    asked: dict[int, list[int]] = {}
-    for row in rows:
-        if history.f[row] == f and history.outcome[row] == "ok" and history.invoke_us[row] >= heal_us:
-            asked.setdefault(history.process[row], []).append(row)
-    last = [rows_of_process[-1] for rows_of_process in asked.values() if len(rows_of_process) > 1]
-    return [row for row in last if history.invoke_us[row] >= since_us + _NEWS_US]
+    last = {history.worker[row]: row for row in rows if history.f[row] == f and history.outcome[row] == "ok"}
+    return [row for row in last.values() if history.invoke_us[row] >= since_us + _NEWS_US]
 
 
-def _judge_agreement(conclusion: Conclusion, key: str | None, second: Sequence[int]) -> None:
+def _judge_agreement(conclusion: Conclusion, key: str | None, last: Sequence[int]) -> None:
     history = conclusion.history
-    different = [row for row in second[1:] if token(history.result[row]) != token(history.result[second[0]])]
-    cases = [Case(token(history.result[row]), (second[0], row)) for row in different]
+    different = [row for row in last[1:] if token(history.result[row]) != token(history.result[last[0]])]
+    cases = [Case(token(history.result[row]), (last[0], row)) for row in different]
 
     def sentence(case: Case) -> str:
         one, other = case.rows

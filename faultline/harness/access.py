@@ -22,9 +22,6 @@ READS = ("read", "get")
 FINAL_OBJECTS_MAX = 5_000
 """The most objects that are read after the heal. Of more written objects an even sample of this size is read."""
 
-_READERS = 2
-"""How many workers read each object that the workload's own final operations leave out."""
-
 _STEPS = 8
 """How many objects one such transaction reads."""
 
@@ -38,12 +35,14 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
 
     `reads` show what an object holds. `writes` change it; None means every function that is not in `reads`.
     `final_read` is the function that reads one object after the heal, empty where the workload's own final operations
-    read all of them. With `whole` all keys are parts of one object.
+    read all of them. `final_readers` workers read each object then, or with None all of them, where an answer depends
+    on the node. With `whole` all keys are parts of one object.
     """
 
     reads: tuple[str, ...] = READS
     writes: tuple[str, ...] | None = None
     final_read: str = ""
+    final_readers: int | None = 2
     whole: bool = False
 
     def read_set(self, f: str, key: Object, value: Any) -> Iterable[Object]:
@@ -86,7 +85,7 @@ def reads_of_the_rest(
 ) -> Iterator[PlannedOperation]:
     """Yield reads, from `at_us` on, of the objects that `operations` write and the `final` operations do not read.
 
-    Two workers read each object, or the only one there is. At most FINAL_OBJECTS_MAX objects are read.
+    At most FINAL_OBJECTS_MAX objects are read, each by as many workers as `access` says and there are.
     """
     if not access.final_read:
         return
@@ -94,9 +93,10 @@ def reads_of_the_rest(
     written = dict.fromkeys(each for one in operations for each in access.write_set(one.f, one.key, one.value))
     rest = [each for each in written if each not in covered]
     rest = rest[:: -(-len(rest) // FINAL_OBJECTS_MAX)] if rest else []
+    readers = workers if access.final_readers is None else access.final_readers
     turn = 0
     for key, value in _asked(access.final_read, rest):
-        for _ in range(min(_READERS, workers)):
+        for _ in range(min(readers, workers)):
             yield PlannedOperation(turn % workers, at_us + turn // workers * _STEP_US, access.final_read, key, value)
             turn += 1
 

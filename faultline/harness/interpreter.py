@@ -190,6 +190,11 @@ class Interpreter:
         context = Context(now_us, self._chance, self._free, self._everyone)
         self._generator = self._generator.update(context, event)
 
+    def go_on(self, generator: Generator) -> None:
+        """Take operations from `generator`, where the one before is exhausted; not after `abandon`."""
+        if not self._abandoned:
+            self._generator, self._listens, self._exhausted = generator, generator.listens, False
+
     def abandon(self, now_us: int) -> None:
         """Stop: nothing more is invoked, and operations in flight stay open, which counts as `info`.
 

@@ -20,6 +20,7 @@ from faultline.harness.nemesis import FaultPackage, PacedPackage
 from faultline.harness.parts import Parts
 from faultline.harness.plan import NODE_NAMES, WORKERS_MAX, Plan, PlannedOperation, cell_name, node_names
 from faultline.harness.promises import Asked, answers_missing, refuse_what_is_not_promised
+from faultline.harness.recovery import RECOVERY_US_MAX
 from faultline.harness.run_record import WorldName
 from faultline.harness.system import HostedStore, NodeSystem, options_missing
 
@@ -37,7 +38,7 @@ _REAL_OPERATIONS_PER_SECOND = 150
 _STORE_PERIOD_US = 3 * _SECOND_US
 _LATENCY_US = 4_000
 _SLOW_READ_US = 100_000
-_FINAL_SPAN_US = 1_500_000
+_FINAL_SPAN_US = 2_500_000
 _REAL_FINAL_SPAN_US = 5 * _SECOND_US
 _GRACE_US = 2_500_000
 _FILLED_SHARE = 0.925
@@ -91,7 +92,7 @@ def make_plan(request: RunRequest, parts: Parts) -> Plan:
     final = _final_operations(request, parts, count, final_start_us, final_us)
     rest_us = max((one.at_us for one in final), default=final_start_us) + _LATENCY_US
     rest = tuple(reads_of_the_rest(access_of(parts.workload), operations, final, request.workers, rest_us))
-    # The run ends with its last operation, so time for slow reads costs nothing where reads are fast.
+    # The run ends with its last operation, so time for slow reads and slow recovery costs nothing where they are fast.
     last_us = rest_us + len(rest) // request.workers * _SLOW_READ_US
     return Plan(
         system=request.system,
@@ -107,7 +108,7 @@ def make_plan(request: RunRequest, parts: Parts) -> Plan:
         mutants=request.mutants,
         floors=checked_floors(request.floors),
         heal_us=heal_us,
-        end_us=max(final_start_us + final_us, last_us) + _GRACE_US,
+        end_us=max(final_start_us + final_us, last_us, heal_us + RECOVERY_US_MAX) + _GRACE_US,
     )
 
 

@@ -1,13 +1,15 @@
 """Carries out a plan in the simulated world: boots the cluster, drives clients and faults, heals, and records.
 
 The interpreter decides what is invoked when; this module moves it along in virtual time. It ends when every planned
-operation has completed after the heal, or at the plan's end, with what is still in flight left open.
+operation has completed after the heal and the system has answered or had its time to, or at the plan's end, with what
+is still in flight left open.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from faultline.harness.access import access_of
 from faultline.harness.deadline import Overdue, deadline
 from faultline.harness.errors import HarnessError
 from faultline.harness.fault_schedule import FaultSchedule
@@ -17,6 +19,7 @@ from faultline.harness.interpreter import Dispatch, Interpreter
 from faultline.harness.outcome import Outcome
 from faultline.harness.parts import Parts, refuse_what_cannot_run
 from faultline.harness.plan import Plan
+from faultline.harness.recovery import asked_again
 from faultline.harness.run_record import RunRecord
 from faultline.harness.world.faults import SIMULATED_CAPABILITIES
 from faultline.harness.world.simulated.world import SimulatedClient, SimulatedWorld
@@ -72,6 +75,7 @@ class _SimulatedRun:
             history=self.history,
             node_of=self._node_of,
         )
+        self._access = access_of(parts.workload)
         self.clients: dict[int, SimulatedClient] = {}
         self._wake_us: int | None = None
 
@@ -95,7 +99,14 @@ class _SimulatedRun:
         return self.plan.nodes[worker % len(self.plan.nodes)]
 
     def _stop_when_finished(self) -> None:
-        if self.interpreter.finished and self.scheduler.now_us >= self.plan.heal_us:
+        now_us, heal_us = self.scheduler.now_us, self.plan.heal_us
+        if not self.interpreter.finished or now_us < heal_us:
+            return
+        again = asked_again(self.plan, self._access, self.history, healed_us=heal_us, now_us=now_us)
+        if again:
+            self.interpreter.go_on(scheduled(again, workers=self.plan.workers))
+            self.scheduler.at(now_us, self._pump)
+        else:
             self.scheduler.stop()
 
     # -- operations ---------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ def judged(checker: Checker, *steps: Step, after_heal: int = 1_000) -> CheckResu
     for number, (process, f, value, result) in enumerate(steps):
         time_us = STEP_US * (number + (HEAL if number >= after_heal else 0))
         key = None if f == "view" else "k"
-        row = history.invoke(Operation(process, f, key, value), time_us, 0, NODES[process % 2])
+        row = history.invoke(Operation(process, f, key, value), time_us, process % 2, NODES[process % 2])
         history.complete(row, ok(result), time_us)
     plan = Plan(
         system="gossip",
@@ -64,12 +64,12 @@ def converged(*steps: Step, after_heal: int = 1) -> CheckResult:
     return judged(ConvergenceChecker(), *steps, after_heal=after_heal)
 
 
-def test_who_agrees_the_second_time_has_converged_whatever_was_known_the_first() -> None:
+def test_who_agrees_at_the_end_has_converged_whatever_was_known_before() -> None:
     result = converged(write(1), read(0, 1), read(1, None), read(0, 1), read(1, 1))
     assert result.verdict is Verdict.PASS
 
 
-def test_who_still_disagrees_the_second_time_has_not() -> None:
+def test_who_still_disagrees_at_the_end_has_not() -> None:
     result = converged(write(1), read(0, 1), read(1, None), read(0, 1), read(1, None))
     assert anomalies(result) == ["not-converged"]
     assert "nothing through byzantium" in result.sentence
@@ -81,8 +81,14 @@ def test_who_has_not_heard_of_a_write_that_has_just_ended_is_not_accused() -> No
     assert anomalies(converged(write(1), read(0, 1), read(1, 1), write(2), read(0, 2), read(1, 1))) == ["not-converged"]
 
 
-def test_without_second_reads_nothing_is_known() -> None:
-    assert converged(write(1), read(0, 1), read(1, None)).verdict is Verdict.UNKNOWN
+def test_a_worker_whose_process_changed_meanwhile_is_still_asked_for_its_last_read() -> None:
+    result = converged(write(1), read(0, 1), read(3, 1), read(2, 1), read(5, None))
+    assert anomalies(result) == ["not-converged"]
+
+
+def test_without_reads_after_the_heal_and_the_last_write_nothing_is_known() -> None:
+    assert converged(write(1), read(0, 1), read(1, None), write(2)).verdict is Verdict.UNKNOWN
+    assert converged(read(0, None), write(1)).verdict is Verdict.UNKNOWN
 
 
 def test_a_view_without_a_node_that_is_up_is_told() -> None:

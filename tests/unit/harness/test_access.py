@@ -46,6 +46,12 @@ def test_what_is_written_and_not_read_at_the_end_is_read_by_two_workers() -> Non
     assert all(one.at_us >= 1_000 for one in found)
 
 
+def test_where_answers_depend_on_the_node_every_worker_reads_each_object() -> None:
+    final = [PlannedOperation(0, 900, "view")]
+    found = rest(Access(final_read="read", final_readers=None), writes("a", "b"), final, workers=3)
+    assert sorted((one.key, one.worker) for one in found) == [(key, worker) for key in "ab" for worker in range(3)]
+
+
 def test_a_single_worker_reads_each_object_once() -> None:
     assert [one.key for one in rest(REGISTER, writes("a", "b"), [], workers=1)] == ["a", "b"]
 

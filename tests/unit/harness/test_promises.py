@@ -35,6 +35,10 @@ def refusal(**asked: Any) -> UsageError:
         ({"system": "timestamped-kv", "workload": "read-write"}, "no write waits for clocks to agree"),
         ({"system": "transactional-kv", "workload": "write-skew", "options": {"isolation": "snapshot"}}, "each miss"),
         ({"system": "emergent-leader", "workload": "membership", "options": {"join_attempts": "5"}}, "gives up"),
+        (
+            {"system": "emergent-leader", "workload": "membership", "options": {"seeds": "4"}, "nodes": 5},
+            "all have met",
+        ),
         ({"system": "partitioned-kv", "options": {"late_nodes": "1"}}, "fewer than minimum_cluster_size=3"),
         ({"system": "coordinated-kv", "faults": ("fast-node",), "nodes": 6}, "no lease has a margin"),
     ],

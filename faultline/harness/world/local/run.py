@@ -21,6 +21,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
+from faultline.harness.access import access_of
 from faultline.harness.errors import FaultlineError, HarnessError
 from faultline.harness.fault_schedule import FaultSchedule
 from faultline.harness.generator.scheduled import scheduled
@@ -29,6 +30,7 @@ from faultline.harness.interpreter import Interpreter
 from faultline.harness.invariant import Breach
 from faultline.harness.parts import Parts
 from faultline.harness.plan import Plan
+from faultline.harness.recovery import asked_again
 from faultline.harness.run_record import RunRecord, WorldName
 from faultline.harness.world.faults import FaultPort
 from faultline.harness.world.local.client_host import ClientHost
@@ -186,7 +188,23 @@ class RealRun:
         self._let_start(before_us=self.plan.final_us)
         await self._until(self.plan.final_us + self._healed_late_us, lambda: False)
         self._let_start(before_us=sys.maxsize)
-        await self._until(self.plan.end_us + self._serving_late_us, lambda: self.interpreter.finished)
+        while True:
+            await self._until(self.plan.end_us + self._serving_late_us, lambda: self.interpreter.finished)
+            if self.interrupted or not self.interpreter.finished or not self._asks_again():
+                return
+
+    def _asks_again(self) -> bool:
+        """Whether operations are left to do, because the system has not answered any since the heal."""
+        again = asked_again(
+            self.plan,
+            access_of(self.parts.workload),
+            self.history,
+            healed_us=self.plan.heal_us + self._serving_late_us,
+            now_us=self._now_us(),
+        )
+        self.interpreter.go_on(scheduled(again, workers=self.plan.workers))
+        self._let_start(before_us=sys.maxsize)
+        return bool(again)
 
     def _let_start(self, *, before_us: int) -> None:
         self._due_before_us = before_us

@@ -7,8 +7,8 @@ from faultline.systems_under_test.patterns.data_replication.quorum import majori
 
 __all__ = ["not_promised"]
 
-_JOIN_TIMEOUT_MS_MAX = 100
-"""With a few such waits a cluster has formed when the faults of a simulated run begin."""
+_ROUND_MS_MAX = 100
+"""How long a seed may take to ask all others: with a few such rounds a cluster has formed when faults begin."""
 
 
 def not_promised(asked: Asked) -> str | None:
@@ -20,9 +20,11 @@ def not_promised(asked: Asked) -> str | None:
         return f"clients are always refused, as there are only {asked.nodes} nodes, below minimum={minimum}"
     if minimum and 2 * minimum <= asked.nodes:
         return f"with minimum={minimum} two groups of {asked.nodes} nodes may both serve"
-    if not minimum and asked.fault_kinds and asked.number("join_timeout_ms") > _JOIN_TIMEOUT_MS_MAX:
+    others = max(1, min(asked.number("seeds"), asked.nodes) - 1)
+    if not minimum and asked.fault_kinds and others * asked.number("join_timeout_ms") > _ROUND_MS_MAX:
         return (
-            f"with join_timeout_ms={asked.options['join_timeout_ms']} faults begin before all have met, and a seed that"
-            f" founds a group alone serves it, unless minimum={majority(asked.nodes)}"
+            f"with join_timeout_ms={asked.options['join_timeout_ms']} and seeds={asked.options['seeds']} faults begin"
+            " before all have met, and a seed that founds a group alone serves it, unless"
+            f" minimum={majority(asked.nodes)}"
         )
     return None

@@ -1,0 +1,93 @@
+"""A system is given its time after the heal: a run asks until something is answered, or that time is over."""
+
+from __future__ import annotations
+
+from faultline.campaign.engine import default_engine
+from faultline.harness.access import Access
+from faultline.harness.history import History
+from faultline.harness.operation import Operation
+from faultline.harness.outcome import CAS_MISMATCH, Outcome, fail, info, ok
+from faultline.harness.plan import Plan, PlannedOperation
+from faultline.harness.planning import RunRequest
+from faultline.harness.recovery import RECOVERY_US_MAX, asked_again
+from faultline.harness.verdict import Verdict
+
+HEAL_US = 1_000_000
+ACCESS = Access(reads=("read", "scan"))
+FINAL = (
+    PlannedOperation(0, HEAL_US + 10, "read", "k1"),
+    PlannedOperation(0, HEAL_US + 20, "scan", None, ["", None]),
+    PlannedOperation(1, HEAL_US + 10, "generate", "ids"),
+    PlannedOperation(1, HEAL_US + 20, "write", "k1", 7),
+)
+
+
+def again(*outcomes: Outcome, now_us: int = 2_000_000) -> list[tuple[int, str]]:
+    """What each worker is asked again after operations, invoked after the heal, that had these outcomes."""
+    history = History()
+    before = history.invoke(Operation(0, "read", "k1"), HEAL_US - 1, 0, "athens")
+    history.complete(before, ok(None), HEAL_US + 1)
+    for outcome in outcomes:
+        row = history.invoke(Operation(0, "read", "k1"), HEAL_US + 10, 0, "athens")
+        history.complete(row, outcome, HEAL_US + 20)
+    plan = Plan(
+        system="toy",
+        workload="toy",
+        seed=0,
+        nodes=("athens",),
+        workers=2,
+        operations=(PlannedOperation(0, 0, "read", "k0"), *FINAL),
+        heal_us=HEAL_US,
+        end_us=20_000_000,
+    )
+    asked = asked_again(plan, ACCESS, history, healed_us=HEAL_US, now_us=now_us)
+    assert all(one.at_us > now_us for one in asked)
+    return [(one.worker, one.f) for one in asked]
+
+
+def test_while_nothing_was_answered_the_last_operation_that_writes_no_value_is_asked_again() -> None:
+    assert again(info("timeout"), fail("unavailable")) == [(0, "scan"), (1, "generate")]
+    assert again() == [(0, "scan"), (1, "generate")]
+
+
+def test_an_answer_to_something_asked_after_the_heal_ends_it() -> None:
+    assert again(info("timeout"), ok(1)) == []
+    assert again(fail(CAS_MISMATCH)) == []
+
+
+def test_a_system_has_its_time_and_no_more() -> None:
+    assert again(info("timeout"), now_us=HEAL_US + RECOVERY_US_MAX - 1) != []
+    assert again(info("timeout"), now_us=HEAL_US + RECOVERY_US_MAX) == []
+
+
+def run(mutants: tuple[str, ...] = (), **options: str) -> tuple[Verdict, str, int]:
+    """The verdict on a run of `coordinated-kv`, its finding, and how long after the heal the last answer came."""
+    request = RunRequest(
+        system="coordinated-kv",
+        workload="unique-ids",
+        faults=("all",),
+        seed=430996653,
+        options=options,
+        nodes=6,
+        workers=4,
+    )
+    engine = default_engine("simulated")
+    parts = engine.resolve(request)
+    plan = engine.plan(request, parts)
+    record = engine.simulate(plan, parts, False)
+    judgement = engine.judge(record, parts, "run")
+    return judgement.verdict, judgement.signature, record.history.end_us() - plan.heal_us
+
+
+def test_a_system_that_elects_slowly_is_not_accused_of_silence() -> None:
+    options = {"partitions": "2", "read_mode": "confirmed", "rebalance_every_ms": "100", "client_timeout_ms": "250"}
+    slow = {"election_timeout_ms": "1000", "watch_delivery": "pull", "watch_confirm_ms": "600"}
+    verdict, _, lasted_us = run(**options, **slow, lease_margin_percent="25")
+    assert verdict is Verdict.PASS
+    assert 2_000_000 < lasted_us < RECOVERY_US_MAX
+
+
+def test_a_system_that_never_answers_again_was_asked_for_the_whole_time() -> None:
+    verdict, finding, lasted_us = run(election_timeout_ms="60000", lease_ttl_ms="300")
+    assert (verdict, finding) == (Verdict.VIOLATION, "availability/no-recovery")
+    assert lasted_us >= RECOVERY_US_MAX
