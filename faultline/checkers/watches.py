@@ -115,8 +115,8 @@ class WatchesChecker:
         _judge_completeness(conclusion, streams, known)
         _judge_lists(conclusion, streams)
         _judge_progress(conclusion, streams, run)
-        if len(history) and not events:
-            conclusion.doubt("No watcher was told of any event, so nothing is known about watches.")
+        if len(history) and not events and not gaps:
+            conclusion.doubt("No watcher was told of any event or gap, so nothing is known about watches.")
         return conclusion.result(
             f"{counted(len(streams), 'watch')} told {counted(len(events), 'event')}, none missing, repeated, out of "
             f"order or made up; {counted(gaps, 'gap')} announced."

@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 from manual_timers import ManualTimers
-from memory_storage import Crash, MemoryStorage, keep_nothing
 
 from faultline.systems_under_test.patterns.data_replication import checksummed_record
 from faultline.systems_under_test.patterns.data_replication.flush_policy import (
@@ -36,6 +35,7 @@ from faultline.systems_under_test.patterns.data_replication.write_ahead_log impo
     LogEntry,
     WriteAheadLog,
 )
+from faultline.testing.memory_storage import Crash, MemoryStorage, keep_nothing
 
 TWO_RECORDS = 28
 PAYLOADS = [b"%02d" % index for index in range(1, 24)]

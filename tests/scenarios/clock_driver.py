@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cluster_driver import Cluster, ManualPorts
+from cluster_driver import Cluster, StaggeredPorts
 
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import BEFORE_ALL, HybridTimestamp
@@ -33,7 +33,7 @@ def count(number: int) -> HybridTimestamp:
     return HybridTimestamp(number, 0)
 
 
-class _ClockPorts(ManualPorts):
+class _ClockPorts(StaggeredPorts):
     """The clocks begin at zero, so that a story can be told in seconds."""
 
     def wall_us(self) -> int:

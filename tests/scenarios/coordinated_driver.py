@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from cluster_driver import Cluster, ManualPorts
+from cluster_driver import Cluster, StaggeredPorts
 
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import partition_of
@@ -41,7 +41,7 @@ class CoordinatedCluster(Cluster):
     """Three servers of the core and three data nodes; time passes in milliseconds."""
 
     system_type = CoordinatedKv
-    ports_type = ManualPorts
+    ports_type = StaggeredPorts
 
     def __init__(self, parts: DataParts | None = None, node_type: type[DataNode] = DataNode, **options: str) -> None:
         self.parts = parts or DataParts()

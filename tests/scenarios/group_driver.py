@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cluster_driver import Cluster, ManualPorts
+from cluster_driver import Cluster, StaggeredPorts
 from transaction_driver import REFUSED, WAITS
 
 from faultline.harness.world.ports import NodeId
@@ -42,7 +42,7 @@ def replication(_: str, __: str, message: Any) -> bool:
     return isinstance(message, ToReplica)
 
 
-class GroupPorts(ManualPorts):
+class GroupPorts(StaggeredPorts):
     """Ports whose election timeouts follow the circle."""
 
     def uniform_us(self, stream: str, low_us: int, high_us: int) -> int:

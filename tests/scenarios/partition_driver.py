@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 from zlib import crc32
 
-from cluster_driver import Cluster, ManualPorts
+from cluster_driver import Cluster, StaggeredPorts
 
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome
@@ -22,7 +22,7 @@ from faultline.systems_under_test.reference.partitioned_kv.system import Partiti
 __all__ = ["NAMES", "PartitionCluster", "assert_nothing_is_lost", "read", "with_names"]
 
 
-class ChancePorts(ManualPorts):
+class ChancePorts(StaggeredPorts):
     """Chance that depends on who asks and what for."""
 
     def uniform_us(self, stream: str, low_us: int, high_us: int) -> int:

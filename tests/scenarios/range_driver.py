@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cluster_driver import Cluster, ManualPorts
+from cluster_driver import Cluster, StaggeredPorts
 
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome
@@ -39,7 +39,7 @@ class RangeCluster(Cluster):
     def begin(self, client: str, f: str, key: str | None = None, value: Any = None) -> list[Outcome]:
         """Let `client` begin an operation; its outcome will be in the list."""
         if client not in self.nodes:
-            self.ports[client] = ManualPorts(self, client)
+            self.ports[client] = StaggeredPorts(self, client)
             self.nodes[client] = self.system.client(
                 self.ports[client], self.members, self.members[0], self.options, self.mutants
             )

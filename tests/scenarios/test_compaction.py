@@ -8,8 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from cluster_driver import Client, Cluster, Disk
-from memory_storage import Crash, MemoryStorage, keep_all, keep_nothing
+from cluster_driver import Client, Cluster
 
 from faultline.systems_under_test.patterns.data_replication.follower_handler import FollowerHandler
 from faultline.systems_under_test.patterns.data_replication.low_water_mark import SEVEN_WEEKS_US, LogCleaned
@@ -35,6 +34,7 @@ from faultline.systems_under_test.reference.shared.trace_events import (
     SnapshotTaken,
     StateRestored,
 )
+from faultline.testing.memory_storage import Crash, MemoryStorage, keep_all, keep_nothing
 
 SHORT = {
     "snapshot_every_entries": "3",
@@ -69,8 +69,8 @@ class CrashingDisk(MemoryStorage):
 
     keep = staticmethod(keep_nothing)
 
-    def lose_power(self) -> None:
-        self.crash(self.keep)
+    def crash(self, choose: Any = None, *, lagging: bool = False) -> int:
+        return super().crash(choose or self.keep, lagging=lagging)
 
 
 @pytest.mark.rows("LWM-S1", "LWM-R6", "LWM-R8")
@@ -99,17 +99,17 @@ def test_a_crash_at_any_step_of_snapshots_and_cleaning_leaves_the_same_state(kee
     assert cluster.broken() == []
 
 
-def stored(cluster: Cluster, name: str) -> Disk:
+def stored(cluster: Cluster, name: str) -> MemoryStorage:
     return cluster.ports[name].storage
 
 
-def damaged(disk: Disk, file: str, position: int = 40) -> None:
-    data = bytearray(disk.content[file])
+def damaged(disk: MemoryStorage, file: str, position: int = 40) -> None:
+    data = bytearray(disk.read(file))
     data[position] ^= 1
-    disk.content[file] = disk.durable[file] = bytes(data)
+    disk.put(file, bytes(data))
 
 
-def newest_snapshot(disk: Disk) -> str:
+def newest_snapshot(disk: MemoryStorage) -> str:
     return max((file for file in disk.files() if file.endswith(".snap")), key=lambda file: int(file[9:-5]))
 
 
@@ -154,46 +154,25 @@ def test_a_server_does_not_start_from_a_snapshot_it_cannot_read(content: bytes, 
     led_by_athens(cluster)
     cluster.kill("byzantium")
     disk = stored(cluster, "byzantium")
-    disk.content["snapshot_99.snap"] = disk.durable["snapshot_99.snap"] = content
+    disk.put("snapshot_99.snap", content)
     with pytest.raises(error):
         cluster.start("byzantium")
-    assert disk.content["snapshot_99.snap"] == content
-
-
-class RefusingDisk(Disk):
-    """A disk that is full, or whose fsyncs fail."""
-
-    refuses = ""
-
-    def append(self, file: str, data: bytes) -> None:
-        self.refuse("append")
-        super().append(file, data)
-
-    def fsync(self, file: str) -> None:
-        self.refuse("fsync")
-        super().fsync(file)
-
-    def refuse(self, operation: str) -> None:
-        if self.refuses == operation:
-            raise OSError(28 if operation == "append" else 5, f"{operation} refused")
+    assert disk.read("snapshot_99.snap") == content
 
 
 @pytest.mark.rows("WAL-R16", "WAL-S10")
 @pytest.mark.parametrize("operation", ["append", "fsync"])
 def test_a_server_whose_disk_is_full_or_fails_stops_and_acknowledges_nothing(operation: str) -> None:
     cluster = Cluster()
-    disk = RefusingDisk()
-    cluster.kill("athens")
-    cluster.ports["athens"].storage = disk
-    cluster.start("athens")
+    disk = stored(cluster, "athens")
     client = led_by_athens(cluster)
     number = client.set("athens", "title", "acknowledged")
     cluster.deliver()
-    disk.refuses = operation
-    with pytest.raises(LogUnusable, match=f"{operation} refused"):
+    disk.failing = operation
+    with pytest.raises(LogUnusable, match=f"{operation} failed"):
         client.set("athens", "title", "not acknowledged")
     assert client.answers_to(number) and not client.answers_to(client.number)
-    disk.refuses = ""
+    disk.failing = ""
     cluster.restart("athens")
     cluster.elect("byzantium")
     assert cluster.values("byzantium") == {"title": "acknowledged"}

@@ -10,7 +10,7 @@ from typing import Any
 from zlib import crc32
 
 import pytest
-from cluster_driver import Client, Cluster, ManualPorts
+from cluster_driver import Client, Cluster, StaggeredPorts
 from emergent_driver import TIMEOUT_MS, EmergentCluster
 
 from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import assign_round_robin
@@ -91,7 +91,7 @@ def test_the_table_after_the_merge_is_newer_than_both_of_before() -> None:
 # -- gossip and a catalogue -------------------------------------------------------------------------------------------
 
 
-class ChancePorts(ManualPorts):
+class ChancePorts(StaggeredPorts):
     """Chance that depends on who asks, what for, and when."""
 
     def uniform_us(self, stream: str, low_us: int, high_us: int) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from cluster_driver import ELECTION_TIMEOUT_US, HEARTBEAT_US, Client, Cluster, ManualPorts
+from cluster_driver import ELECTION_TIMEOUT_US, HEARTBEAT_US, Client, Cluster, StaggeredPorts
 
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.data_replication.external_store_election import ExternalStoreElection, _Step
@@ -215,7 +215,7 @@ def expire_key(cluster: Cluster) -> None:
 class QueueingPorts:
     """The ports of a node whose every message waits for the disk."""
 
-    def __init__(self, ports: ManualPorts) -> None:
+    def __init__(self, ports: StaggeredPorts) -> None:
         self._ports = ports
         self.network = self
 

@@ -287,12 +287,12 @@ def test_a_welcome_that_comes_after_a_newer_update_changes_nothing() -> None:
 @pytest.mark.rows("EL-S17", "EL-R30", "EL-M18", "EL-I8")
 def test_a_coordinator_that_was_paused_expels_nobody_and_comes_back_as_the_youngest() -> None:
     cluster = five()
-    paused, cluster.ports[A].pending = cluster.ports[A].pending, []
+    paused, cluster.ports[A].waiting = cluster.ports[A].waiting, []
     cluster.cut(A)
     cluster.wait(NOTICED)
     assert cluster.live(B)[0] != A
     cluster.heal()
-    cluster.ports[A].pending = paused
+    cluster.ports[A].waiting = paused
     cluster.wait(MERGED)
     assert "slept-through" in cluster.marks
     assert cluster.agreed()

@@ -111,13 +111,13 @@ def test_a_leader_that_sleeps_past_its_key_is_fenced_off_by_the_generation_of_th
     alice = Client(cluster, "alice").register("athens")
     number = alice.set("athens", "title", "while asleep")
     from_the_past = cluster.take(lambda source, _, __: source == "athens")
-    asleep = cluster.ports["athens"].pending
-    cluster.ports["athens"].pending = []
+    asleep = cluster.ports["athens"].waiting
+    cluster.ports["athens"].waiting = []
     cluster.pass_time(2 * TTL_US)
     awake = [name for name in cluster.leaders() if name != "athens"]
     assert awake == [owner(cluster)]
     cluster.drop(lambda _, target, __: target == "athens")
-    cluster.ports["athens"].pending = asleep
+    cluster.ports["athens"].waiting = asleep
     for source, target, message in from_the_past:
         cluster.hand(source, target, message)
     assert any(isinstance(message, ReplicationRequest) for _, _, message in from_the_past)

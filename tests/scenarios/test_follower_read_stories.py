@@ -62,7 +62,7 @@ def library(mode: str, **options: str) -> tuple[Cluster, Reader]:
 
 def beat(cluster: Cluster, name: str) -> None:
     """Let everything that `name` does once in a heartbeat interval happen; deliver nothing."""
-    for timer in list(cluster.ports[name].pending):
+    for timer in list(cluster.ports[name].waiting):
         if timer.callback is not None and timer.interval_us == HEARTBEAT_US:
             cluster.ports[name].ring(timer)
 

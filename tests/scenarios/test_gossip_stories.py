@@ -6,7 +6,7 @@ from typing import Any
 from zlib import crc32
 
 import pytest
-from cluster_driver import Cluster, ManualPorts
+from cluster_driver import Cluster, StaggeredPorts
 
 from faultline.systems_under_test.reference.gossip.messages import GossipDigest, GossipStates, RoundBegun
 from faultline.systems_under_test.reference.gossip.system import Gossip
@@ -14,7 +14,7 @@ from faultline.systems_under_test.reference.gossip.system import Gossip
 ROUND_US = 100_000
 
 
-class ChancePorts(ManualPorts):
+class ChancePorts(StaggeredPorts):
     """Chance that depends on who asks, what for, and when."""
 
     def uniform_us(self, stream: str, low_us: int, high_us: int) -> int:

@@ -121,7 +121,7 @@ def test_an_interval_that_leaves_no_room_for_a_lost_heartbeat_is_refused() -> No
 def test_a_scheduler_acts_at_fixed_delay_until_it_is_stopped() -> None:
     """HB-R2."""
     ports = Cluster().ports["athens"]
-    ports.pending.clear()
+    ports.forget_timers()
     acted: list[int] = []
     scheduler = HeartBeatScheduler(ports.timers, 100_000, lambda: acted.append(ports.now_us))
     scheduler.start()

@@ -177,7 +177,7 @@ def test_a_host_does_not_trigger_again_with_every_check_and_does_when_nothing_co
     cluster.kill(A)
     proposals = []
     for _ in range(11):
-        timer = next(timer for timer in cluster.ports[B].pending if timer.interval_us == 1_000_000)
+        timer = next(timer for timer in cluster.ports[B].waiting if timer.interval_us == 1_000_000)
         cluster.ports[B].ring(timer)
         proposals.append(len(cluster.events_of(SplitProposed)))
     assert proposals == [1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from cluster_driver import ELECTION_TIMEOUT_US, HEARTBEAT_US, Client, Cluster, ManualPorts
+from cluster_driver import ELECTION_TIMEOUT_US, HEARTBEAT_US, Client, Cluster, StaggeredPorts
 
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
@@ -98,13 +98,13 @@ def test_a_request_of_a_lower_generation_is_refused_with_the_own_one_and_changes
     cluster.pass_time(4 * ELECTION_TIMEOUT_US)
     cluster.hand("cyrene", "byzantium", request("cyrene", 8))
     cluster.drop(lambda *_: True)
-    due_us = [timer.due_us for timer in cluster.ports["byzantium"].pending if timer.callback]
+    due_us = [timer.due_us for timer in cluster.ports["byzantium"].waiting if timer.callback]
     cluster.ports["byzantium"].now_us += 1_000
     cluster.hand("athens", "byzantium", request("athens", 7))
     (refusal,) = sent(cluster, "byzantium", ReplicationResponse)
     assert (refusal.succeeded, refusal.generation) == (False, 8)
     assert cluster.nodes["byzantium"].election.leader_id == "cyrene"
-    assert [timer.due_us for timer in cluster.ports["byzantium"].pending if timer.callback] == due_us
+    assert [timer.due_us for timer in cluster.ports["byzantium"].waiting if timer.callback] == due_us
 
 
 @pytest.mark.rows("LDR-R18")
@@ -305,11 +305,11 @@ def test_a_heartbeat_names_its_leader_the_generation_and_the_mark() -> None:
 def test_a_leader_that_sleeps_longer_than_the_timeout_is_replaced_and_follows_when_it_wakes() -> None:
     cluster = Cluster()
     cluster.elect("athens")
-    asleep, cluster.ports["athens"].pending = cluster.ports["athens"].pending, []
+    asleep, cluster.ports["athens"].waiting = cluster.ports["athens"].waiting, []
     cluster.pass_time(4 * ELECTION_TIMEOUT_US)
     awake = [name for name in cluster.leaders() if name != "athens"]
     assert awake == ["byzantium"]
-    cluster.ports["athens"].pending = asleep + cluster.ports["athens"].pending
+    cluster.ports["athens"].waiting = asleep + cluster.ports["athens"].waiting
     cluster.pass_time(2 * ELECTION_TIMEOUT_US)
     assert cluster.leaders() == ["byzantium"]
     assert cluster.nodes["athens"].election.leader_id == "byzantium"
@@ -351,7 +351,7 @@ def test_a_follower_whose_own_disk_stalls_accuses_nobody(monkeypatch: pytest.Mon
     cluster = Cluster()
     cluster.pass_time(2 * ELECTION_TIMEOUT_US)
     stalled: list[Any] = []
-    ports: ManualPorts = cluster.ports["cyrene"]
+    ports: StaggeredPorts = cluster.ports["cyrene"]
     monkeypatch.setattr(ports, "send", lambda to, message: stalled.append((to, message)))
     cluster.pass_time(3_000_000)
     assert len(stalled) >= 3_000_000 // HEARTBEAT_US - 1

@@ -47,8 +47,8 @@ def with_a_transaction_in_doubt(**options: str) -> TransactionCluster:
 
 
 def log_bytes(cluster: TransactionCluster, node: str) -> int:
-    content = cluster.ports[node].storage.content
-    return sum(len(data) for file, data in content.items() if file.endswith(".log"))
+    storage = cluster.ports[node].storage
+    return sum(len(storage.read(file)) for file in storage.files() if file.endswith(".log"))
 
 
 @pytest.mark.rows("TPC-R48", "TPC-R45", "LWM-I1")

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from memory_storage import MemoryStorage
 
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.segmented_log import SegmentedLog
+from faultline.testing.memory_storage import MemoryStorage
 
 Step = tuple[str, int]
 

@@ -204,6 +204,13 @@ def test_without_any_event_the_verdict_is_unknown() -> None:
     assert judged(watch(), drain(state(4), upto(5))).verdict is Verdict.UNKNOWN
 
 
+def test_a_watcher_that_was_told_states_after_gaps_was_told_something() -> None:
+    gap = state(7, "events-compacted", n1=2)
+    told = (watch(), put(1, 5), put(2, 7), drain(state(4), upto(4)), drain(gap, upto(7)))
+    assert judged(*told, listed(7, n1=2)).verdict is Verdict.PASS
+    assert anomalies(*told, listed(7, n1=3)) == ["wrong-state"]
+
+
 def test_a_change_that_was_missed_is_named_by_its_revision_and_so_are_the_others() -> None:
     steps = [watch(), drain(state(0)), *(put(value, 40 + value) for value in range(1, 4)), drain(upto(99))]
     sentence = judged(*steps).findings[0].sentence

@@ -33,6 +33,15 @@ def refusal(**asked: Any) -> UsageError:
         ({"system": "quorum-kv", "workload": "siblings", "options": {"read_repair": "off"}}, "replicas that missed it"),
         ({"system": "gossip", "workload": "read-write"}, "with what it has heard so far"),
         ({"system": "timestamped-kv", "workload": "read-write"}, "no write waits for clocks to agree"),
+        (
+            {
+                "system": "timestamped-kv",
+                "workload": "causal-pairs",
+                "options": {"wait": "write"},
+                "faults": ("clocks",),
+            },
+            "puts clocks further apart",
+        ),
         ({"system": "transactional-kv", "workload": "write-skew", "options": {"isolation": "snapshot"}}, "each miss"),
         ({"system": "emergent-leader", "workload": "membership", "options": {"join_attempts": "5"}}, "gives up"),
         (

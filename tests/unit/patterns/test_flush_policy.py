@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import pytest
 from manual_timers import ManualTimers
-from memory_storage import MemoryStorage, keep_all, keep_nothing
 
 from faultline.systems_under_test.patterns.data_replication.flush_policy import (
     FlushEachAppend,
@@ -16,6 +15,7 @@ from faultline.systems_under_test.patterns.data_replication.flush_policy import 
 )
 from faultline.systems_under_test.patterns.data_replication.logged_store import LoggedStore
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import LogUnusable
+from faultline.testing.memory_storage import MemoryStorage, keep_all, keep_nothing
 
 Keep = Callable[[int], int]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from memory_storage import Crash, MemoryStorage, keep_all, keep_names_only, keep_nothing
 
 from faultline.systems_under_test.patterns.data_replication.generation_clock import (
     COMPACT_BYTES,
@@ -11,6 +10,7 @@ from faultline.systems_under_test.patterns.data_replication.generation_clock imp
     GenerationClock,
     LogUnusable,
 )
+from faultline.testing.memory_storage import Crash, MemoryStorage, keep_all, keep_names_only, keep_nothing
 
 
 def _clock(storage: MemoryStorage) -> GenerationClock:

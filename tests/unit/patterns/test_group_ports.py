@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from memory_storage import MemoryStorage
-
 from faultline.harness.world.ports import Clock, NodeId
 from faultline.systems_under_test.reference.transactional_kv.group_ports import GroupStorage, Outbox
 from faultline.systems_under_test.reference.transactional_kv.groups import GroupLocations, groups_of
 from faultline.systems_under_test.reference.transactional_kv.messages import Reply
+from faultline.testing.memory_storage import MemoryStorage
 
 NODES = tuple(map(NodeId, ("athens", "byzantium", "cyrene", "delphi", "ephesus")))
 GROUP = NodeId("group-4")

@@ -7,7 +7,6 @@ from contextlib import suppress
 
 import pytest
 from manual_timers import ManualTimers
-from memory_storage import Crash, MemoryStorage, keep_all, keep_nothing
 
 from faultline.systems_under_test.patterns.data_replication.flush_policy import (
     FlushEachAppend,
@@ -27,6 +26,7 @@ from faultline.systems_under_test.patterns.data_replication.write_ahead_log impo
     LogUnusable,
     WriteAheadLog,
 )
+from faultline.testing.memory_storage import Crash, MemoryStorage, keep_all, keep_nothing
 
 Keep = Callable[[int], int]
 

@@ -7,7 +7,6 @@ from contextlib import suppress
 
 import pytest
 from manual_timers import ManualTimers
-from memory_storage import Crash, MemoryStorage, keep_all, keep_nothing
 
 from faultline.systems_under_test.patterns.data_replication.low_water_mark import (
     SEVEN_WEEKS_US,
@@ -31,6 +30,7 @@ from faultline.systems_under_test.patterns.data_replication.write_ahead_log impo
     LogUnusable,
     WriteAheadLog,
 )
+from faultline.testing.memory_storage import Crash, MemoryStorage, keep_all, keep_nothing
 
 WEEK_US = SEVEN_WEEKS_US // 7
 THREE_SEGMENTS = [ClosedSegment(1, 3, 100), ClosedSegment(4, 6, 200), ClosedSegment(7, 9, 300)]

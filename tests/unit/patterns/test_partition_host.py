@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from memory_storage import MemoryStorage, keep_nothing
 
 from faultline.systems_under_test.patterns.data_partitioning.cluster_directory import Migration
 from faultline.systems_under_test.patterns.data_partitioning.partition_host import (
@@ -19,6 +18,7 @@ from faultline.systems_under_test.patterns.data_partitioning.partition_host impo
     PartitionIsMigrating,
     Written,
 )
+from faultline.testing.memory_storage import MemoryStorage, keep_nothing
 
 MOVE = Migration(7, "athens", "ephesus", 2)
 BACK = Migration(7, "ephesus", "athens", 3)

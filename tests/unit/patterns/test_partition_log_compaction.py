@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
-from memory_storage import MemoryStorage, keep_nothing
 
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.data_partitioning.cluster_directory import Migration
@@ -29,6 +28,7 @@ from faultline.systems_under_test.patterns.data_partitioning.range_table import 
 )
 from faultline.systems_under_test.patterns.data_replication.compacted_log import CompactedLog
 from faultline.systems_under_test.reference.range_kv.store import ErasedKey, PartitionStore, StoredKey
+from faultline.testing.memory_storage import MemoryStorage, keep_nothing
 
 WHOLE, SHORT = 10_000, 7
 

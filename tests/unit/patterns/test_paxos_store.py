@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from memory_storage import MemoryStorage, keep_nothing
 
 from faultline.systems_under_test.patterns.data_replication.paxos import MonotonicId, MonotonicIds, Proposal
 from faultline.systems_under_test.patterns.data_replication.paxos_store import (
@@ -16,6 +15,7 @@ from faultline.systems_under_test.patterns.data_replication.paxos_store import (
     PrepareRequest,
 )
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import WriteAheadLog
+from faultline.testing.memory_storage import MemoryStorage, keep_nothing
 
 KEY = "name"
 ONE, TWO, THREE = (MonotonicId(number, "athens") for number in (1, 2, 3))

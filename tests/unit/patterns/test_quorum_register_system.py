@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from client_story import ClientStory
-from memory_storage import MemoryStorage, keep_nothing
 
 from faultline.harness.errors import UsageError
 from faultline.harness.system import NodeSystem
@@ -25,6 +24,7 @@ from faultline.systems_under_test.reference.quorum_register.stamped_copies impor
 from faultline.systems_under_test.reference.quorum_register.system import QuorumRegister
 from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, UNSUPPORTED
 from faultline.systems_under_test.reference.shared.replica_requests import QuorumAnswers
+from faultline.testing.memory_storage import MemoryStorage, keep_nothing
 
 
 def test_the_register_fulfils_the_protocol_of_systems() -> None:

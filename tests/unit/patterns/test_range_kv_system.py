@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, cast
 
 import pytest
-from memory_storage import MemoryStorage
 
 from faultline.harness.errors import UsageError
 from faultline.harness.invariant import Breach
@@ -36,6 +35,7 @@ from faultline.systems_under_test.reference.range_kv.messages import (
 from faultline.systems_under_test.reference.range_kv.mutants import mutated_parts
 from faultline.systems_under_test.reference.range_kv.options import RangeSettings
 from faultline.systems_under_test.reference.range_kv.store import PartitionStore, StoredKey
+from faultline.testing.memory_storage import MemoryStorage
 
 A, B = "athens", "byzantium"
 

@@ -6,7 +6,6 @@ from contextlib import suppress
 from random import Random
 
 import pytest
-from memory_storage import MemoryStorage, keep_all, keep_names_only, keep_nothing
 
 from faultline.systems_under_test.patterns.data_replication.checksummed_record import HEADER_BYTES, CorruptLog
 from faultline.systems_under_test.patterns.data_replication.file_header import FILE_HEADER_BYTES
@@ -20,6 +19,7 @@ from faultline.systems_under_test.patterns.data_replication.segmented_log import
     base_of,
     file_name,
 )
+from faultline.testing.memory_storage import MemoryStorage, keep_all, keep_names_only, keep_nothing
 
 RECORD = HEADER_BYTES + 2
 THREE = FILE_HEADER_BYTES + 3 * RECORD

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 
 import pytest
-from memory_storage import Crash, Failure, MemoryStorage, keep_all, keep_names_only, keep_nothing
 
 from faultline.systems_under_test.patterns.data_replication.snapshot_store import (
     CorruptSnapshot,
@@ -17,6 +16,7 @@ from faultline.systems_under_test.patterns.data_replication.snapshot_store impor
     decode_snapshot,
     encode_snapshot,
 )
+from faultline.testing.memory_storage import Crash, Failure, MemoryStorage, keep_all, keep_names_only, keep_nothing
 
 OLD = Snapshot(10, 1, b"the old state")
 NEW = Snapshot(20, 2, b"the new state")

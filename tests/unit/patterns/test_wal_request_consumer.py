@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from memory_storage import MemoryStorage
 
 from faultline.systems_under_test.patterns.data_replication.singular_update_queue import QueueShutDown
 from faultline.systems_under_test.patterns.data_replication.wal_request_consumer import WalRequestConsumer
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import LogUnusable, WriteAheadLog
+from faultline.testing.memory_storage import MemoryStorage
 
 
 def after_a_crash(storage: MemoryStorage) -> WriteAheadLog:

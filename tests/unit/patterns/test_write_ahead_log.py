@@ -6,7 +6,6 @@ from contextlib import suppress
 
 import msgspec
 import pytest
-from memory_storage import Crash, MemoryStorage, keep_all, keep_nothing
 
 from faultline.systems_under_test.patterns.data_replication.segmented_log import SegmentedLog
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import (
@@ -18,6 +17,7 @@ from faultline.systems_under_test.patterns.data_replication.write_ahead_log impo
     LogUnusable,
     WriteAheadLog,
 )
+from faultline.testing.memory_storage import Crash, MemoryStorage, keep_all, keep_nothing
 
 
 def _entry(index: int, generation: int = 1) -> LogEntry:

@@ -1,4 +1,4 @@
-"""A storage in memory for tests of pattern modules: it remembers every effect, so it can crash in any way allowed.
+"""A storage in memory for tests by hand: it remembers every effect, so it can crash in every way that a disk may.
 
 Two kinds of crash. In a *strict* one every fsync that was asked for has finished; of what came later, each file keeps a
 prefix of its changes, torn inside an append, and the directory a prefix of its changes. In a *lagging* one the fsyncs
@@ -18,25 +18,25 @@ Choose = Callable[[int], int]
 
 
 class Crash(Exception):
-    """The machine stopped before the next effect."""
+    """The machine stops before the next effect; raised once `effects_max` is reached."""
 
 
 class Failure(OSError):
-    """The disk refused."""
+    """The disk refuses the operation named by `failing`."""
 
 
 def keep_all(n: int) -> int:
-    """Whatever could have become durable did."""
+    """Choose the crash after which all is there that could have become durable."""
     return n
 
 
 def keep_nothing(_: int) -> int:
-    """Only what was fsynced is there."""
+    """Choose the crash after which only what was fsynced is there."""
     return 0
 
 
 def keep_names_only() -> Choose:
-    """For one strict crash, which asks for names first: all changes of the directory, none inside a file."""
+    """Return the choice for one strict crash after which all names are changed, and no content is."""
     answers = iter([keep_all])
     return lambda n: next(answers, keep_nothing)(n)
 
@@ -81,10 +81,14 @@ def _applied(content: bytes, changes: list[_Change]) -> bytes:
 
 
 class MemoryStorage:
-    """The `Storage` port over dictionaries, with crashes, and failures of the disk on demand."""
+    """The `Storage` port over dictionaries, with crashes, and failures of the disk on demand.
+
+    `effects` counts changes and fsyncs since the last crash, `fsyncs` those of the whole life.
+    """
 
     def __init__(self) -> None:
         self.effects = 0
+        self.fsyncs = 0
         self.effects_max: int | None = None
         """Raise `Crash` instead of the effect after this many."""
         self.failing = ""
@@ -94,33 +98,42 @@ class MemoryStorage:
         self._syncs = [0]
 
     def files(self) -> list[str]:
+        """Return the names of all files, sorted."""
         return sorted(self._names)
 
     def read(self, file: str) -> bytes:
+        """Return the whole content; empty when there is no such file."""
         return self._names[file].content() if file in self._names else b""
 
     def append(self, file: str, data: bytes) -> None:
+        """Add `data` to the end of `file`."""
         if self.failing == "append":
             self._change(file, _Change(self._effect(""), "append", data[: len(data) // 2]))
         self._change(file, _Change(self._effect("append"), "append", data))
 
     def write(self, file: str, data: bytes) -> None:
+        """Replace the content of `file`."""
         self._change(file, _Change(self._effect("write"), "write", data))
 
     def truncate(self, file: str, size: int) -> None:
+        """Cut `file` to `size` bytes."""
         self._change(file, _Change(self._effect("truncate"), "truncate", size=size))
 
     def rename(self, old: str, new: str) -> None:
+        """Rename `old`, replacing `new`."""
         number = self._effect("rename")
         self._names[new] = self._names.pop(old)
         self._directories.append((number, dict(self._names)))
 
     def delete(self, file: str) -> None:
+        """Remove `file`."""
         number = self._effect("delete")
         self._names.pop(file, None)
         self._directories.append((number, dict(self._names)))
 
     def fsync(self, file: str) -> None:
+        """Make `file` and all names durable."""
+        self.fsyncs += 1
         number = self._effect("fsync")
         self._syncs.append(number)
         if file in self._names:
