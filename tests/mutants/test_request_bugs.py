@@ -22,30 +22,20 @@ from faultline.systems_under_test.patterns.data_replication.request_waiting_list
     WriteQuorumCallback,
     WriteResult,
 )
+from faultline.testing.fake_ports import FakePorts
 
 MILLISECOND_US = 1_000
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now_us = 0
-
-    def monotonic_us(self) -> int:
-        return self.now_us
-
-    def wall_us(self) -> int:
-        return 0
 
 
 class MixedUnits(RequestWaitingList[int, str]):
     """Compares nanoseconds that have passed with the timeout's figure in milliseconds."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: FakePorts) -> None:
         super().__init__(clock)
         self._expiration_us = 2_000 // 1_000
 
 
-def write_swept_after_100_ms(waiting: RequestWaitingList[int, str], clock: Clock) -> list[WriteResult]:
+def write_swept_after_100_ms(waiting: RequestWaitingList[int, str], clock: FakePorts) -> list[WriteResult]:
     """Three replicas that answer 100, 101 and 102 ms after they were asked, the sweep in between."""
     replies: list[WriteResult] = []
     callback = WriteQuorumCallback(3, 1, lambda _, result: replies.append(result))
@@ -62,7 +52,7 @@ def write_swept_after_100_ms(waiting: RequestWaitingList[int, str], clock: Clock
 
 @pytest.mark.rows("RWL-M4", "RWL-R13")
 def test_with_mixed_units_a_write_that_a_quorum_stored_in_100_ms_is_called_unknown() -> None:
-    clock = Clock()
+    clock = FakePorts()
     assert write_swept_after_100_ms(MixedUnits(clock), clock) == [WriteResult.UNKNOWN]
     assert write_swept_after_100_ms(RequestWaitingList(clock), clock) == [WriteResult.SUCCESS]
 
@@ -82,7 +72,7 @@ def ask_everybody(waiting: RequestWaitingList[int, str], replies: list[WriteResu
 @pytest.mark.rows("RWL-M8", "RWL-R4")
 def test_registered_after_the_send_fast_answers_find_nobody_and_the_wait_expires() -> None:
     for registers_first, expected in ((False, [WriteResult.UNKNOWN]), (True, [WriteResult.SUCCESS])):
-        clock, replies = Clock(), []
+        clock, replies = FakePorts(), []
         waiting: RequestWaitingList[int, str] = RequestWaitingList(clock)
         ask_everybody(waiting, replies, registers_first=registers_first)
         clock.now_us += 2_001 * MILLISECOND_US

@@ -13,7 +13,6 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from manual_timers import ManualTimers
 
 from faultline.systems_under_test.patterns.data_replication import checksummed_record
 from faultline.systems_under_test.patterns.data_replication.flush_policy import (
@@ -35,6 +34,7 @@ from faultline.systems_under_test.patterns.data_replication.write_ahead_log impo
     LogEntry,
     WriteAheadLog,
 )
+from faultline.testing.fake_ports import FakePorts
 from faultline.testing.memory_storage import Crash, MemoryStorage, keep_nothing
 
 TWO_RECORDS = 28
@@ -218,7 +218,7 @@ def a_repeated_request_counts_once(kind: type[LoggedStore]) -> None:
 
 def who_was_told_by_a_group_finds_the_write_again(kind: type[FlushInGroups]) -> None:
     storage, told = MemoryStorage(), []
-    store = LoggedStore(storage, lambda log: kind(log, ManualTimers(), group_max=3))
+    store = LoggedStore(storage, lambda log: kind(log, FakePorts(), group_max=3))
     store.open()
     for key in "abcd":
         store.put(key, "value", lambda key=key: told.append(key))
@@ -259,7 +259,7 @@ def wal_with(kind: type[SegmentedLog], times_us: list[int]) -> tuple[MemoryStora
 
 def the_newest_entries_survive_a_cleaning(kind: type[SegmentedLog]) -> None:
     storage, log = wal_with(kind, [1] * 7)
-    LogCleaner(ManualTimers(), 1, log, SnapshotMark(lambda: 8), lambda _: None).clean_logs()
+    LogCleaner(FakePorts(), 1, log, SnapshotMark(lambda: 8), lambda _: None).clean_logs()
     log.flush()
     again = WriteAheadLog(storage, segment_size_bytes_max=TWO_RECORDS)
     again.recover(7, 1)
@@ -268,7 +268,7 @@ def the_newest_entries_survive_a_cleaning(kind: type[SegmentedLog]) -> None:
 
 def a_cleaned_log_has_no_hole(kind: type[LogCleaner]) -> None:
     storage, log = wal_with(SegmentedLog, [1, 1, 90, 90, 1, 1, 90])
-    kind(ManualTimers(), 1, log, TimeMark(lambda: 100, window_us=50), lambda _: None).clean_logs()
+    kind(FakePorts(), 1, log, TimeMark(lambda: 100, window_us=50), lambda _: None).clean_logs()
     bases = sorted(int(file.removeprefix("wal_").removesuffix(".log")) for file in storage.files())
     assert all(later - earlier == 2 for earlier, later in pairwise(bases))
     again = WriteAheadLog(storage, segment_size_bytes_max=TWO_RECORDS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -29,51 +28,18 @@ from faultline.systems_under_test.reference.shared.client_messages import (
     SetValue,
 )
 from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, UNSUPPORTED
+from faultline.testing.fake_ports import FakePorts
 
 MEMBERS = tuple(map(NodeId, ("athens", "byzantium", "cyrene")))
 READ = Operation(0, "read", "k0")
 WRITE = Operation(0, "write", "k0", 7)
 
 
-class ClientPorts:
-    """Ports of a client: what it sends, and one clock whose timers ring when the test says so."""
-
-    def __init__(self) -> None:
-        self.node_id = NodeId("client-0")
-        self.clock = self.network = self.timers = self.trace = self.random = self.storage = self
-        self.now_us = 0
-        self.sent: list[tuple[str, Any]] = []
-        self.set: list[list[Any]] = []
-
-    def monotonic_us(self) -> int:
-        return self.now_us
-
-    def send(self, to: NodeId, message: Any) -> None:
-        self.sent.append((to, message))
-
-    def after(self, delay_us: int, callback: Callable[[], None]) -> Any:
-        entry = [self.now_us + delay_us, callback]
-        self.set.append(entry)
-        return type("Timer", (), {"cancel": lambda _: entry.__setitem__(1, None)})()
-
-    def sometimes(self, mark: str) -> None:
-        """Marks are of no interest here."""
-
-    def pass_time(self, duration_us: int) -> None:
-        end_us = self.now_us + duration_us
-        while due := [entry for entry in self.set if entry[1] is not None and entry[0] <= end_us]:
-            entry = min(due, key=lambda each: each[0])
-            self.set.remove(entry)
-            self.now_us = entry[0]
-            entry[1]()
-        self.now_us = end_us
-
-
 class Story:
     """A client at athens, what it sent and what it concluded."""
 
     def __init__(self, registered: bool = True, **options: str) -> None:
-        self.ports = ClientPorts()
+        self.ports = FakePorts("client-0")
         core: Any = ConsistentCore()
         self.client = core.client(self.ports, MEMBERS, NodeId("athens"), options, frozenset())
         self.outcomes: list[Outcome] = []

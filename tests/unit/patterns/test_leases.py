@@ -13,22 +13,9 @@ from faultline.systems_under_test.patterns.cluster_management.lease import (
     LeaseTable,
     NoLease,
 )
+from faultline.testing.fake_ports import FakePorts
 
 TTL_US = 600_000
-
-
-class HandClock:
-    """A clock that the test sets."""
-
-    def __init__(self) -> None:
-        self.now_us = 1_000
-        self.wall_offset_us = 0
-
-    def monotonic_us(self) -> int:
-        return self.now_us
-
-    def wall_us(self) -> int:
-        return self.now_us + self.wall_offset_us
 
 
 def table_with(*names: str) -> LeaseTable:
@@ -87,7 +74,7 @@ def test_a_restored_table_knows_leases_and_attachments() -> None:
 
 @pytest.mark.rows("LS-R3", "LS-R9")
 def test_a_lease_is_over_after_its_time_and_not_at_it() -> None:
-    clock = HandClock()
+    clock = FakePorts()
     tracker = LeaderLeaseTracker(clock, table_with("a").all())
     clock.now_us += TTL_US
     assert tracker.expired() == []
@@ -97,7 +84,7 @@ def test_a_lease_is_over_after_its_time_and_not_at_it() -> None:
 
 @pytest.mark.rows("LS-R10")
 def test_what_was_found_over_is_told_once_and_not_refreshed_any_more() -> None:
-    clock = HandClock()
+    clock = FakePorts()
     tracker = LeaderLeaseTracker(clock, table_with("a").all())
     clock.now_us += TTL_US + 1
     assert len(tracker.expired()) == 1
@@ -107,7 +94,7 @@ def test_what_was_found_over_is_told_once_and_not_refreshed_any_more() -> None:
 
 @pytest.mark.rows("LS-R13", "LS-R12")
 def test_a_refresh_gives_a_full_time_to_the_incarnation_that_it_names_and_to_no_other() -> None:
-    clock = HandClock()
+    clock = FakePorts()
     tracker = LeaderLeaseTracker(clock, table_with("a").all())
     clock.now_us += TTL_US
     assert tracker.refresh("a", 1)
@@ -119,7 +106,7 @@ def test_a_refresh_gives_a_full_time_to_the_incarnation_that_it_names_and_to_no_
 
 @pytest.mark.rows("LS-R2")
 def test_steps_of_the_wall_clock_end_nothing_and_prolong_nothing() -> None:
-    clock = HandClock()
+    clock = FakePorts()
     tracker = LeaderLeaseTracker(clock, table_with("a").all())
     clock.wall_offset_us = 7_200_000_000
     assert tracker.expired() == []
@@ -138,7 +125,7 @@ def test_a_follower_finds_nothing_over_and_refreshes_nothing() -> None:
 
 @pytest.mark.rows("LS-R17", "LS-R16")
 def test_an_owner_counts_from_its_request_and_leaves_a_margin() -> None:
-    clock = HandClock()
+    clock = FakePorts()
     sent_us = clock.now_us
     clock.now_us += 100_000
     held = HeldLease(clock, "a", 1, TTL_US, 25, sent_us)
@@ -150,7 +137,7 @@ def test_an_owner_counts_from_its_request_and_leaves_a_margin() -> None:
 
 @pytest.mark.rows("LS-S10")
 def test_an_owner_that_has_slept_too_long_does_not_come_back_by_a_late_answer() -> None:
-    clock = HandClock()
+    clock = FakePorts()
     held = HeldLease(clock, "a", 1, TTL_US, 25, clock.now_us)
     sent_us = clock.now_us + 300_000
     clock.now_us += 500_000
@@ -160,7 +147,7 @@ def test_an_owner_that_has_slept_too_long_does_not_come_back_by_a_late_answer() 
 
 @pytest.mark.rows("LS-R15")
 def test_an_owner_refreshes_after_half_of_the_time() -> None:
-    assert HeldLease(HandClock(), "a", 1, TTL_US, 25, 0).refresh_interval_us == TTL_US // 2
+    assert HeldLease(FakePorts(), "a", 1, TTL_US, 25, 0).refresh_interval_us == TTL_US // 2
 
 
 class EndsByName(LeaseTable):

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
-from manual_timers import ManualTimers
 
 from faultline.systems_under_test.patterns.data_replication.flush_policy import (
     FlushEachAppend,
@@ -26,6 +25,7 @@ from faultline.systems_under_test.patterns.data_replication.write_ahead_log impo
     LogUnusable,
     WriteAheadLog,
 )
+from faultline.testing.fake_ports import FakePorts
 from faultline.testing.memory_storage import Crash, MemoryStorage, keep_all, keep_nothing
 
 Keep = Callable[[int], int]
@@ -251,7 +251,7 @@ def test_a_snapshot_and_the_entries_after_it_give_the_same_state_as_the_whole_lo
 @pytest.mark.rows("LWM-R5", "LWM-S2", "LWM-S3")
 def test_a_snapshot_holds_exactly_the_entries_up_to_its_index_while_others_wait() -> None:
     """The log runs ahead of what is applied; what waits may yet be lost, and must not be in the snapshot."""
-    timers, storage = ManualTimers(), MemoryStorage()
+    timers, storage = FakePorts(), MemoryStorage()
     store = opened(storage, lambda log: FlushInGroups(log, timers))
     store.put("title", "applied")
     timers.ring()

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
-from manual_timers import ManualTimers
 
 from faultline.systems_under_test.patterns.data_replication.low_water_mark import (
     SEVEN_WEEKS_US,
@@ -30,6 +29,7 @@ from faultline.systems_under_test.patterns.data_replication.write_ahead_log impo
     LogUnusable,
     WriteAheadLog,
 )
+from faultline.testing.fake_ports import FakePorts
 from faultline.testing.memory_storage import Crash, MemoryStorage, keep_all, keep_nothing
 
 WEEK_US = SEVEN_WEEKS_US // 7
@@ -45,7 +45,7 @@ class Cleaning:
         for index in range(1, entries + 1):
             self.log.append(entry(index, times_us[index - 1] if times_us else index))
         self.log.flush()
-        self.timers = ManualTimers()
+        self.timers = FakePorts()
         self.reports: list[LogCleaned] = []
         self.index = 0
 
@@ -125,7 +125,7 @@ def test_the_cleaner_comes_back_after_every_interval() -> None:
     cleaning.clean_by()
     for index, retained in ((0, 1), (4, 3), (7, 7)):
         cleaning.index = index
-        assert [delay for delay, _ in cleaning.timers.waiting] == [1_000]
+        assert [timer.due_us - cleaning.timers.now_us for timer in cleaning.timers.waiting] == [1_000]
         cleaning.timers.ring()
         assert cleaning.retained[0] == retained
     assert [report.deleted for report in cleaning.reports] == [0, 1, 2]

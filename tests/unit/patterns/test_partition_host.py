@@ -18,29 +18,18 @@ from faultline.systems_under_test.patterns.data_partitioning.partition_host impo
     PartitionIsMigrating,
     Written,
 )
-from faultline.testing.memory_storage import MemoryStorage, keep_nothing
+from faultline.testing.fake_ports import FakePorts
+from faultline.testing.memory_storage import keep_nothing
 
 MOVE = Migration(7, "athens", "ephesus", 2)
 BACK = Migration(7, "ephesus", "athens", 3)
-
-
-class HostPorts:
-    """What a host needs of the ports: a disk, and somewhere for marks."""
-
-    def __init__(self) -> None:
-        self.storage = MemoryStorage()
-        self.trace = self
-        self.marks: list[str] = []
-
-    def sometimes(self, mark: str) -> None:
-        self.marks.append(mark)
 
 
 class Hosts:
     """Two hosts, and the move of partition 7 from one to the other."""
 
     def __init__(self) -> None:
-        self.ports: Any = {"athens": HostPorts(), "ephesus": HostPorts()}
+        self.ports: Any = {"athens": FakePorts(), "ephesus": FakePorts()}
         self.athens = PartitionHost(self.ports["athens"])
         self.ephesus = PartitionHost(self.ports["ephesus"])
         self.athens.recover()

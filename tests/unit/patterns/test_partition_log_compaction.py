@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from faultline.harness.world.ports import NodeId, Ports
+from faultline.harness.world.ports import Ports
 from faultline.systems_under_test.patterns.data_partitioning.cluster_directory import Migration
 from faultline.systems_under_test.patterns.data_partitioning.key_range_partitions import EVERYTHING, Partition
 from faultline.systems_under_test.patterns.data_partitioning.partition_host import (
@@ -28,25 +28,13 @@ from faultline.systems_under_test.patterns.data_partitioning.range_table import 
 )
 from faultline.systems_under_test.patterns.data_replication.compacted_log import CompactedLog
 from faultline.systems_under_test.reference.range_kv.store import ErasedKey, PartitionStore, StoredKey
+from faultline.testing.fake_ports import FakePorts
 from faultline.testing.memory_storage import MemoryStorage, keep_nothing
 
 WHOLE, SHORT = 10_000, 7
 
 
-class QuietPorts:
-    """A disk, and a trace that nobody reads."""
-
-    def __init__(self) -> None:
-        self.node_id = NodeId("athens")
-        self.storage = MemoryStorage()
-        self.trace = self
-
-    def emit(self, event: object) -> None: ...
-
-    def sometimes(self, mark: str) -> None: ...
-
-
-def store_of(ports: QuietPorts, every: int) -> PartitionStore:
+def store_of(ports: FakePorts, every: int) -> PartitionStore:
     store = PartitionStore(cast("Ports", ports), snapshot_every_entries=every)
     store.recover()
     return store
@@ -76,7 +64,7 @@ def ranges_in(store: PartitionStore) -> Any:
 def test_ranges_are_the_same_from_a_snapshot_as_from_the_whole_log() -> None:
     found = []
     for every in (WHOLE, SHORT):
-        ports = QuietPorts()
+        ports = FakePorts()
         store = store_of(ports, every)
         fill_ranges(store, 40)
         ports.storage.crash(keep_nothing)
@@ -87,7 +75,7 @@ def test_ranges_are_the_same_from_a_snapshot_as_from_the_whole_log() -> None:
     assert found[0] == found[1]
 
 
-def host_of(ports: QuietPorts, every: int) -> PartitionHost:
+def host_of(ports: FakePorts, every: int) -> PartitionHost:
     host = PartitionHost(cast("Ports", ports), every)
     host.recover()
     return host
@@ -126,7 +114,7 @@ def partitions_in(host: PartitionHost) -> Any:
 def test_hosted_partitions_are_the_same_from_a_snapshot_as_from_the_whole_log() -> None:
     found = []
     for every in (WHOLE, SHORT):
-        ports = QuietPorts()
+        ports = FakePorts()
         host = host_of(ports, every)
         fill_partitions(host, 30)
         ports.storage.crash(keep_nothing)
@@ -153,10 +141,10 @@ def test_a_table_in_a_snapshot_has_its_open_tasks_and_its_next_id() -> None:
 @pytest.mark.rows("LWM-I4")
 @pytest.mark.parametrize(("make", "fill"), [(store_of, fill_ranges), (host_of, fill_partitions)])
 def test_the_disk_of_a_host_stays_bounded_however_much_is_written(
-    make: Callable[[QuietPorts, int], Any], fill: Callable[[Any, int], None]
+    make: Callable[[FakePorts, int], Any], fill: Callable[[Any, int], None]
 ) -> None:
     def disk_after(writes: int, every: int) -> int:
-        ports = QuietPorts()
+        ports = FakePorts()
         fill(make(ports, every), writes)
         return sum(len(ports.storage.read(file)) for file in ports.storage.files())
 

@@ -56,6 +56,7 @@ from faultline.systems_under_test.reference.shared.client_messages import (
     GetValue,
     SetValue,
 )
+from faultline.testing.fake_ports import FakePorts
 
 MEMBERS = (NodeId("athens"), NodeId("byzantium"), NodeId("cyrene"))
 ONE_A, ONE_B, TWO_A = MonotonicId(1, "athens"), MonotonicId(1, "byzantium"), MonotonicId(2, "athens")
@@ -162,45 +163,11 @@ def test_a_register_is_the_same_after_a_round_trip_to_bytes() -> None:
 # -- the client -------------------------------------------------------------------------------------------------------
 
 
-class ClientPorts:
-    """A clock the test moves, one timer, and what was sent."""
-
-    node_id = NodeId("client-9")
-
-    def __init__(self) -> None:
-        self.clock = self.network = self.timers = self.trace = self
-        self.now_us = 0
-        self.sent: list[tuple[str, Any]] = []
-        self.timer: Any = None
-
-    def monotonic_us(self) -> int:
-        return self.now_us
-
-    def send(self, to: str, message: Any) -> None:
-        self.sent.append((to, message))
-
-    def after(self, delay_us: int, callback: Any) -> ClientPorts:
-        self.timer = (self.now_us + delay_us, callback)
-        return self
-
-    def cancel(self) -> None:
-        self.timer = None
-
-    def sometimes(self, mark: str) -> None:
-        assert mark == "client-retried"
-
-    def ring(self) -> None:
-        due_us, callback = self.timer
-        self.now_us = due_us
-        self.timer = None
-        callback()
-
-
 class Talk:
     """A client in conversation."""
 
     def __init__(self) -> None:
-        self.ports = ClientPorts()
+        self.ports = FakePorts("client-9")
         ports: Any = self.ports
         self.client = PaxosKvClient(ports, MEMBERS, MEMBERS[0], PaxosKvSettings.read({}))
         self.client.start()
@@ -237,10 +204,11 @@ def test_a_node_that_gave_up_makes_the_client_ask_the_next_after_a_pause() -> No
 
 def test_when_its_time_is_over_the_outcome_is_unknown_and_never_a_failure() -> None:
     talk = Talk()
+    began_us = talk.ports.now_us
     talk.invoke("cas", [1, 2])
     while not talk.outcomes:
         talk.ports.ring()
-    assert talk.ports.now_us == 1_000_000
+    assert talk.ports.now_us == began_us + 1_000_000
     assert talk.outcomes == [Outcome("info", None, "timeout")]
 
 

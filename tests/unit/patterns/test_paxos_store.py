@@ -15,30 +15,15 @@ from faultline.systems_under_test.patterns.data_replication.paxos_store import (
     PrepareRequest,
 )
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import WriteAheadLog
+from faultline.testing.fake_ports import FakePorts
 from faultline.testing.memory_storage import MemoryStorage, keep_nothing
 
 KEY = "name"
 ONE, TWO, THREE = (MonotonicId(number, "athens") for number in (1, 2, 3))
 
 
-class Ports:
-    """A storage, and a trace that remembers."""
-
-    def __init__(self, storage: MemoryStorage) -> None:
-        self.storage = storage
-        self.trace = self
-        self.events: list[Any] = []
-        self.marks: list[str] = []
-
-    def emit(self, event: Any) -> None:
-        self.events.append(event)
-
-    def sometimes(self, mark: str) -> None:
-        self.marks.append(mark)
-
-
 def opened(storage: MemoryStorage, *, rejects: bool = True) -> PaxosStore:
-    ports: Any = Ports(storage)
+    ports: Any = FakePorts("athens", storage)
     store = PaxosStore(ports, WriteAheadLog(storage, name="paxos"), MonotonicIds("athens"), rejects=rejects)
     store.recover()
     return store
@@ -76,7 +61,7 @@ def test_a_restarted_node_makes_generations_above_all_in_its_log() -> None:
     opened(storage).prepare(prepare(THREE))
     storage.crash(keep_nothing)
     ids = MonotonicIds("athens")
-    ports: Any = Ports(storage)
+    ports: Any = FakePorts("athens", storage)
     PaxosStore(ports, WriteAheadLog(storage, name="paxos"), ids).recover()
     assert ids.next() == MonotonicId(4, "athens")
 
@@ -166,7 +151,7 @@ def test_a_repeated_prepare_writes_nothing() -> None:
 
 def test_each_commit_is_reported_once() -> None:
     storage = MemoryStorage()
-    ports: Any = Ports(storage)
+    ports: Any = FakePorts("athens", storage)
     store = PaxosStore(ports, WriteAheadLog(storage, name="paxos"), MonotonicIds("athens"))
     store.recover()
     for _ in range(2):

@@ -24,6 +24,7 @@ from faultline.systems_under_test.reference.quorum_register.stamped_copies impor
 from faultline.systems_under_test.reference.quorum_register.system import QuorumRegister
 from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, UNSUPPORTED
 from faultline.systems_under_test.reference.shared.replica_requests import QuorumAnswers
+from faultline.testing.fake_ports import FakePorts
 from faultline.testing.memory_storage import MemoryStorage, keep_nothing
 
 
@@ -124,13 +125,8 @@ def test_a_compare_and_set_is_more_than_quorums_can_do() -> None:
 # -- replicas ---------------------------------------------------------------------------------------------------------
 
 
-class _Ports:
-    def __init__(self, storage: MemoryStorage) -> None:
-        self.storage = storage
-
-
 def copies_on(storage: MemoryStorage) -> StampedCopies:
-    copies = StampedCopies(_Ports(storage))
+    copies = StampedCopies(FakePorts("athens", storage))
     copies.recover()
     return copies
 

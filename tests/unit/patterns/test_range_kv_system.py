@@ -35,6 +35,7 @@ from faultline.systems_under_test.reference.range_kv.messages import (
 from faultline.systems_under_test.reference.range_kv.mutants import mutated_parts
 from faultline.systems_under_test.reference.range_kv.options import RangeSettings
 from faultline.systems_under_test.reference.range_kv.store import PartitionStore, StoredKey
+from faultline.testing.fake_ports import FakePorts
 from faultline.testing.memory_storage import MemoryStorage
 
 A, B = "athens", "byzantium"
@@ -89,18 +90,8 @@ def test_a_bug_that_nobody_planted_is_refused() -> None:
 # -- the host's log --------------------------------------------------------------------------------------------------
 
 
-class SilentPorts:
-    """Storage, and a trace that nobody reads."""
-
-    def __init__(self, storage: MemoryStorage) -> None:
-        self.storage = storage
-        self.trace = self
-
-    def emit(self, event: object) -> None: ...
-
-
 def recovered(storage: MemoryStorage) -> PartitionStore:
-    store = PartitionStore(cast("Ports", SilentPorts(storage)))
+    store = PartitionStore(cast("Ports", FakePorts("athens", storage)))
     store.recover()
     return store
 
