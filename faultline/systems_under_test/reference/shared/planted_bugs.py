@@ -1,15 +1,25 @@
-"""What the planted bugs of all systems share: their records, how they are put into a node, and a flush that comes late.
+"""Planted bugs: one class says what is broken, how it shows and which campaign finds it, and is the change itself.
 
-A system names its bugs in a table from name to change; a change takes the parts a node is built from and returns them
-with one step replaced. A bug of the node or the client itself stands in a table from name to subclass. The correct code
-does not know of any of this.
+    BUGS = PlantedBugs("timestamped-kv", Parts)
+
+    @BUGS.plant("wall-time-stamps", "HYC-M1", part="hybrid", campaign="causes", caught_by=("causal-pairs",))
+    class WallTime(HybridStamps):
+        '''A write is stamped with the wall time, and nothing else.
+
+        Shows as: under wrong clocks effects come before causes, and new versions below old ones.
+        '''
+
+The class is put in front of the correct one under `part` of the node's `Parts`; for a bug of the client `part` is
+`client`. The correct code does not know of any of this.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 from faultline.harness.errors import UsageError
 from faultline.harness.system import Mutant
@@ -17,6 +27,7 @@ from faultline.harness.world.ports import Ports
 
 __all__ = [
     "LazyFlush",
+    "PlantedBugs",
     "class_with_bugs",
     "forced_options",
     "in_front",
@@ -31,6 +42,69 @@ Parts = TypeVar("Parts")
 Part = TypeVar("Part")
 
 _LAZY_FLUSH_US = 200_000
+
+Client = TypeVar("Client")
+Change = Callable[[type[Any]], type[Any]]
+CLIENT = "client"
+
+
+class PlantedBugs(Generic[Parts]):
+    """The bugs planted in `system`; `usual` makes the correct parts, `defaults` are what most bugs have in common."""
+
+    def __init__(self, system: str, usual: Callable[[], Parts], **defaults: Any) -> None:
+        self.mutants: dict[str, Mutant] = {}
+        self._system, self._usual, self._defaults = system, usual, defaults
+        self._changes: dict[str, tuple[tuple[str, ...], Change]] = {}
+
+    def plant(
+        self, name: str, row: str, *, part: str, replaces: bool = False, **record: Any
+    ) -> Callable[[type[Any]], type[Any]]:
+        """Register the decorated class as the bug `name`; `part` may name several parts, separated by blanks.
+
+        With `replaces` the class stands alone where the correct one was; else it is put in front of it.
+        """
+
+        def planted(change: type[Any]) -> type[Any]:
+            summary, _, shows_as = inspect.getdoc(change).partition("\n\nShows as: ")  # type: ignore[union-attr]
+            told: dict[str, Any] = {"summary": _told(summary), "shows_as": _told(shows_as)}
+            self.mutants[name] = Mutant(name=name, id=row, **told, **{**self._defaults, **record})
+            self._changes[name] = (tuple(part.split()), partial(_put, change, replaces))
+            return change
+
+        return planted
+
+    def parts(self, names: Iterable[str]) -> Parts:
+        """The parts with the bugs `names`. Raises UsageError for one that there is not."""
+        parts = self._usual()
+        for places, change in self._chosen(names):
+            for place in places:
+                if place != CLIENT:
+                    outer, _, key = place.partition(".")
+                    there = getattr(parts, outer)
+                    new = {**there, key: change(there[key])} if key else change(there)
+                    parts = replace(parts, **{outer: new})  # type: ignore[type-var]
+        return parts
+
+    def client(self, correct: type[Client], names: Iterable[str]) -> type[Client]:
+        """The client with those of the bugs `names` that sit in it."""
+        for places, change in self._chosen(names):
+            correct = change(correct) if CLIENT in places else correct
+        return correct
+
+    def _chosen(self, names: Iterable[str]) -> list[tuple[tuple[str, ...], Change]]:
+        for name in sorted(names):
+            if name not in self._changes:
+                raise UsageError(f"{self._system} has no planted bug {name!r}.", f"It has {', '.join(self._changes)}.")
+        return [self._changes[name] for name in sorted(names)]
+
+
+def _put(change: type[Any], replaces: bool, correct: type[Any]) -> type[Any]:
+    return change if replaces else in_front(change, correct)
+
+
+def _told(text: str) -> str:
+    words = " ".join(text.split()).removesuffix(".")
+    return words[:1].lower() + words[1:]
 
 
 def planted(

@@ -1,0 +1,138 @@
+"""The voice of docs/voice.md, as far as a machine can hold it.
+
+python tests/tidy/tidy_voice.py faultline/checkers docs      what is still to be rewritten there, a line each
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import tokenize
+from collections.abc import Iterable, Iterator
+from io import StringIO
+from pathlib import Path
+
+from tidy_sources import ROOT, Source
+
+__all__ = [
+    "COMPLEXITY_WITHOUT_COMMENT_MAX",
+    "complaints_about_coined_names",
+    "complaints_about_docstring_voice",
+    "complaints_about_uncommented_complexity",
+    "complaints_about_words",
+]
+
+COMPLEXITY_WITHOUT_COMMENT_MAX = 10
+DOCSTRING_WORDS_MIN = 3
+
+# Put together from halves, so that this file does not complain about itself.
+_PERSONS = "|".join(("no" + "body", "every" + "body", "some" + "body", "any" + "body", "who" + "ever"))
+_WORDS = re.compile(rf"\b(?:{_PERSONS}|what\s+(?:there\s+is|is\s+there))\b", re.IGNORECASE)
+_CLAUSE = re.compile(r"(?:What|Who|Whom|Whose|Whether|How|See)\b")
+_COINED = frozenset({"deeds", "lack", "stillness", "squeezing", "minder", "keeper", "welcomes"})
+
+
+def complaints_about_words(path: str, text: str) -> list[str]:
+    """Complain about each sentence in `text` that is built on a person who is none."""
+    return [
+        f"{path}:{number}: {found.group(0)!r}; name the actor (docs/voice.md)"
+        for number, line in enumerate(text.splitlines(), 1)
+        for found in _WORDS.finditer(line)
+    ]
+
+
+def complaints_about_docstring_voice(source: Source) -> list[str]:
+    """Complain about docstrings that are question clauses, references alone, or shorter than three words."""
+    complaints = []
+    for node in ast.walk(source.tree):
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        docstring = ast.get_docstring(node)
+        if docstring is None:
+            continue
+        where = f"{source.path}:{getattr(node, 'lineno', 1)}"
+        if _CLAUSE.match(docstring):
+            complaints.append(f"{where}: docstring begins {docstring.split()[0]!r}; use a verb or a noun phrase")
+        if len(docstring.split()) < DOCSTRING_WORDS_MIN:
+            complaints.append(f"{where}: docstring {docstring!r} says too little")
+    return complaints
+
+
+def complaints_about_coined_names(source: Source) -> list[str]:
+    """Complain about modules and top-level names made of words that this project coined."""
+    names = [source.path.removesuffix(".py").rsplit("/", 1)[-1]]
+    names += [
+        node.name
+        for node in source.tree.body
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    return [
+        f"{source.path}: {name} has a coined word; docs/reference/glossary.md has the field's own"
+        for name in names
+        if _COINED & set(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.replace("ZooKeeper", "")).lower().split("_"))
+    ]
+
+
+def complaints_about_uncommented_complexity(sources: Iterable[Source]) -> list[str]:
+    """Complain about functions with a complexity above ten (McCabe, as ruff counts it) without a comment inside."""
+    by_path = {source.path: source for source in sources}
+    complaints = []
+    for path, line, name in _complex_functions(sorted(by_path)):
+        source = by_path[path]
+        first, last = _extent(source, line)
+        if not any(first <= comment <= last for comment in _comment_lines(source)):
+            complaints.append(f"{path}:{line}: {name} has no comment that says why it is right")
+    return complaints
+
+
+def _complex_functions(paths: list[str]) -> Iterator[tuple[str, int, str]]:
+    if not paths:
+        return
+    ruff = [sys.executable, "-m", "ruff", "check", "--isolated", "--ignore-noqa", "--no-cache", "--select", "C901"]
+    limit = ["--config", f"lint.mccabe.max-complexity={COMPLEXITY_WITHOUT_COMMENT_MAX}", "--output-format", "json"]
+    ran = subprocess.run([*ruff, *limit, *paths], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode in (0, 1), ran.stderr
+    for found in json.loads(ran.stdout):
+        path = Path(found["filename"]).resolve().relative_to(ROOT).as_posix()
+        yield path, found["location"]["row"], found["message"]
+
+
+def _extent(source: Source, line: int) -> tuple[int, int]:
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.lineno == line:
+            return line, node.end_lineno or line
+    raise AssertionError(f"{source.path}:{line}: no function begins here")
+
+
+def _comment_lines(source: Source) -> set[int]:
+    tokens = tokenize.generate_tokens(StringIO(source.text).readline)
+    return {
+        token.start[0]
+        for token in tokens
+        if token.type == tokenize.COMMENT and not re.match(r"#\s*(?:type: ignore|noqa|--)", token.string)
+    }
+
+
+def _main(arguments: list[str]) -> int:
+    files = [path for name in arguments for path in _files(ROOT / name)]
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in files}
+    sources = [Source(path, text) for path, text in texts.items() if path.endswith(".py")]
+    complaints = [each for path, text in texts.items() for each in complaints_about_words(path, text)]
+    for source in sources:
+        complaints += complaints_about_docstring_voice(source) + complaints_about_coined_names(source)
+    complaints += complaints_about_uncommented_complexity(sources)
+    sys.stdout.write("".join(f"{complaint}\n" for complaint in complaints))
+    return 1 if complaints else 0
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    return sorted(each for each in path.rglob("*") if each.suffix in {".py", ".md", ".html", ".j2", ".jinja", ".toml"})
+
+
+if __name__ == "__main__":
+    sys.exit(_main(sys.argv[1:]))
