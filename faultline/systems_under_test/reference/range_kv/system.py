@@ -18,9 +18,9 @@ from faultline.systems_under_test.reference.range_kv.client import FUNCTIONS, Ra
 from faultline.systems_under_test.reference.range_kv.features import FEATURES
 from faultline.systems_under_test.reference.range_kv.invariants import range_invariants
 from faultline.systems_under_test.reference.range_kv.messages import MESSAGES
-from faultline.systems_under_test.reference.range_kv.mutants import MUTANTS, mutated_parts
 from faultline.systems_under_test.reference.range_kv.node import RangeNode
 from faultline.systems_under_test.reference.range_kv.options import OPTIONS, RangeSettings
+from faultline.systems_under_test.reference.range_kv.planted_bugs import BUGS
 
 __all__ = ["RangeKv"]
 
@@ -38,7 +38,7 @@ class RangeKv:
     patterns = ("key-range-partitions", "write-ahead-log", "generation-clock")
     functions = FUNCTIONS
     options: Mapping[str, OptionDescription] = OPTIONS
-    mutants: Mapping[str, Mutant] = MUTANTS
+    mutants: Mapping[str, Mutant] = BUGS.mutants
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
@@ -46,7 +46,7 @@ class RangeKv:
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
     ) -> RangeNode:
         """A node with empty memory over `ports`. Raises UsageError for options or mutants it cannot use."""
-        return RangeNode(ports, members, RangeSettings.read(options), mutated_parts(mutants))
+        return RangeNode(ports, members, RangeSettings.read(options), BUGS.parts(mutants))
 
     def client(
         self,
@@ -57,7 +57,7 @@ class RangeKv:
         mutants: frozenset[str],
     ) -> RangeClient:
         """A client that asks the coordinator for the table, and the hosts for everything else."""
-        return RangeClient(ports, members[0], RangeSettings.read(options), mutated_parts(mutants).map)
+        return RangeClient(ports, members[0], RangeSettings.read(options), BUGS.parts(mutants).map)
 
     def invariants(self) -> list[Invariant]:
         """Fresh instances of the system's invariants."""
