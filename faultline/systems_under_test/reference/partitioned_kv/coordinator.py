@@ -52,6 +52,7 @@ from faultline.systems_under_test.patterns.data_replication.leader_and_followers
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry
 from faultline.systems_under_test.reference.consistent_core.key_value_store import KeyValueStore
 from faultline.systems_under_test.reference.consistent_core.node import ConsistentCoreNode
+from faultline.systems_under_test.reference.consistent_core.options import CoreSettings
 from faultline.systems_under_test.reference.consistent_core.parts import Parts as CoreParts
 from faultline.systems_under_test.reference.partitioned_kv.directory_store import DirectoryStore
 from faultline.systems_under_test.reference.partitioned_kv.messages import (
@@ -125,7 +126,7 @@ class Coordinator(ConsistentCoreNode):
         send: Callable[[str, Any], None],
     ) -> None:
         self.directory = parts.directory()
-        super().__init__(ports, core, settings.core(), parts.core)
+        super().__init__(ports, core, CoreSettings.read({}), parts.core)
         self._partition_settings = settings
         self._coordinator_parts = parts
         has_ring = settings.assignment == "token-ring"

@@ -21,14 +21,9 @@ from faultline.systems_under_test.reference.partitioned_kv.features import FEATU
 from faultline.systems_under_test.reference.partitioned_kv.invariants import partition_invariants
 from faultline.systems_under_test.reference.partitioned_kv.limits import not_promised
 from faultline.systems_under_test.reference.partitioned_kv.messages import MESSAGES
-from faultline.systems_under_test.reference.partitioned_kv.mutants import (
-    MUTANTS,
-    client_class,
-    mutated_parts,
-    node_class,
-)
 from faultline.systems_under_test.reference.partitioned_kv.node import PartitionedNode
 from faultline.systems_under_test.reference.partitioned_kv.options import OPTIONS, PartitionSettings
+from faultline.systems_under_test.reference.partitioned_kv.planted_bugs import BUGS
 
 __all__ = ["PartitionedKv"]
 
@@ -50,7 +45,7 @@ class PartitionedKv:
     )
     functions = FUNCTIONS
     options: Mapping[str, OptionDescription] = OPTIONS
-    mutants: Mapping[str, Mutant] = MUTANTS
+    mutants: Mapping[str, Mutant] = BUGS.mutants
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
@@ -58,8 +53,8 @@ class PartitionedKv:
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
     ) -> PartitionedNode:
         """A node with empty memory over `ports`. Raises UsageError for options or mutants it cannot use."""
-        settings = PartitionSettings.read(options, len(members))
-        return node_class(mutants)(ports, members, settings, mutated_parts(mutants))
+        settings = PartitionSettings.for_cluster(options, len(members))
+        return BUGS.node(PartitionedNode, mutants)(ports, members, settings, BUGS.parts(mutants))
 
     def client(
         self,
@@ -70,7 +65,8 @@ class PartitionedKv:
         mutants: frozenset[str],
     ) -> PartitionedClient:
         """A client that asks `node` for the table first."""
-        return client_class(mutants)(ports, members, node, PartitionSettings.read(options, len(members)))
+        settings = PartitionSettings.for_cluster(options, len(members))
+        return BUGS.client(PartitionedClient, mutants)(ports, members, node, settings)
 
     def not_promised(self, asked: Asked) -> str | None:
         """Why what a workload judges by need not hold, in a clause; None when it must."""
