@@ -37,8 +37,8 @@ from faultline.systems_under_test.reference.coordinated_kv.messages import (
     TableSeen,
     TableTaken,
 )
-from faultline.systems_under_test.reference.coordinated_kv.mutants import mutated_parts
 from faultline.systems_under_test.reference.coordinated_kv.options import CoordinatedSettings
+from faultline.systems_under_test.reference.coordinated_kv.planted_bugs import BUGS
 from faultline.systems_under_test.reference.coordinated_kv.system import CoordinatedKv
 from faultline.systems_under_test.reference.coordinated_kv.table import (
     NOBODY,
@@ -62,7 +62,7 @@ def test_coordinated_kv_fulfils_the_protocol_of_systems() -> None:
     system: NodeSystem = CoordinatedKv()
     assert system.name == "coordinated-kv"
     for name in system.mutants:
-        assert mutated_parts([name]) is not None
+        assert BUGS.parts([name]) is not None
 
 
 @pytest.mark.parametrize(
@@ -81,17 +81,17 @@ def test_options_and_clusters_that_cannot_be_used_are_refused(
     nodes: int, options: dict[str, str], complaint: str
 ) -> None:
     with pytest.raises(UsageError, match=complaint):
-        CoordinatedSettings.read(options, SIX[:nodes])
+        CoordinatedSettings.for_members(options, SIX[:nodes])
 
 
 def test_too_few_nodes_are_told_how_many_would_do() -> None:
     with pytest.raises(UsageError, match=r"--nodes 5 or more.* core_size=1"):
-        CoordinatedSettings.read({}, SIX[:3])
+        CoordinatedSettings.for_members({}, SIX[:3])
 
 
 def test_an_unknown_planted_bug_of_the_composition_is_refused() -> None:
     with pytest.raises(UsageError, match="no planted bug 'typo'"):
-        mutated_parts(["typo"])
+        BUGS.parts(["typo"])
 
 
 # -- decisions --------------------------------------------------------------------------------------------------------

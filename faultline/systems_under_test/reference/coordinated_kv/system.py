@@ -28,8 +28,9 @@ from faultline.systems_under_test.reference.coordinated_kv.features import FEATU
 from faultline.systems_under_test.reference.coordinated_kv.invariants import coordinated_invariants
 from faultline.systems_under_test.reference.coordinated_kv.limits import not_promised
 from faultline.systems_under_test.reference.coordinated_kv.messages import MESSAGES
-from faultline.systems_under_test.reference.coordinated_kv.mutants import MUTANTS, mutated_parts, node_class
+from faultline.systems_under_test.reference.coordinated_kv.node import DataNode
 from faultline.systems_under_test.reference.coordinated_kv.options import OPTIONS, CoordinatedSettings
+from faultline.systems_under_test.reference.coordinated_kv.planted_bugs import BUGS
 
 __all__ = ["CoordinatedKv"]
 
@@ -56,7 +57,7 @@ class CoordinatedKv:
     usual_workload = "register"
     usual_nodes = 6
     options: Mapping[str, OptionDescription] = OPTIONS
-    mutants: Mapping[str, Mutant] = MUTANTS
+    mutants: Mapping[str, Mutant] = BUGS.mutants
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = (*ConsistentCore.messages, *MESSAGES)
 
@@ -64,10 +65,10 @@ class CoordinatedKv:
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
     ) -> Node:
         """A server of the core or a data node. Raises UsageError for options, mutants or members it cannot use."""
-        settings = CoordinatedSettings.read(options, members)
-        parts = mutated_parts(mutants)
+        settings = CoordinatedSettings.for_members(options, members)
+        parts = BUGS.parts(mutants)
         if ports.node_id not in settings.core_members:
-            return node_class(mutants)(ports, settings, parts)
+            return BUGS.node(DataNode, mutants)(ports, settings, parts)
         server = ConsistentCore().node(ports, settings.core_members, settings.core_options, frozenset())
         return server if settings.aim == "core" else _Bystander(server)
 
@@ -80,7 +81,7 @@ class CoordinatedKv:
         mutants: frozenset[str],
     ) -> CoordinatedClient:
         """A client that asks `node` for the table first, if it is a data node."""
-        return CoordinatedClient(ports, node, CoordinatedSettings.read(options, members))
+        return CoordinatedClient(ports, node, CoordinatedSettings.for_members(options, members))
 
     def not_promised(self, asked: Asked) -> str | None:
         """Why what a workload judges by need not hold, in a clause; None when it must."""
