@@ -21,7 +21,7 @@ class GroupClient(TransactionalKvClient):
     """One logical client: implements `PortClient` over its ports."""
 
     def __init__(self, ports: Ports, members: tuple[NodeId, ...], settings: TransactionSettings) -> None:
-        groups = groups_of(members, settings.group.replication_factor)
+        groups = groups_of(members, settings.replicas)
         super().__init__(ports, tuple(groups), settings)
         self._locations = GroupLocations(groups, ports.clock, settings.client_timeout_us)
 

@@ -21,10 +21,9 @@ from faultline.systems_under_test.reference.transactional_kv.group_messages impo
     ToReplica,
     VoteTaken,
 )
-from faultline.systems_under_test.reference.transactional_kv.group_replica import GroupReplica
+from faultline.systems_under_test.reference.transactional_kv.group_replica import GroupParts, GroupReplica
 from faultline.systems_under_test.reference.transactional_kv.groups import groups_of
 from faultline.systems_under_test.reference.transactional_kv.options import TransactionSettings
-from faultline.systems_under_test.reference.transactional_kv.parts import Parts
 
 __all__ = ["GroupedNode"]
 
@@ -41,15 +40,17 @@ class _Task:
 class GroupedNode:
     """One node: implements `Node` over its ports."""
 
-    def __init__(self, ports: Ports, members: tuple[NodeId, ...], settings: TransactionSettings, parts: Parts) -> None:
+    def __init__(
+        self, ports: Ports, members: tuple[NodeId, ...], settings: TransactionSettings, parts: GroupParts
+    ) -> None:
         self.ports = ports
-        self._groups = groups_of(members, settings.group.replication_factor)
+        self._groups = groups_of(members, settings.replicas)
         self._routes = parts.routes(ports, self._groups, 2 * settings.resend_us, self._leader_here)
         self._queue: SingularUpdateQueue[tuple[NodeId, Any], None] = SingularUpdateQueue(
             self._handle, _QUEUE_CAPACITY, on_error=crash
         )
         self.replicas = {
-            group: (parts.replica or GroupReplica)(
+            group: parts.replica(
                 ports, group, of_group, tuple(self._groups), settings, parts, self._routes.send, self._enter
             )
             for group, of_group in self._groups.items()

@@ -18,6 +18,7 @@ Sources: Patterns of Distributed Systems ch. 21, "Using Replicated Log"; multi-r
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
@@ -46,10 +47,10 @@ from faultline.systems_under_test.reference.shared.compaction import Compaction,
 from faultline.systems_under_test.reference.shared.handler_table import HandlerTable
 from faultline.systems_under_test.reference.shared.trace_events import EntryApplied, NodeStarted
 from faultline.systems_under_test.reference.transactional_kv.group_messages import TookOver
-from faultline.systems_under_test.reference.transactional_kv.group_ports import LeadershipPorts, ReplicaPorts
-from faultline.systems_under_test.reference.transactional_kv.node import TransactionalKvNode
+from faultline.systems_under_test.reference.transactional_kv.group_ports import LeadershipPorts, Outbox, ReplicaPorts
+from faultline.systems_under_test.reference.transactional_kv.groups import GroupRoutes
+from faultline.systems_under_test.reference.transactional_kv.node import Parts, TransactionalKvNode
 from faultline.systems_under_test.reference.transactional_kv.options import TransactionSettings
-from faultline.systems_under_test.reference.transactional_kv.parts import Parts
 from faultline.systems_under_test.reference.transactional_kv.records import (
     Record,
     decode_record,
@@ -58,7 +59,7 @@ from faultline.systems_under_test.reference.transactional_kv.records import (
     encode_state,
 )
 
-__all__ = ["GroupReplica", "LeaderCompaction", "ReplicatedRecords"]
+__all__ = ["GroupParts", "GroupReplica", "LeaderCompaction", "ReplicatedRecords"]
 
 _BATCH_ENTRIES_MAX = 64
 _BATCH_SIZE_BYTES = 65536
@@ -146,7 +147,7 @@ class GroupReplica:
         members: tuple[NodeId, ...],
         groups: tuple[NodeId, ...],
         settings: TransactionSettings,
-        parts: Parts,
+        parts: GroupParts,
         route: Callable[[NodeId, NodeId, Any], None],
         enter: Enter,
     ) -> None:
@@ -166,10 +167,10 @@ class GroupReplica:
         self.election = self._new_election(members)
         self.log = ReplicatedLog(self.ports, members, self._wal, self._clock, self, self._timing())
         self._records = ReplicatedRecords(self.log, self._wal)
-        self.compaction = LeaderCompaction(self.ports, settings.group, self._wal, self.log, self, enter)
+        self.compaction = LeaderCompaction(self.ports, settings, self._wal, self.log, self, enter)
         self.compaction.written_index = self._state_index
         self._heartbeats = HeartBeatScheduler(
-            ports.timers, settings.group.heartbeat_interval_us, lambda: enter(self._heartbeat)
+            ports.timers, settings.heartbeat_interval_us, lambda: enter(self._heartbeat)
         )
         self._leading_since_us = 0
         self._handlers = HandlerTable(
@@ -183,8 +184,8 @@ class GroupReplica:
         self._stand_by()
 
     def _new_election(self, members: tuple[NodeId, ...]) -> RaftElection:
-        group = self._settings.group
-        timeout_us = group.election_timeout_us
+        settings = self._settings
+        timeout_us = settings.election_timeout_us
         clock = self.ports.clock
         context = ElectionContext(
             self.ports,
@@ -195,7 +196,7 @@ class GroupReplica:
             lambda: self._enter(self.election.election_timeout),
             ElectionTiming(
                 timeout_us=timeout_us,
-                interval_us=group.heartbeat_interval_us,
+                interval_us=settings.heartbeat_interval_us,
                 vote_stickiness=True,
                 silence_us_min=timeout_us,
             ),
@@ -204,14 +205,14 @@ class GroupReplica:
         return RaftElection(context, pre_vote=True)
 
     def _timing(self) -> ReplicationTiming:
-        group = self._settings.group
+        settings = self._settings
         return ReplicationTiming(
             batch_entries_max=_BATCH_ENTRIES_MAX,
             batch_size_bytes=_BATCH_SIZE_BYTES,
             in_flight_max=_IN_FLIGHT_MAX,
-            retransmit_us=2 * group.heartbeat_interval_us,
-            silent_us=group.election_timeout_us,
-            quiet_us=group.heartbeat_interval_us // 2,
+            retransmit_us=2 * settings.heartbeat_interval_us,
+            silent_us=settings.election_timeout_us,
+            quiet_us=settings.heartbeat_interval_us // 2,
         )
 
     # -- life ---------------------------------------------------------------------------------------------------------
@@ -290,7 +291,7 @@ class GroupReplica:
             return False
         now_us = self.log.stamp_us()
         contact_us = self.log.quorum_contact_us(now_us)
-        return contact_us is not None and now_us - contact_us < self._settings.group.leader_lease_us
+        return contact_us is not None and now_us - contact_us < self._settings.leader_lease_us
 
     # -- the state for snapshots --------------------------------------------------------------------------------------
 
@@ -359,7 +360,7 @@ class GroupReplica:
     def _reaches_a_quorum(self) -> bool:
         now_us = self.log.stamp_us()
         since_us = max(self._leading_since_us, self.log.quorum_contact_us(now_us) or 0)
-        return now_us - since_us < _STEP_DOWN_AFTER_ELECTION_TIMEOUTS * self._settings.group.election_timeout_us
+        return now_us - since_us < _STEP_DOWN_AFTER_ELECTION_TIMEOUTS * self._settings.election_timeout_us
 
     def _handle_replication_response(self, source: NodeId, response: ReplicationResponse) -> None:
         generation = self._clock.generation
@@ -376,3 +377,12 @@ class GroupReplica:
             return
         self.election.follow(request.generation, source)
         self.log.handle_replication_request(source, request)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupParts(Parts):
+    """The classes a node is built from, with those that only replicated groups have."""
+
+    outbox: type[Outbox] = Outbox
+    routes: type[GroupRoutes] = GroupRoutes
+    replica: type[GroupReplica] = GroupReplica

@@ -27,7 +27,8 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_message
     RollBackTransaction,
     Vote,
 )
-from faultline.systems_under_test.patterns.data_partitioning.two_phase_commit import Outcome
+from faultline.systems_under_test.patterns.data_partitioning.transaction_participant import Participant
+from faultline.systems_under_test.patterns.data_partitioning.two_phase_commit import Coordinator, Outcome
 from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue, crash
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
@@ -53,7 +54,6 @@ from faultline.systems_under_test.reference.transactional_kv.messages import (
     Reply,
 )
 from faultline.systems_under_test.reference.transactional_kv.options import TransactionSettings, host_of
-from faultline.systems_under_test.reference.transactional_kv.parts import Parts
 from faultline.systems_under_test.reference.transactional_kv.records import (
     NodeLog,
     OracleLimit,
@@ -63,11 +63,19 @@ from faultline.systems_under_test.reference.transactional_kv.records import (
     encode_state,
 )
 
-__all__ = ["TransactionalKvNode"]
+__all__ = ["Parts", "TransactionalKvNode"]
 
 _QUEUE_CAPACITY = 10_000
 _REFUSED = "refused"
 _FORGOTTEN = "forgotten"
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The classes a node is built from; a planted bug is put in front of one of them."""
+
+    coordinator: type[Coordinator] = Coordinator
+    participant: type[Participant] = Participant
 
 
 class TransactionalKvNode:
@@ -107,7 +115,7 @@ class TransactionalKvNode:
             self.times,
             self.ports.network.send,
             self._later,
-            settings.policy,
+            settings.wait_policy,
             settings.timing,
             locks_reads=settings.locks_reads,
         )

@@ -25,10 +25,10 @@ from faultline.systems_under_test.reference.transactional_kv.group_node import G
 from faultline.systems_under_test.reference.transactional_kv.invariants import transactional_kv_invariants
 from faultline.systems_under_test.reference.transactional_kv.limits import not_promised
 from faultline.systems_under_test.reference.transactional_kv.messages import MESSAGES
-from faultline.systems_under_test.reference.transactional_kv.mutants import MUTANTS, mutated_parts
 from faultline.systems_under_test.reference.transactional_kv.node import TransactionalKvNode
 from faultline.systems_under_test.reference.transactional_kv.options import OPTIONS, TransactionSettings
 from faultline.systems_under_test.reference.transactional_kv.programs import FUNCTIONS
+from faultline.systems_under_test.reference.transactional_kv.replicated_planted_bugs import BUGS
 
 __all__ = ["TransactionalKv"]
 
@@ -58,7 +58,7 @@ class TransactionalKv:
     usual_workload = "txn-append"
     usual_nodes = 3
     options: Mapping[str, OptionDescription] = OPTIONS
-    mutants: Mapping[str, Mutant] = MUTANTS
+    mutants: Mapping[str, Mutant] = BUGS.mutants
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = (*MESSAGES, *GROUP_MESSAGES)
 
@@ -68,7 +68,7 @@ class TransactionalKv:
         """A node with empty memory over `ports`. Raises UsageError for options or mutants it cannot use."""
         settings = TransactionSettings.read(options)
         node = GroupedNode if settings.is_replicated else TransactionalKvNode
-        return node(ports, members, settings, mutated_parts(mutants))
+        return node(ports, members, settings, BUGS.parts(mutants))
 
     def client(
         self,
