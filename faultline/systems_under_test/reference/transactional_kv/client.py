@@ -1,8 +1,8 @@
 """The client of `transactional-kv`: carries out one transaction at a time, with timers and messages.
 
-What is asked of whom, and what is tried again, stands in `transaction_client`; here requests are numbered, repeated
-while nobody answers, and given up when the client's time is over. Then the outcome is *info* if a commit was asked for
-and not answered, and otherwise a definite failure: who has not asked for a commit will not get one.
+`transaction_client` decides which node is asked for what, and what is tried again. This module numbers requests,
+repeats them until a node answers, and gives up when the client's time is over. The outcome is then *info* if a commit
+was asked for and not answered; otherwise it is a definite failure, because no coordinator commits unasked.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NOT_COMMITTED = "not-committed"
 _FORGOTTEN = "outcome-forgotten"
 
 DEFINITE_ERRORS = OutcomeRegistry((INSUFFICIENT_BALANCE, _ABORTED, _NOT_COMMITTED, UNSUPPORTED))
-"""After these nothing of the transaction has happened or will happen. Every other error is indefinite."""
+"""The errors after which nothing of the transaction has happened or will happen. Every other error is indefinite."""
 
 
 class TransactionalKvClient:
@@ -58,7 +58,7 @@ class TransactionalKvClient:
         self._number = 0
 
     def start(self) -> None:
-        """Nothing to prepare."""
+        """Do nothing: there is nothing to prepare."""
 
     def invoke(self, operation: Operation, done: Callable[[Outcome], None]) -> None:
         """Perform `operation`, one of the functions in `programs`."""
@@ -73,13 +73,13 @@ class TransactionalKvClient:
         self._go_on(None)
 
     def receive(self, source: NodeId, message: Reply) -> None:
-        """Take an answer; what does not belong to the request at hand is late, and ignored."""
+        """Take an answer; one to an earlier request is late, and ignored."""
         if self._open and self._call is not None and message.number == self._number:
             self._call = None
             self._go_on(Answer(message.error, message.value, message.ref, message.time))
 
     def _go_on(self, answer: Answer | None) -> None:
-        """One step further: the next request, a pause, or the end."""
+        """Take the next step: a request, a pause, or the end."""
         try:
             step = self._steps.send(answer)
         except StopIteration as end:
@@ -129,7 +129,9 @@ class TransactionalKvClient:
             self._transmit()
 
     def _give_up(self) -> None:
-        """Time is over. What cannot have been committed is taken back, so that nobody has to wait for a timeout."""
+        """End the operation, because its time is over."""
+        # A transaction that cannot be committed is rolled back, so that its locks do not wait for a timeout. One in
+        # doubt is left alone: it may be committed already, and only the coordinator knows.
         ref, in_doubt = self._executor.ref, self._executor.in_doubt
         self._call = None
         if ref is not None and not in_doubt:

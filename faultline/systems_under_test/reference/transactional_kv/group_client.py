@@ -1,6 +1,6 @@
-"""The client of a replicated `transactional-kv`: the same, but whom it asks are groups, and it must find their leaders.
+"""The client of a replicated `transactional-kv`: it asks groups instead of nodes, and must find their leaders.
 
-An answer comes from the leader itself, so the client learns where it is; when none comes, it asks the next member.
+An answer comes from the leader itself, so the client learns its place; when none comes, it asks the next member.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class GroupClient(TransactionalKvClient):
         self._locations = GroupLocations(groups, ports.clock, settings.client_timeout_us)
 
     def receive(self, source: NodeId, message: Reply) -> None:
-        """Take an answer, and note who gave it."""
+        """Take an answer, and note the node it came from."""
         if self._call is not None and message.number == self._number:
             self._locations.heard(self._call.node, source)
         super().receive(source, message)

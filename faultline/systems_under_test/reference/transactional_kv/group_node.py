@@ -1,8 +1,8 @@
-"""A node of a replicated `transactional-kv`: its members of several groups, and the way to those who lead the others.
+"""A node of a replicated `transactional-kv`: its members of several groups, and the way to the leaders of the others.
 
-Everything that happens to it goes through one update queue. Messages for a group that another node leads are passed on,
-once, to the leader that its member here follows; the answer comes from the leader itself, so whoever asked learns
-where it is.
+Messages, timers and the node's own events go through one update queue. A message for a group that another node leads is
+passed on, once, to the leader that the member here follows. The answer comes from the leader itself, so that the sender
+learns its place.
 """
 
 from __future__ import annotations
@@ -57,8 +57,6 @@ class GroupedNode:
             if ports.node_id in of_group
         }
 
-    # -- Node ---------------------------------------------------------------------------------------------------------
-
     def start(self) -> None:
         """Recover every group from storage."""
         for replica in self.replicas.values():
@@ -69,7 +67,7 @@ class GroupedNode:
         self._queue.post((source, message))
 
     def status(self) -> NodeStatus:
-        """A leader is who leads any group; its generation is that of the group that changed its leader most often."""
+        """Return the status: a node leads if it leads any group, in the highest generation among those it leads."""
         led = {group: replica.generation for group, replica in self.replicas.items() if replica.leads}
         return NodeStatus(
             role=(ServerRole.LEADING if led else ServerRole.FOLLOWING).value,
@@ -91,8 +89,6 @@ class GroupedNode:
             message.run()
         else:
             raise UnexpectedMessage(message)
-
-    # -- between groups -----------------------------------------------------------------------------------------------
 
     def _leader_here(self, group: NodeId) -> NodeId | None:
         replica = self.replicas.get(group)

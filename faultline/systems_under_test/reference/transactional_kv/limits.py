@@ -1,4 +1,4 @@
-"""What `transactional-kv` does not promise: less isolation, and reads of the past, give strictness up."""
+"""The limits of what `transactional-kv` promises: less isolation, and reads of the past, give strictness up."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SERIALIZABLE = _STRICT | {"booking"}
 
 
 def not_promised(asked: Asked) -> str | None:
-    """Why what the workload judges by need not hold, in a clause; None when it must."""
+    """Return a clause that says why the workload's checks need not hold; None when they must."""
     if asked.chose("isolation", "snapshot") and asked.workload in _SERIALIZABLE:
         return "with isolation=snapshot two transactions may each miss what the other writes"
     if asked.chose("read_only", "snapshot") and asked.workload in _STRICT and not asked.chose("clock", "oracle"):

@@ -38,7 +38,7 @@ class TransactionSettings(Settings, frozen=True):
     read_only: Annotated[
         str,
         Choice(("locks", "snapshot")),
-        "transactions that only read take locks like others, or read at one time and block nobody",
+        "transactions that only read take locks like others, or read at one time and block no other",
     ]
     clock: Annotated[
         str,
@@ -97,7 +97,7 @@ class TransactionSettings(Settings, frozen=True):
 
     @property
     def is_replicated(self) -> bool:
-        """Whether each partition lies on several nodes."""
+        """True if each partition lies on several nodes."""
         return self.replicas > 1
 
     @property
@@ -112,12 +112,12 @@ class TransactionSettings(Settings, frozen=True):
 
     @property
     def locks_reads(self) -> bool:
-        """Whether reads take locks, which are kept to the end."""
+        """True if reads take locks, which are kept to the end."""
         return self.isolation == "serializable"
 
     @property
     def snapshot_reads(self) -> bool:
-        """Whether transactions that only read do so at one time, without locks."""
+        """True if transactions that only read do so at one time, without locks."""
         return self.read_only == "snapshot"
 
     @property

@@ -81,7 +81,7 @@ class _ForgetsItsPromise(Participant):
 class _TimeoutAfterDecision(Coordinator):
     """The transaction timeout rolls back what is decided, too.
 
-    Shows as: who hears late rolls back what others have committed.
+    Shows as: a participant that hears late rolls back what others have committed.
     """
 
     def _may_time_out(self, found: TransactionMetadata) -> bool:
@@ -166,9 +166,9 @@ class _FirstWaiterOnlyLocks(LockManager):
 
 @_CONFLICTS.plant("first-waiter-only", "TPC-M9", part="participant", caught_by=("TPC-I7",))
 class _FirstWaiterOnly(Participant):
-    """A released lock wakes the first of those who wait, and no other.
+    """A released lock wakes the first of the transactions that wait, and no other.
 
-    Shows as: readers wait, until their time is over, for a lock that nobody holds.
+    Shows as: readers wait, until their time is over, for a lock that is free.
     """
 
     locks_class = _FirstWaiterOnlyLocks
@@ -180,7 +180,7 @@ class _FirstWaiterOnly(Participant):
 class _LocksReleasedBeforeApply(Participant):
     """A participant releases the locks of a committed transaction, and shows its values a moment later.
 
-    Shows as: who gets the lock in between reads the old values, and writes over the new ones.
+    Shows as: a transaction that gets the lock in between reads the old values, and writes over the new ones.
     """
 
     def commit(self, decision: CommitTransaction) -> Acknowledged:
@@ -221,7 +221,7 @@ class _OwnPrepareTime(Participant):
 
 class _UnnotedSnapshots(SnapshotReads):
     def _note_read(self, time: HybridTimestamp) -> None:
-        """The clock stays as it is."""
+        """Leave the clock as it is."""
 
 
 @_SNAPSHOTS.plant(
@@ -240,7 +240,7 @@ class _ClockIgnoresReads(Participant):
 class _LatePutLocks(Participant):
     """A request of a transaction that has ended opens it again.
 
-    Shows as: its locks stay for ever, and nobody can write its keys any more.
+    Shows as: its locks stay for ever, and its keys cannot be written any more.
     """
 
     def _may_open(self, transaction: TransactionId) -> bool:
@@ -277,4 +277,4 @@ class _IdsNotDurable(Coordinator):
     """
 
     def _restore_number(self, transaction: TransactionId) -> None:
-        """It is not looked at."""
+        """Ignore the number that the log tells."""

@@ -65,7 +65,7 @@ class _DecisionBeforeReplication(Outbox):
 class _ServesWhenElected(GroupReplica):
     """A new leader serves at once, without waiting until all that its log holds is committed and known.
 
-    Shows as: it has never heard of promises and decisions at the end of its log.
+    Shows as: it does not know the promises and decisions at the end of its log.
     """
 
     def became_leader(self) -> None:
@@ -153,7 +153,7 @@ def _about(message: Any) -> TransactionId | None:
     caught_by=("LWM-I1", "LWM-I5"),
 )
 class _StampedWhenReplayed(Participant):
-    """Whoever stands by stores values under the time of its own clock, not under that of the record.
+    """A member that stands by stores values under the time of its own clock, not under that of the record.
 
     Shows as: the members of a group have the same values under different times.
     """

@@ -1,8 +1,8 @@
 """The system `transactional-kv`: keys spread over nodes, and transactions over any of them by two-phase commit.
 
-By default nothing is replicated: a node that is down takes its keys with it, and blocks what it had promised. With
+By default nothing is replicated: the keys of a node that is down are away, and its promises block others. With
 `replication_factor=3` each partition is a group of three nodes with a replicated log (`groups`, `group_replica`), and
-as long as two of them live and reach each other, nothing is blocked and nothing is lost.
+as long as two of them live and reach each other, no transaction is blocked and none is lost.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class TransactionalKv:
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
     ) -> TransactionalKvNode | GroupedNode:
-        """A node with empty memory over `ports`. Raises UsageError for options or mutants it cannot use."""
+        """Return a node with empty memory. Raise `UsageError` for options or planted bugs it cannot use."""
         settings = TransactionSettings.read(options)
         node = GroupedNode if settings.is_replicated else TransactionalKvNode
         return node(ports, members, settings, BUGS.parts(mutants))
@@ -78,14 +78,14 @@ class TransactionalKv:
         options: Mapping[str, str],
         mutants: frozenset[str],
     ) -> TransactionalKvClient:
-        """A client; it talks to whichever nodes hold the keys of its transactions, not to `node` first."""
+        """Return a client. It talks to the nodes that hold the keys of its transactions, not to `node` first."""
         settings = TransactionSettings.read(options)
         return (GroupClient if settings.is_replicated else TransactionalKvClient)(ports, members, settings)
 
     def not_promised(self, asked: Asked) -> str | None:
-        """Why what a workload judges by need not hold, in a clause; None when it must."""
+        """Return a clause that says why the workload's checks need not hold; None when they must."""
         return not_promised(asked)
 
     def invariants(self) -> list[Invariant]:
-        """Fresh instances of the system's invariants."""
+        """Return new instances of the system's invariants."""
         return [*transactional_kv_invariants(), *group_invariants()]
