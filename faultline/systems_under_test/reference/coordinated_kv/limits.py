@@ -1,4 +1,4 @@
-"""What `coordinated-kv` does not promise: leases have a margin for clocks, and no more."""
+"""The limits of what `coordinated-kv` promises: leases have a margin for clocks, and no more."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from faultline.systems_under_test.reference.shared.clock_faults import has_runaw
 __all__ = ["not_promised"]
 
 _DRIFT_MARGIN_PERCENT = 19
-"""What an owner must leave unused of a lease when its clock and the leader's differ by a tenth, each its own way."""
+"""The part of a lease that an owner must leave unused when its clock and the leader's drift apart by a tenth each."""
 
 
 def not_promised(asked: Asked) -> str | None:
-    """Why what the workload judges by need not hold, in a clause; None when it must."""
+    """Return a clause that says why the workload's checks need not hold; None when they must."""
     if has_runaway_clocks(asked):
         return f"no lease has a margin for clocks that run as {'+'.join(asked.faults)} lets them"
     margin = asked.number("lease_margin_percent")

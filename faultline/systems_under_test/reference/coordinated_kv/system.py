@@ -4,10 +4,10 @@ The first nodes are the core, servers of `consistent-core` with leases and watch
 are members by a lease, elect a controller by another, and follow the partition table that the controller stores in the
 core. Each partition has a leader that copies every write to all replicas in sync before it is acknowledged.
 
-docs/explanation/coordinated-data.md tells what talks to what, and what happens when something fails.
+docs/explanation/coordinated-data.md shows the messages between these parts, and what happens when one of them fails.
 
-*Limit.* While the core has no majority nobody can prolong a lease, so in the read mode `lease` all partitions stop
-after one time to live; nothing is lost.
+*Limit.* While the core has no majority no lease can be prolonged, so in the read mode `lease` all partitions stop after
+one time to live; no write is lost.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class CoordinatedKv:
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
     ) -> Node:
-        """A server of the core or a data node. Raises UsageError for options, mutants or members it cannot use."""
+        """Return a server of the core or a data node. Raise `UsageError` for options, bugs or members it cannot use."""
         settings = CoordinatedSettings.for_members(options, members)
         parts = BUGS.parts(mutants)
         if ports.node_id not in settings.core_members:
@@ -80,32 +80,30 @@ class CoordinatedKv:
         options: Mapping[str, str],
         mutants: frozenset[str],
     ) -> CoordinatedClient:
-        """A client that asks `node` for the table first, if it is a data node."""
+        """Return a client that asks `node` for the table first, if it is a data node."""
         return CoordinatedClient(ports, node, CoordinatedSettings.for_members(options, members))
 
     def not_promised(self, asked: Asked) -> str | None:
-        """Why what a workload judges by need not hold, in a clause; None when it must."""
+        """Return a clause that says why the workload's checks need not hold; None when they must."""
         return not_promised(asked)
 
     def invariants(self) -> list[Invariant]:
-        """Fresh instances of the system's invariants."""
+        """Return new instances of the system's invariants."""
         return coordinated_invariants()
 
 
 class _Bystander:
-    """A server of the core that faults aimed at the leader do not mean (option `aim`)."""
+    """A server of the core that faults aimed at the leader pass over (option `aim`)."""
 
     def __init__(self, server: Node) -> None:
         self._server = server
 
     def start(self) -> None:
-        """See `Node`."""
         self._server.start()
 
     def receive(self, source: NodeId, message: Any) -> None:
-        """See `Node`."""
         self._server.receive(source, message)
 
     def status(self) -> NodeStatus:
-        """What the server says, but for its role."""
+        """Return the status of the server, but for its role."""
         return msgspec.structs.replace(self._server.status(), role=READY)
