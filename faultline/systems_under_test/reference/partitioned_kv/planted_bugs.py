@@ -107,7 +107,7 @@ class _LateMoveOverwrites(PartitionHost):
     "table-before-data", "FXP-M6", part="coordinator_parts.directory", caught_by=("linearizability", "FXP-I2", "FXP-I4")
 )
 class _TableBeforeData(ClusterDirectory):
-    """The table names the new owner as soon as a move is decided, and that one begins with nothing.
+    """The table names the new owner as soon as a move is decided, and that one begins empty.
 
     Shows as: reads find nothing where there was something.
     """
@@ -196,7 +196,7 @@ class _PartitionsFromOne(ClusterDirectory):
     caught_by=("linearizability", "FXP-I2", "FXP-I4"),
 )
 class _MoveBeforeFlush(LazyFlush, PartitionHost):
-    """What a partition's host writes down is flushed up to 200 ms later.
+    """A partition's host flushes its log up to 200 ms late.
 
     Shows as: a killed node forgets writes, and that it had sent a partition away.
     """

@@ -1,8 +1,8 @@
 """The system `partitioned-kv`: keys spread over the nodes in fixed partitions, which move while clients work.
 
-The first nodes form a small consistent core among themselves; its leader coordinates: members, table, moves. A
-partition is at one node (replication factor 1), so it is away while its node is down; nothing is lost as long as disks
-are not.
+The first nodes form a small consistent core among themselves. Its leader coordinates the members, the table and the
+moves. A partition is at one node (replication factor 1), so it is away while its node is down; no write is lost as long
+as the disks are not.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class PartitionedKv:
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
     ) -> PartitionedNode:
-        """A node with empty memory over `ports`. Raises UsageError for options or mutants it cannot use."""
+        """Return a node with empty memory. Raise `UsageError` for options or planted bugs it cannot use."""
         settings = PartitionSettings.for_cluster(options, len(members))
         return BUGS.node(PartitionedNode, mutants)(ports, members, settings, BUGS.parts(mutants))
 
@@ -64,14 +64,14 @@ class PartitionedKv:
         options: Mapping[str, str],
         mutants: frozenset[str],
     ) -> PartitionedClient:
-        """A client that asks `node` for the table first."""
+        """Return a client that asks `node` for the table first."""
         settings = PartitionSettings.for_cluster(options, len(members))
         return BUGS.client(PartitionedClient, mutants)(ports, members, node, settings)
 
     def not_promised(self, asked: Asked) -> str | None:
-        """Why what a workload judges by need not hold, in a clause; None when it must."""
+        """Return a clause that says why the workload's checks need not hold; None when they must."""
         return not_promised(asked)
 
     def invariants(self) -> list[Invariant]:
-        """Fresh instances of the system's invariants."""
+        """Return new instances of the system's invariants."""
         return partition_invariants()
