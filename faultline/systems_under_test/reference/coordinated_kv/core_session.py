@@ -55,7 +55,7 @@ class WatchedPath:
         self.changed = changed
 
     def take(self, items: list[list[Any]]) -> bool:
-        """Take the items of a watch, see `consistent_core.services.watching_client`; return whether they brought news."""
+        """Take the items that a watch of the core's client delivered; return whether they brought news."""
         for item in items:
             if item[0] == "state":
                 self.is_known = True

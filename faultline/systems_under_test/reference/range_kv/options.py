@@ -82,17 +82,17 @@ class RangeSettings(Settings, frozen=True):
 
     @property
     def splits_by_size(self) -> bool:
-        """Whether a partition is split for its bytes."""
+        """True if a partition is split for its bytes."""
         return self.split_by in ("size", "size-and-load")
 
     @property
     def splits_by_load(self) -> bool:
-        """Whether a partition is split for the requests it gets."""
+        """True if a partition is split for the requests it gets."""
         return self.split_by in ("load", "size-and-load")
 
     @property
     def keeps_parent(self) -> bool:
-        """Whether a partition that is split lives on, smaller, under its own id."""
+        """True if a partition that is split lives on, smaller, under its own id."""
         return self.split_into == "one-new"
 
 

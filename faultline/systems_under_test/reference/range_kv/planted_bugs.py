@@ -42,9 +42,9 @@ _MOVES = BUGS.group(campaign="range-moves", caught_by=("linearizability", "scans
 
 @BUGS.plant("no-generation-check", "KRP-M1", part="host", caught_by=("KRP-I4", "KRP-I2", "linearizability", "scans"))
 class _NoGenerationCheck(RangeHost):
-    """A host serves whoever names a partition it holds, whatever generation the client knows.
+    """A host serves each request for a partition it holds, whatever generation the client knows.
 
-    Shows as: a client with an old table writes where nobody looks, and its scans end where the parent does now.
+    Shows as: a client with an old table writes to the wrong half, and its scans end where the parent does now.
     """
 
     def _refusal(self, request: Any) -> str | None:
@@ -105,7 +105,7 @@ class _SplitWithoutData(RangePartition):
 
 @BUGS.plant("split-at-the-start", "KRP-M6", part="host", caught_by=("KRP-I1",))
 class _SplitAtStart(RangeHost):
-    """A partition is split at its first key, and nobody looks whether something is left below.
+    """A partition is split at its first key, without a check that keys are left below.
 
     Shows as: empty ranges, again and again.
     """
@@ -173,7 +173,7 @@ class _CopyFirstLetGoLater(RangeHost):
     _copying: frozenset[Partition] = frozenset()
 
     def _let_go(self, command: MovePartition) -> None:
-        """The copy takes a while, and the partition is let go when it is done, with what was written meanwhile."""
+        """Copy for a while, and let the partition go afterwards, with the writes of the meantime."""
         if command.partition in self._copying:
             return
         self._copying |= {command.partition}
