@@ -10,7 +10,7 @@ import pytest
 
 from faultline.harness.errors import UsageError
 from faultline.harness.system import Mutant
-from faultline.systems_under_test.reference.shared.planted_bugs import PlantedBugs
+from faultline.systems_under_test.reference.shared.planted_bugs import NoParts, PlantedBugs
 
 
 class _Scale:
@@ -90,6 +90,17 @@ class _AsksForCards(_Customer):
         return super().asks() + " by card"
 
 
+@BUGS.plant("rounds-down", "SHOP-M8", part="tills.*", replaces=True)
+class _RoundsDown(_Till):
+    """Every till forgets the cents.
+
+    Shows as: prices end in two zeros
+    """
+
+    def total(self, prices: list[int]) -> int:
+        return super().total(prices) // 100 * 100
+
+
 @BUGS.plant("free", "SHOP-M4", part="back.till", replaces=True)
 class _Free:
     """Nothing costs anything.
@@ -130,7 +141,7 @@ def test_a_capital_that_begins_an_abbreviation_stays() -> None:
 
 
 def test_records_stand_in_the_order_of_the_file_also_those_of_groups() -> None:
-    assert list(BUGS.mutants) == ["heavy-thumb", "doubled", "card-fee", "free", "rounds-up"]
+    assert list(BUGS.mutants) == ["heavy-thumb", "doubled", "card-fee", "rounds-down", "free", "rounds-up"]
 
 
 def test_without_bugs_all_parts_are_the_correct_ones() -> None:
@@ -156,6 +167,13 @@ def test_an_entry_of_a_mapping_and_a_part_of_a_part_can_be_changed() -> None:
     assert parts.back.till is _Free
 
 
+def test_all_entries_of_a_mapping_can_be_changed_at_once() -> None:
+    assert {name: till().total([150]) for name, till in BUGS.parts({"rounds-down"}).tills.items()} == {
+        "cash": 100,
+        "card": 100,
+    }
+
+
 def test_a_function_takes_the_place_of_the_correct_one() -> None:
     assert BUGS.parts({"rounds-up"}).rounding(11) == 20
 
@@ -164,6 +182,24 @@ def test_a_bug_may_take_changes_in_several_places_also_in_the_client() -> None:
     assert BUGS.client(_Customer, {"card-fee"})().asks() == "bread by card"
     assert BUGS.client(_Customer, {"free"}) is _Customer
     assert BUGS.node(_Customer, {"card-fee"}) is _Customer
+
+
+def test_a_system_without_parts_has_bugs_in_its_node_and_its_client() -> None:
+    bugs = PlantedBugs("stall", NoParts, pattern="fair-trade", campaign="market", caught_by=("honesty",))
+
+    @bugs.plant("asks-for-cake", "SHOP-M9", part="node")
+    class _AsksForCake(_Customer):
+        """A customer asks for cake.
+
+        Shows as: there is no bread
+        """
+
+        def asks(self) -> str:
+            return "cake"
+
+    assert bugs.node(_Customer, {"asks-for-cake"})().asks() == "cake"
+    assert bugs.client(_Customer, {"asks-for-cake"}) is _Customer
+    assert bugs.parts({"asks-for-cake"}) == NoParts()
 
 
 @pytest.mark.parametrize(

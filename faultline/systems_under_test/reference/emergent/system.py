@@ -20,9 +20,9 @@ from faultline.systems_under_test.reference.emergent.features import FEATURES
 from faultline.systems_under_test.reference.emergent.invariants import emergent_invariants
 from faultline.systems_under_test.reference.emergent.limits import not_promised
 from faultline.systems_under_test.reference.emergent.messages import MESSAGES
-from faultline.systems_under_test.reference.emergent.mutants import MUTANTS, mutated_parts, node_class
 from faultline.systems_under_test.reference.emergent.node import EmergentNode
 from faultline.systems_under_test.reference.emergent.options import OPTIONS, EmergentSettings
+from faultline.systems_under_test.reference.emergent.planted_bugs import BUGS
 
 __all__ = ["EmergentLeader"]
 
@@ -39,7 +39,7 @@ class EmergentLeader:
     usual_workload = "membership"
     usual_nodes = 5
     options: Mapping[str, OptionDescription] = OPTIONS
-    mutants: Mapping[str, Mutant] = MUTANTS
+    mutants: Mapping[str, Mutant] = BUGS.mutants
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
@@ -47,7 +47,8 @@ class EmergentLeader:
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
     ) -> EmergentNode:
         """A node with empty memory over `ports`. Raises UsageError for options or mutants it cannot use."""
-        return node_class(mutants)(ports, members, EmergentSettings.read(options), mutated_parts(mutants))
+        node_class = BUGS.node(EmergentNode, mutants)
+        return node_class(ports, members, EmergentSettings.read(options), BUGS.parts(mutants))
 
     def client(
         self,

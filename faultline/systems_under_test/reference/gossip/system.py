@@ -21,9 +21,9 @@ from faultline.systems_under_test.reference.gossip.features import FEATURES
 from faultline.systems_under_test.reference.gossip.invariants import gossip_invariants
 from faultline.systems_under_test.reference.gossip.limits import not_promised
 from faultline.systems_under_test.reference.gossip.messages import MESSAGES
-from faultline.systems_under_test.reference.gossip.mutants import MUTANTS, mutated_parts, node_class
 from faultline.systems_under_test.reference.gossip.node import GossipNode
 from faultline.systems_under_test.reference.gossip.options import OPTIONS, GossipSettings
+from faultline.systems_under_test.reference.gossip.planted_bugs import BUGS
 
 __all__ = ["Gossip"]
 
@@ -41,7 +41,7 @@ class Gossip:
     usual_workload = "metadata"
     usual_nodes = 5
     options: Mapping[str, OptionDescription] = OPTIONS
-    mutants: Mapping[str, Mutant] = MUTANTS
+    mutants: Mapping[str, Mutant] = BUGS.mutants
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
@@ -49,7 +49,8 @@ class Gossip:
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
     ) -> GossipNode:
         """A node with empty memory over `ports`. Raises UsageError for options or mutants it cannot use."""
-        return node_class(mutants)(ports, members, GossipSettings.read(options), mutated_parts(mutants))
+        node_class = BUGS.node(GossipNode, mutants)
+        return node_class(ports, members, GossipSettings.read(options), BUGS.parts(mutants))
 
     def client(
         self,

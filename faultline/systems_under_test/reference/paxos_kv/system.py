@@ -28,10 +28,7 @@ grow without bound, and so does the table of clients of a key.
 
 *Checkers.* Linearizability per key; the invariants.
 
-*Planted bugs.* See `mutants`: `ignore-accepted`, `adopt-oldest-accepted`, `accept-below-promise`,
-`late-answers-count`, `strict-accept`, `promise-not-durable`, `ids-not-unique`, `naive-reset`, `local-read`,
-`success-without-accepts`, `success-with-other-value`, `half-quorums`, `adopt-under-old-generation`,
-`rounds-not-learned`, `no-duplicate-detection`.
+*Planted bugs.* See `planted_bugs`.
 
 Sources: Patterns of Distributed Systems ch. 8; Cassandra's lightweight transactions, which are built so. Multi-Paxos
 and a change function over the current value in one instance (CASPaxos, gryadka) are not.
@@ -52,9 +49,9 @@ from faultline.systems_under_test.reference.paxos_kv.client import PaxosKvClient
 from faultline.systems_under_test.reference.paxos_kv.features import FEATURES
 from faultline.systems_under_test.reference.paxos_kv.invariants import paxos_kv_invariants
 from faultline.systems_under_test.reference.paxos_kv.messages import PAXOS_KV_MESSAGES
-from faultline.systems_under_test.reference.paxos_kv.mutants import PAXOS_KV_MUTANTS, paxos_kv_parts
 from faultline.systems_under_test.reference.paxos_kv.node import PaxosKvNode
-from faultline.systems_under_test.reference.paxos_kv.options import PAXOS_KV_OPTIONS, PaxosKvSettings
+from faultline.systems_under_test.reference.paxos_kv.options import OPTIONS, PaxosKvSettings
+from faultline.systems_under_test.reference.paxos_kv.planted_bugs import BUGS
 
 __all__ = ["PaxosKv"]
 
@@ -74,8 +71,8 @@ class PaxosKv:
         "singular-update-queue",
     )
     functions = FUNCTIONS
-    options: Mapping[str, OptionDescription] = PAXOS_KV_OPTIONS
-    mutants: Mapping[str, Mutant] = PAXOS_KV_MUTANTS
+    options: Mapping[str, OptionDescription] = OPTIONS
+    mutants: Mapping[str, Mutant] = BUGS.mutants
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = PAXOS_KV_MESSAGES
 
@@ -83,7 +80,8 @@ class PaxosKv:
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
     ) -> PaxosKvNode:
         """A node with empty memory over `ports`. Raises UsageError for options, mutants or members it cannot use."""
-        return PaxosKvNode(ports, members, PaxosKvSettings.read(options), paxos_kv_parts(mutants))
+        node_class = BUGS.node(PaxosKvNode, mutants)
+        return node_class(ports, members, PaxosKvSettings.read(options), BUGS.parts(mutants))
 
     def client(
         self,

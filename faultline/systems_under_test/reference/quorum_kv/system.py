@@ -26,7 +26,7 @@ the log is not compacted.
 
 *Checkers.* `siblings`, `set`; the invariants.
 
-*Planted bugs.* See `mutants`.
+*Planted bugs.* See `planted_bugs`.
 
 Where the text leaves the choice: N = 3, W = 2, R = 2; the client's own replica coordinates (`coordinator=any`, as in
 Dynamo, Riak and Cassandra), or the first replica of the key as in the chapter (`primary`); versions are dotted, as in
@@ -51,9 +51,9 @@ from faultline.systems_under_test.reference.quorum_kv.features import FEATURES
 from faultline.systems_under_test.reference.quorum_kv.invariants import quorum_kv_invariants
 from faultline.systems_under_test.reference.quorum_kv.limits import not_promised
 from faultline.systems_under_test.reference.quorum_kv.messages import MESSAGES
-from faultline.systems_under_test.reference.quorum_kv.mutants import MUTANTS, client_class, mutated_parts
 from faultline.systems_under_test.reference.quorum_kv.node import QuorumKeyValueNode
 from faultline.systems_under_test.reference.quorum_kv.options import OPTIONS, KeyValueSettings
+from faultline.systems_under_test.reference.quorum_kv.planted_bugs import BUGS
 
 __all__ = ["QuorumKeyValueStore"]
 
@@ -70,7 +70,7 @@ class QuorumKeyValueStore:
     usual_workload = "siblings"
     usual_nodes = 3
     options: Mapping[str, OptionDescription] = OPTIONS
-    mutants: Mapping[str, Mutant] = MUTANTS
+    mutants: Mapping[str, Mutant] = BUGS.mutants
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
@@ -78,8 +78,8 @@ class QuorumKeyValueStore:
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
     ) -> QuorumKeyValueNode:
         """A node with empty memory over `ports`. Raises UsageError for options or mutants it cannot use."""
-        settings = KeyValueSettings.read(options, len(members))
-        return QuorumKeyValueNode(ports, members, settings, mutated_parts(mutants))
+        settings = KeyValueSettings.of_cluster(options, len(members))
+        return QuorumKeyValueNode(ports, members, settings, BUGS.parts(mutants))
 
     def client(
         self,
@@ -90,7 +90,8 @@ class QuorumKeyValueStore:
         mutants: frozenset[str],
     ) -> QuorumKeyValueClient:
         """A client that talks to `node` first."""
-        return client_class(mutants)(ports, members, node, KeyValueSettings.read(options, len(members)))
+        settings = KeyValueSettings.of_cluster(options, len(members))
+        return BUGS.client(QuorumKeyValueClient, mutants)(ports, members, node, settings)
 
     def not_promised(self, asked: Asked) -> str | None:
         """Why what a workload judges by need not hold, in a clause; None when it must."""

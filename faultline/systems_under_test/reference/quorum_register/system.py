@@ -27,7 +27,7 @@ that decides needs consensus. Quorums that do not overlap (write_quorum + read_q
 
 *Checkers.* Linearizability; the invariants.
 
-*Planted bugs.* See `mutants`: `half-is-a-majority`, `majority-of-the-living`,
+*Planted bugs.* See `planted_bugs`: `half-is-a-majority`, `majority-of-the-living`,
 `coordinator-counts-twice`, `first-answer-decides`, `count-errors`, `ack-before-quorum`, `count-duplicate-answers`,
 `timeout-as-failure`, `waits-for-ever`, `answers-twice`, `restarted-correlation-ids`, `ack-before-fsync`,
 `stamp-without-asking`.
@@ -53,13 +53,9 @@ from faultline.systems_under_test.reference.quorum_register.features import FEAT
 from faultline.systems_under_test.reference.quorum_register.invariants import quorum_register_invariants
 from faultline.systems_under_test.reference.quorum_register.limits import not_promised
 from faultline.systems_under_test.reference.quorum_register.messages import MESSAGES
-from faultline.systems_under_test.reference.quorum_register.mutants import (
-    MUTANTS,
-    definite_errors,
-    mutated_parts,
-)
 from faultline.systems_under_test.reference.quorum_register.node import QuorumRegisterNode
 from faultline.systems_under_test.reference.quorum_register.options import OPTIONS, RegisterSettings
+from faultline.systems_under_test.reference.quorum_register.planted_bugs import BUGS
 
 __all__ = ["QuorumRegister"]
 
@@ -75,7 +71,7 @@ class QuorumRegister:
     usual_workload = "read-write"
     usual_nodes = 3
     options: Mapping[str, OptionDescription] = OPTIONS
-    mutants: Mapping[str, Mutant] = MUTANTS
+    mutants: Mapping[str, Mutant] = BUGS.mutants
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
@@ -83,8 +79,8 @@ class QuorumRegister:
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
     ) -> QuorumRegisterNode:
         """A node with empty memory over `ports`. Raises UsageError for options or mutants it cannot use."""
-        settings = RegisterSettings.read(options, len(members))
-        return QuorumRegisterNode(ports, members, settings, mutated_parts(mutants))
+        settings = RegisterSettings.of_cluster(options, len(members))
+        return QuorumRegisterNode(ports, members, settings, BUGS.parts(mutants))
 
     def client(
         self,
@@ -95,8 +91,8 @@ class QuorumRegister:
         mutants: frozenset[str],
     ) -> QuorumRegisterClient:
         """A client that talks to `node` first."""
-        settings = RegisterSettings.read(options, len(members))
-        return QuorumRegisterClient(ports, members, node, settings, definite_errors(mutants))
+        settings = RegisterSettings.of_cluster(options, len(members))
+        return BUGS.client(QuorumRegisterClient, mutants)(ports, members, node, settings)
 
     def not_promised(self, asked: Asked) -> str | None:
         """Why what a workload judges by need not hold, in a clause; None when it must."""

@@ -24,7 +24,7 @@ is).
 
 *Checkers.* `causal-pairs`, linearizability; the invariants.
 
-*Planted bugs.* See `mutants`.
+*Planted bugs.* See `planted_bugs`.
 
 Sources: Patterns of Distributed Systems ch. 22, 23 and 24. There is neither replication nor a transaction here.
 """
@@ -45,9 +45,9 @@ from faultline.systems_under_test.reference.timestamped_kv.features import FEATU
 from faultline.systems_under_test.reference.timestamped_kv.invariants import timestamped_kv_invariants
 from faultline.systems_under_test.reference.timestamped_kv.limits import not_promised
 from faultline.systems_under_test.reference.timestamped_kv.messages import MESSAGES
-from faultline.systems_under_test.reference.timestamped_kv.mutants import MUTANTS, client_class, mutated_parts
 from faultline.systems_under_test.reference.timestamped_kv.node import TimestampedKvNode
 from faultline.systems_under_test.reference.timestamped_kv.options import OPTIONS, TimestampSettings
+from faultline.systems_under_test.reference.timestamped_kv.planted_bugs import BUGS
 
 __all__ = ["TimestampedKv"]
 
@@ -64,7 +64,7 @@ class TimestampedKv:
     usual_workload = "causal-pairs"
     usual_nodes = 3
     options: Mapping[str, OptionDescription] = OPTIONS
-    mutants: Mapping[str, Mutant] = MUTANTS
+    mutants: Mapping[str, Mutant] = BUGS.mutants
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
@@ -72,7 +72,7 @@ class TimestampedKv:
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
     ) -> TimestampedKvNode:
         """A node with empty memory over `ports`. Raises UsageError for options or mutants it cannot use."""
-        return TimestampedKvNode(ports, TimestampSettings.read(options), mutated_parts(mutants))
+        return TimestampedKvNode(ports, TimestampSettings.read(options), BUGS.parts(mutants))
 
     def client(
         self,
@@ -83,7 +83,8 @@ class TimestampedKv:
         mutants: frozenset[str],
     ) -> TimestampedKvClient:
         """A client that reads by the clock of `node`."""
-        return client_class(mutants)(ports, members, node, TimestampSettings.read(options))
+        client_class = BUGS.client(TimestampedKvClient, mutants)
+        return client_class(ports, members, node, TimestampSettings.read(options))
 
     def not_promised(self, asked: Asked) -> str | None:
         """Why what a workload judges by need not hold, in a clause; None when it must."""

@@ -1,0 +1,199 @@
+"""The planted bugs of `gossip`: each a class that changes one of its `Parts`, or the node.
+
+They break it for good: never use them outside the harness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from faultline.harness.world.ports import NodeId
+from faultline.systems_under_test.patterns.cluster_management.gossip_dissemination import (
+    ClusterMetadata,
+    Delta,
+    Entry,
+    NodeState,
+    chosen_peers,
+)
+from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
+from faultline.systems_under_test.reference.gossip.messages import GossipStates
+from faultline.systems_under_test.reference.gossip.node import GossipNode, Parts
+from faultline.systems_under_test.reference.shared.planted_bugs import PlantedBugs
+
+__all__ = ["BUGS"]
+
+BUGS = PlantedBugs("gossip", Parts, pattern="gossip-dissemination", campaign="gossip", caught_by=("convergence",))
+_RESTARTS = BUGS.group(campaign="gossip-restarts")
+
+
+class _ByArrivalState(NodeState):
+    __slots__ = ()
+
+    def take(self, key: str, entry: Entry) -> bool:
+        changed = self.entries.get(key) != entry
+        self.entries[key] = entry
+        self.max_version = max(self.max_version, entry.version)
+        return changed
+
+
+@BUGS.plant(
+    "merge-by-arrival", "GO-M1", part="metadata", caught_by=("GO-I1", "convergence"), options={"exchange": "full"}
+)
+class _MergeByArrival(ClusterMetadata):
+    """What arrives last is kept, whatever its version.
+
+    Shows as: knowledge gets older when messages are late.
+    """
+
+    def _begin_generation(self, node: str, generation: int) -> NodeState:
+        self.states[node] = _ByArrivalState(generation)
+        return self.states[node]
+
+
+@BUGS.plant("reply-not-merged", "GO-M2", part="node", options={"exchange": "digest"})
+class _ReplyNotMerged(GossipNode):
+    """Who opened an exchange does not take what the other sends back.
+
+    Shows as: where replies are all that carries values, nobody ever learns anything.
+    """
+
+    def _handle_states(self, _: NodeId, message: GossipStates) -> None:
+        """What comes back is thrown away."""
+
+
+@_RESTARTS.plant("no-generation", "GO-M3", part="generation", caught_by=("GO-I2", "convergence"))
+def _always_the_first(_: GenerationClock) -> int:
+    """A restarted node counts its versions from one again, in the old generation.
+
+    Shows as: what the node said before it was restarted is believed for ever.
+    """
+    return 1
+
+
+@_RESTARTS.plant(
+    "own-entry-overwritten",
+    "GO-M4",
+    part="metadata",
+    caught_by=("GO-I1", "GO-I2", "convergence"),
+    options={"seeds": "3"},
+)
+class _OwnEntryOverwritten(ClusterMetadata):
+    """A node believes what others tell it about itself.
+
+    Shows as: a restarted node takes its old statements for its own.
+    """
+
+    def merge(self, deltas: Mapping[str, Delta]) -> list[tuple[str, str, Entry]]:
+        taken = super().merge(deltas)
+        if self.own in deltas:
+            taken += self._merge_own(deltas[self.own])
+        return taken
+
+    def _merge_own(self, delta: Delta) -> list[tuple[str, str, Entry]]:
+        state = self.states[self.own]
+        return [(self.own, key, entry) for key, entry in delta.entries.items() if state.take(key, entry)]
+
+    def newer_than(self, digest: Mapping[str, Sequence[int]], entries_max: int) -> dict[str, Delta]:
+        """An older generation of the other itself is sent too, as if generations were no reason to keep silent."""
+        found = super().newer_than(digest, entries_max)
+        for node, state in self.states.items():
+            if node not in found and node in digest and digest[node][0] > state.generation:
+                found[node] = Delta(state.generation, 0, dict(state.entries))
+        return found
+
+
+@BUGS.plant(
+    "always-the-first-peers",
+    "GO-M5",
+    part="choose",
+    campaign="gossip-seeds",
+    options={"fanout": "1", "seed_every": "0", "exchange": "digest"},
+)
+def _first_peers(pool: Sequence[str], fanout: int, _: Callable[[int, int], int]) -> list[str]:
+    """The same peers are asked in every round.
+
+    Shows as: when they are away nothing spreads.
+    """
+    return chosen_peers(pool, fanout, lambda _draw, _bound: 0)
+
+
+@BUGS.plant("digest-off-by-one", "GO-M6", part="metadata")
+class _OffByOne(ClusterMetadata):
+    """An entry just above the digest is taken for known.
+
+    Shows as: the last thing a node said never spreads.
+    """
+
+    def _shared_version(self, state: NodeState, known: Sequence[int] | None) -> int | None:
+        shared = super()._shared_version(state, known)
+        return None if shared is None else shared + 1
+
+
+@BUGS.plant("one-key-erases-the-other", "GO-M7", part="metadata")
+class _OneKeyErasesTheOther(ClusterMetadata):
+    """A node's second statement replaces its first, under whatever key.
+
+    Shows as: the owner does not know what it has said, and others do.
+    """
+
+    def _say(self, key: str, value: Any, *, deleted: bool) -> Entry:
+        self.states[self.own].entries.clear()
+        return super()._say(key, value, deleted=deleted)
+
+
+@BUGS.plant("version-not-incremented", "GO-M10", part="metadata", caught_by=("GO-I2", "convergence"))
+class _SameVersion(ClusterMetadata):
+    """A change is said under the version of what it changes.
+
+    Shows as: changes never spread; one version has two values.
+    """
+
+    def _say(self, key: str, value: Any, *, deleted: bool) -> Entry:
+        state = self.states[self.own]
+        known = state.entries.get(key)
+        if known is None:
+            return super()._say(key, value, deleted=deleted)
+        state.entries[key] = Entry(known.version, value, deleted)
+        return state.entries[key]
+
+
+@BUGS.plant("versions-counted-per-key", "GO-M11", part="metadata")
+class _PerKeyVersions(ClusterMetadata):
+    """Versions are counted per key, while the digest has one per node.
+
+    Shows as: what was changed less often than something else never spreads.
+    """
+
+    def _say(self, key: str, value: Any, *, deleted: bool) -> Entry:
+        state = self.states[self.own]
+        known = state.entries.get(key)
+        entry = Entry(known.version + 1 if known else 1, value, deleted)
+        state.take(key, entry)
+        return entry
+
+
+@_RESTARTS.plant("generations-merged", "GO-M12", part="metadata", caught_by=("convergence", "GO-I1", "GO-I2"))
+class _GenerationsMerged(ClusterMetadata):
+    """A higher generation is merged with what was known of the lower one.
+
+    Shows as: what a node does not say any more is still believed.
+    """
+
+    def _begin_generation(self, node: str, generation: int) -> NodeState:
+        before = self.states.get(node)
+        state = super()._begin_generation(node, generation)
+        if before is not None:
+            state.entries = {key: Entry(0, entry.value, entry.deleted) for key, entry in before.entries.items()}
+        return state
+
+
+@_RESTARTS.plant("gap-accepted", "GO-R15", part="metadata")
+class _GapAccepted(ClusterMetadata):
+    """A delta is taken although what lies below it was never received.
+
+    Shows as: the digest claims entries that the node has not, and it never gets them.
+    """
+
+    def _merge_node(self, node: str, delta: Delta) -> list[tuple[str, str, Entry]]:
+        return super()._merge_node(node, Delta(delta.generation, 0, delta.entries))
