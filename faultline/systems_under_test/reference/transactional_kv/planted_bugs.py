@@ -246,6 +246,11 @@ class _LatePutLocks(Participant):
     def _may_open(self, transaction: TransactionId) -> bool:
         return True
 
+    def _is_prepared(self, transaction: TransactionId) -> bool:
+        # A transaction that was opened again keeps its locks: it has ended, so a wound would not end it, and an older
+        # transaction would wound it without end.
+        return super()._is_prepared(transaction) or self._has_ended(transaction)
+
 
 @BUGS.plant("commit-replayed", "TPC-M16", part="participant", caught_by=("HYC-I5", "bank"))
 class _CommitReplayed(Participant):
