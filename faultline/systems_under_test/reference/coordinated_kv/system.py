@@ -26,13 +26,16 @@ from faultline.systems_under_test.reference.consistent_core.system import Consis
 from faultline.systems_under_test.reference.coordinated_kv.client import FUNCTIONS, CoordinatedClient
 from faultline.systems_under_test.reference.coordinated_kv.features import FEATURES
 from faultline.systems_under_test.reference.coordinated_kv.invariants import coordinated_invariants
-from faultline.systems_under_test.reference.coordinated_kv.limits import not_promised
 from faultline.systems_under_test.reference.coordinated_kv.messages import MESSAGES
 from faultline.systems_under_test.reference.coordinated_kv.node import DataNode
 from faultline.systems_under_test.reference.coordinated_kv.options import OPTIONS, CoordinatedSettings
 from faultline.systems_under_test.reference.coordinated_kv.planted_bugs import BUGS
+from faultline.systems_under_test.reference.shared.clock_faults import has_runaway_clocks
 
 __all__ = ["CoordinatedKv"]
+
+_DRIFT_MARGIN_PERCENT = 19
+"""The part of a lease that an owner must leave unused when its clock and the leader's drift apart by a tenth each."""
 
 
 class CoordinatedKv:
@@ -85,7 +88,12 @@ class CoordinatedKv:
 
     def not_promised(self, asked: Asked) -> str | None:
         """Return a clause that says why the workload's checks need not hold; None when they must."""
-        return not_promised(asked)
+        if has_runaway_clocks(asked):
+            return f"no lease has a margin for clocks that run as {'+'.join(asked.faults)} lets them"
+        margin = asked.number("lease_margin_percent")
+        if "clock-drift" in asked.fault_kinds and margin < _DRIFT_MARGIN_PERCENT:
+            return f"a margin of lease_margin_percent={margin} is too small for clocks that drift by a tenth"
+        return None
 
     def invariants(self) -> list[Invariant]:
         """Return new instances of the system's invariants."""

@@ -19,7 +19,6 @@ from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.partitioned_kv.client import FUNCTIONS, PartitionedClient
 from faultline.systems_under_test.reference.partitioned_kv.features import FEATURES
 from faultline.systems_under_test.reference.partitioned_kv.invariants import partition_invariants
-from faultline.systems_under_test.reference.partitioned_kv.limits import not_promised
 from faultline.systems_under_test.reference.partitioned_kv.messages import MESSAGES
 from faultline.systems_under_test.reference.partitioned_kv.node import PartitionedNode
 from faultline.systems_under_test.reference.partitioned_kv.options import OPTIONS, PartitionSettings
@@ -70,7 +69,10 @@ class PartitionedKv:
 
     def not_promised(self, asked: Asked) -> str | None:
         """Return a clause that says why the workload's checks need not hold; None when they must."""
-        return not_promised(asked)
+        late, least = asked.number("late_nodes"), asked.number("minimum_cluster_size")
+        if late and asked.nodes - late < least:
+            return f"with late_nodes={late} of {asked.nodes} fewer than minimum_cluster_size={least} are there at first"
+        return None
 
     def invariants(self) -> list[Invariant]:
         """Return new instances of the system's invariants."""

@@ -23,6 +23,8 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_client 
     TransactionExecutor,
 )
 from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, UNSUPPORTED, OpenOperation
+from faultline.systems_under_test.reference.transactional_kv.group_messages import ToGroup
+from faultline.systems_under_test.reference.transactional_kv.groups import GroupLocations, groups_of
 from faultline.systems_under_test.reference.transactional_kv.messages import REQUESTS, AskRollback, Reply
 from faultline.systems_under_test.reference.transactional_kv.options import TransactionSettings, host_of
 from faultline.systems_under_test.reference.transactional_kv.programs import (
@@ -31,7 +33,7 @@ from faultline.systems_under_test.reference.transactional_kv.programs import (
     program_of,
 )
 
-__all__ = ["DEFINITE_ERRORS", "TransactionalKvClient"]
+__all__ = ["DEFINITE_ERRORS", "GroupClient", "TransactionalKvClient"]
 
 _ABORTED = "transaction-aborted"
 _NOT_COMMITTED = "not-committed"
@@ -138,3 +140,29 @@ class TransactionalKvClient:
             self._number += 1
             self._send(NodeId(ref.id.server), AskRollback(self._number, ref.id))
         self._open.end(DEFINITE_ERRORS.outcome(TIMEOUT if in_doubt else _NOT_COMMITTED))
+
+
+class GroupClient(TransactionalKvClient):
+    """The client of a replicated `transactional-kv`: it asks groups instead of nodes, and must find their leaders.
+
+    An answer comes from the leader itself, so the client learns its place; when none comes, it asks the next member.
+    """
+
+    def __init__(self, ports: Ports, members: tuple[NodeId, ...], settings: TransactionSettings) -> None:
+        groups = groups_of(members, settings.replicas)
+        super().__init__(ports, tuple(groups), settings)
+        self._locations = GroupLocations(groups, ports.clock, settings.client_timeout_us)
+
+    def receive(self, source: NodeId, message: Reply) -> None:
+        """Take an answer, and note the node it came from."""
+        if self._call is not None and message.number == self._number:
+            self._locations.heard(self._call.node, source)
+        super().receive(source, message)
+
+    def _send(self, to: NodeId, request: Any) -> None:
+        self._ports.network.send(self._locations.leader_of(to), ToGroup(to, self._ports.node_id, request))
+
+    def _handle_silence(self) -> None:
+        if self._call is not None:
+            self._locations.try_next(self._call.node)
+        super()._handle_silence()
