@@ -240,7 +240,7 @@ class Controller:
         self._ask(*self.storing(old, new), handle)
 
     def storing(self, old: ClusterTable, new: ClusterTable) -> tuple[str, str, Any]:
-        """The operation that puts `new` in the place of `old`, and only of it."""
+        """Return the operation that puts `new` in the place of `old`, and of no other table."""
         return "cas", TABLE, [value_of(old) if old.version else None, value_of(new)]
 
     def _ask(self, f: str, key: str, value: Any, handle: Callable[[Outcome], None]) -> None:

@@ -1,4 +1,4 @@
-"""The options of `coordinated-kv`: which nodes are the core, how data is spread and copied, and who counts as dead."""
+"""The options of `coordinated-kv`: the nodes of the core, the spread and the copies of data, and all times."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ class CoordinatedSettings(Settings, frozen=True):
     system: ClassVar[str] = "coordinated-kv"
 
     core_size: Annotated[
-        int, Number(3), "how many of the nodes, from the first on, are the consistent core; the rest keep data"
+        int, Number(3), "the number of nodes, from the first on, that are the consistent core; the rest keep data"
     ]
-    partitions: Annotated[int, Number(6), "how many partitions there are, for the life of the cluster"]
-    replication_factor: Annotated[int, Number(2), "how many data nodes have a copy of each partition"]
+    partitions: Annotated[int, Number(6), "the number of partitions, fixed for the life of the cluster"]
+    replication_factor: Annotated[int, Number(2), "the number of data nodes with a copy of each partition"]
     read_mode: Annotated[
         str,
         Choice(("lease", "confirmed")),
@@ -62,24 +62,26 @@ class CoordinatedSettings(Settings, frozen=True):
         "where clients read the partition table: at any data node, or in the core",
     ]
     rebalance_every_us: Annotated[
-        int, Milliseconds(500), "how often the controller evens out leaders and replaces replicas that died"
+        int, Milliseconds(500), "how often the controller evens out leaders and replaces dead replicas"
     ]
     replica_silence_us: Annotated[
-        int, Milliseconds(400), "after how long behind its leader a follower in sync counts as out of sync"
+        int, Milliseconds(400), "the time behind its leader after which a follower in sync counts as out of sync"
     ]
     retransmit_us: Annotated[
-        int, Milliseconds(100), "how often a leader looks whom to send a partition again, and repeats its requests"
+        int,
+        Milliseconds(100),
+        "how often a leader sends its partition again to followers that lag behind, and repeats its requests",
     ]
     aim: Annotated[
         str,
         Choice(("core", "controller", "owner")),
-        "whom a fault aimed at the leader hits: the core's, the controller, or the leader of partition 0",
+        "the target of a fault aimed at the leader: the core's leader, the controller, or the leader of partition 0",
     ]
     table_refresh_us: Annotated[
-        int, Milliseconds(500), "after how long a client asks for the table again, unless a refusal comes first"
+        int, Milliseconds(500), "the time after which a client asks for the table again, unless a refusal comes first"
     ]
-    request_timeout_us: Annotated[int, Milliseconds(300), "after how long a client asks again"]
-    client_timeout_us: Annotated[int, Milliseconds(1000), "after how long a client gives up: outcome unknown"]
+    request_timeout_us: Annotated[int, Milliseconds(300), "the time after which a client asks again"]
+    client_timeout_us: Annotated[int, Milliseconds(1000), "the time after which a client gives up: outcome unknown"]
 
     members: tuple[NodeId, ...] = ()
     core_options: dict[str, str] = msgspec.field(default_factory=dict)

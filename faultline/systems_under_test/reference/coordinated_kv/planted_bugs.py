@@ -36,9 +36,9 @@ _SLOW_NEWS = BUGS.group(pattern="high-water-mark", campaign="coordinated-slow-ne
     "table-stored-without-comparing", "X-M1", part="controller", caught_by=("X-I1", "X-I3", "linearizability")
 )
 class _StoredWithoutComparing(Controller):
-    """A controller stores the partition table whatever table is there.
+    """A controller stores the partition table over any other table.
 
-    Shows as: what a new controller decided is undone by one that was deposed: two leaders in one generation.
+    Shows as: a deposed controller undoes the decisions of a new one: two leaders in one generation.
     """
 
     def storing(self, old: ClusterTable, new: ClusterTable) -> tuple[str, str, Any]:
@@ -76,7 +76,7 @@ class _LeadsWithoutALease(DataNode):
 class _AcknowledgedByTheLeaderAlone(PartitionLeader):
     """A leader acknowledges a write before its followers have it.
 
-    Shows as: acknowledged writes are gone when another leads.
+    Shows as: acknowledged writes are gone under the next leader.
     """
 
     def _required(self) -> list[str]:
@@ -141,7 +141,7 @@ class _LeavesBeforeTheTableSaysSo(PartitionLeader):
     caught_by=("X-I5", "X-I6", "linearizability", "list-append"),
 )
 class _FormerLeaderAccepted(ReplicaStore):
-    """A replica takes what a leader of an earlier generation sends.
+    """A replica accepts messages of a leader of an earlier generation.
 
     Shows as: the copy goes back to a generation that is over.
     """
@@ -167,7 +167,7 @@ class _FormerLeaderAccepted(ReplicaStore):
 class _GenerationInMemory(ReplicaStore):
     """A leader does not write down that its generation has begun.
 
-    Shows as: restarted, it has forgotten that generation and would listen to the leader before.
+    Shows as: after a restart it has forgotten that generation and would follow the leader before.
     """
 
     def begin(self, partition: int, generation: int) -> Replica:
@@ -184,7 +184,7 @@ class _GenerationInMemory(ReplicaStore):
     caught_by=("linearizability", "list-append"),
 )
 class _AnswersStayBehind(PartitionLeader):
-    """A new leader does not know what its predecessors answered.
+    """A new leader does not know the answers of its predecessors.
 
     Shows as: a write that is sent again to the new leader is executed a second time.
     """
@@ -200,7 +200,7 @@ class _AnswersStayBehind(PartitionLeader):
 class _ShownBeforeItIsCopied(PartitionLeader):
     """Reads are answered out of writes that the followers do not have yet.
 
-    Shows as: a value that was read is gone when another leads.
+    Shows as: a value that was read is gone under the next leader.
     """
 
     def _read(self, request_number: int, key: str, respond: Respond) -> None:
@@ -216,7 +216,7 @@ class _ShownBeforeItIsCopied(PartitionLeader):
     caught_by=("X-I5", "X-I7", "X-I6", "linearizability", "list-append"),
 )
 class _CopiedBeforeFlush(LazyFlush, ReplicaStore):
-    """Replicas answer before what they took is flushed, up to 200 ms later.
+    """Replicas answer before they flush, up to 200 ms later.
 
     Shows as: killed nodes forget writes that were acknowledged.
     """

@@ -1,4 +1,4 @@
-"""The options of `partitioned-kv`: how many partitions, who gets them, when they move, and who counts as dead."""
+"""The options of `partitioned-kv`: the number of partitions, their assignment, their moves, and all times."""
 
 from __future__ import annotations
 
@@ -17,42 +17,48 @@ class PartitionSettings(Settings, frozen=True):
 
     system: ClassVar[str] = "partitioned-kv"
 
-    partitions: Annotated[int, Number(30), "how many partitions there are, for the life of the cluster"]
+    partitions: Annotated[int, Number(30), "the number of partitions, fixed for the life of the cluster"]
     core_size: Annotated[
-        int, Number(3), "how many of the nodes, from the first on, also keep the directory in a replicated log"
+        int, Number(3), "the number of nodes, from the first on, that also keep the directory in a replicated log"
     ]
-    minimum_cluster_size: Annotated[int, Number(3), "how many members must live before partitions are first assigned"]
+    minimum_cluster_size: Annotated[
+        int, Number(3), "the number of live members needed before partitions are first assigned"
+    ]
     assignment: Annotated[
         str,
         Choice(("round-robin", "rendezvous", "token-ring")),
-        "who gets which partition at first: in turn, by the hash of member and partition together, or whose"
-        " token comes next on a circle (then those who join get what their tokens take, and loads are not evened out)",
+        "the first owners of partitions: in turn, by the hash of member and partition together, or by the next token"
+        " on a circle (nodes that join then get the partitions of their tokens, and loads are not evened out)",
     ]
     tokens_per_node: Annotated[
-        int, Number(TOKENS_PER_NODE), "how many places on the circle a node has (assignment token-ring)"
+        int, Number(TOKENS_PER_NODE), "the number of a node's places on the circle (assignment token-ring)"
     ]
-    late_nodes: Annotated[int, Number(0, least=0), "how many nodes, from the last on, join later than the rest"]
-    join_after_us: Annotated[int, Milliseconds(1500), "how much later they join"]
+    late_nodes: Annotated[
+        int, Number(0, least=0), "the number of nodes, from the last on, that join later than the rest"
+    ]
+    join_after_us: Annotated[int, Milliseconds(1500), "the delay with which the late nodes join"]
     reassign_every_us: Annotated[
         int, Milliseconds(0, least=0), "how often an administrator asks for partitions to be reassigned; 0 is never"
     ]
     hand_on: Annotated[
         int,
         Number(0, least=0),
-        "how many partitions change hands at a reassignment that finds the loads even: 0, except to test moves",
+        "the number of partitions that change hands when a reassignment finds even loads: 0, except to test moves",
     ]
     node_heartbeat_us: Annotated[int, Milliseconds(200), "how often a member shows that it lives"]
     membership_check_us: Annotated[
-        int, Milliseconds(1000), "how often the coordinator looks who was silent for longer than this"
+        int,
+        Milliseconds(1000),
+        "the silence after which a member counts as failed, and how often the coordinator checks",
     ]
     table_refresh_us: Annotated[
-        int, Milliseconds(500), "after how long a client asks for the table again, unless a refusal comes first"
+        int, Milliseconds(500), "the time after which a client asks for the table again, unless a refusal comes first"
     ]
     snapshot_every_entries: Annotated[
         int, Number(10000), "entries of a node's log between two snapshots, below which it is cut short"
     ]
-    request_timeout_us: Annotated[int, Milliseconds(300), "after how long a client asks again"]
-    client_timeout_us: Annotated[int, Milliseconds(1000), "after how long a client gives up: outcome unknown"]
+    request_timeout_us: Annotated[int, Milliseconds(300), "the time after which a client asks again"]
+    client_timeout_us: Annotated[int, Milliseconds(1000), "the time after which a client gives up: outcome unknown"]
 
     @classmethod
     def for_cluster(cls, options: Mapping[str, str], nodes: int) -> PartitionSettings:

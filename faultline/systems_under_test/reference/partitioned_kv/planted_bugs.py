@@ -43,7 +43,7 @@ BUGS = PlantedBugs("partitioned-kv", NodeParts, pattern="fixed-partitions", camp
 class _SaltedHash(PartitionedClient):
     """Keys are hashed with a salt that differs from process to process, as Python's hash() does.
 
-    Shows as: each client finds another partition for a key: what one wrote is not there for the next.
+    Shows as: each client finds another partition for a key, and misses the writes of the others.
     """
 
     def _partition_of(self, key: str) -> int:
@@ -64,7 +64,7 @@ class _ModLiveNodes(PartitionedClient):
 
 @BUGS.plant("host-again-empties", "FXP-M3", part="host", caught_by=("linearizability",))
 class _HostAgainEmpties(PartitionHost):
-    """A repeated HostPartition puts a new, empty partition in the place of the one that is there.
+    """A repeated HostPartition puts a new, empty partition in the place of the old one.
 
     Shows as: acknowledged writes are gone.
     """
@@ -81,7 +81,7 @@ class _HostAgainEmpties(PartitionHost):
 class _WritesWhileMigrating(PartitionHost):
     """A partition takes writes while its data is on the way to the next owner.
 
-    Shows as: what was acknowledged meanwhile is missing at the new owner.
+    Shows as: the writes acknowledged meanwhile are missing at the new owner.
     """
 
     def writable(self, partition: int, generation: int) -> HostedPartition:
@@ -90,7 +90,7 @@ class _WritesWhileMigrating(PartitionHost):
 
 @BUGS.plant("late-move-overwrites", "FXP-M5", part="host", caught_by=("linearizability", "FXP-R27"))
 class _LateMoveOverwrites(PartitionHost):
-    """A MovePartition that comes late or twice replaces what the new owner has written since.
+    """A MovePartition that comes late or twice replaces the later writes of the new owner.
 
     Shows as: old values come back.
     """
@@ -109,7 +109,7 @@ class _LateMoveOverwrites(PartitionHost):
 class _TableBeforeData(ClusterDirectory):
     """The table names the new owner as soon as a move is decided, and that one begins empty.
 
-    Shows as: reads find nothing where there was something.
+    Shows as: reads find no value for keys that were written.
     """
 
     def _begin(self, migration: Migration) -> bool:
@@ -166,7 +166,7 @@ class _SurplusDropped(ClusterDirectory):
 class _AbsentInsteadOfRefused(PartitionedNode):
     """A node that does not host a partition answers that the key is not there.
 
-    Shows as: a client with an old table reads nothing where there was something.
+    Shows as: a client with an old table finds no value for keys that were written.
     """
 
     def _refuse(self, source: NodeId, request: PartitionRequest) -> None:
@@ -211,7 +211,7 @@ class _EndsAtTheLastToken(TokenRing):
     "no-wrap-around", "FXP-M11", part="coordinator_parts.ring", campaign="single-token-ring", caught_by=("FXP-R32",)
 )
 class _NoWrapAround(RingAssignment):
-    """After the last token the circle does not begin again: what lies above it goes to the last node.
+    """After the last token the circle does not begin again: partitions above it go to the last node.
 
     Shows as: partitions at the end of the circle are at another node than the ring says.
     """
@@ -225,7 +225,7 @@ class _NoWrapAround(RingAssignment):
 class _TokensByClusterSize(RingAssignment):
     """The tokens of a node are drawn anew when the number of nodes changes.
 
-    Shows as: when a node joins, partitions move between those who were there before.
+    Shows as: when a node joins, partitions move between the older nodes.
     """
 
     def tokens(self, member: str, members: int) -> list[int]:

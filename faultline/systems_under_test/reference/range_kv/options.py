@@ -47,20 +47,20 @@ class RangeSettings(Settings, frozen=True):
         "the keys at which the first ranges begin, ascending, with commas between: b,d; none is one range",
     ]
     members_min: Annotated[
-        int, Number(3), "how many nodes must be there before the first table is made; fewer in a smaller cluster"
+        int, Number(3), "the number of nodes needed before the first table is made; fewer in a smaller cluster"
     ]
     split_by: Annotated[
         str,
         Choice(("size", "load", "size-and-load", "nothing")),
-        "what makes a partition too big: its bytes, the requests it gets, either, or nothing",
+        "the reason to split a partition: its bytes, the requests it gets, either, or nothing",
     ]
-    split_check_us: Annotated[int, Milliseconds(1000), "how often a host looks at its partitions"]
+    split_check_us: Annotated[int, Milliseconds(1000), "how often a host checks its partitions"]
     partition_size_max: Annotated[int, Number(1000), "the bytes of keys and values at which a partition is split"]
     partition_load_max: Annotated[int, Number(100), "the requests between two checks at which a partition is split"]
     sizes: Annotated[
         str,
         Choice(("scan", "blocks")),
-        "how a host knows sizes: it looks at every key, or keeps a sum for each block of keys",
+        "the way a host finds sizes: it reads every key, or keeps a sum for each block of keys",
     ]
     split_into: Annotated[
         str,
@@ -72,13 +72,13 @@ class RangeSettings(Settings, frozen=True):
         Choice(("never", "after-load-split", "after-split"), default="after-load-split"),
         "when the new half moves to the live node with the fewest partitions",
     ]
-    task_retry_us: Annotated[int, Milliseconds(50), "how often the coordinator repeats what is not confirmed"]
-    member_timeout_us: Annotated[int, Milliseconds(500), "after which silence a node is given no partition"]
+    task_retry_us: Annotated[int, Milliseconds(50), "how often the coordinator repeats tasks that are not confirmed"]
+    member_timeout_us: Annotated[int, Milliseconds(500), "the silence after which a node is given no partition"]
     snapshot_every_entries: Annotated[
         int, Number(10000), "entries of a node's log between two snapshots, below which it is cut short"
     ]
-    request_timeout_us: Annotated[int, Milliseconds(300), "after how long a client reads again"]
-    client_timeout_us: Annotated[int, Milliseconds(1000), "after how long a client gives up"]
+    request_timeout_us: Annotated[int, Milliseconds(300), "the time after which a client reads again"]
+    client_timeout_us: Annotated[int, Milliseconds(1000), "the time after which a client gives up"]
 
     @property
     def splits_by_size(self) -> bool:

@@ -55,7 +55,7 @@ class _NoGenerationCheck(RangeHost):
 class _RepeatedSplitEmpties(RangeHost):
     """A host that is told of a split again makes the new half again, which is empty.
 
-    Shows as: what was written to the new half before is gone.
+    Shows as: the writes to the new half are gone.
     """
 
     def _handle_split(self, coordinator: NodeId, command: SplitPartition) -> None:
@@ -165,7 +165,7 @@ class _TableOrder(PartitionMap):
 
 @_MOVES.plant("writes-during-copy-lost", "KRP-M9", part="host")
 class _CopyFirstLetGoLater(RangeHost):
-    """A partition that moves is copied first and let go later; what is written meanwhile stays behind.
+    """A partition that moves is copied first and let go later; writes of the meantime stay behind.
 
     Shows as: acknowledged writes are gone after the move.
     """
@@ -208,7 +208,7 @@ class _AbsentWhereNotHeld(RangeHost):
 
 @_MOVES.plant("repeated-install-replaces", "KRP-R16", part="host")
 class _RepeatedInstallReplaces(RangeHost):
-    """A host that is sent a partition again puts it in the place of the one that it has written to since.
+    """A host that is sent a partition again puts it in the place of the one with later writes.
 
     Shows as: acknowledged writes are gone after the move.
     """

@@ -1,4 +1,4 @@
-"""The options of `transactional-kv`: who gives way, where times come from, how isolated transactions are."""
+"""The options of `transactional-kv`: conflicts, isolation, the source of times, and replication."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TransactionSettings(Settings, frozen=True):
     policy: Annotated[
         str,
         Choice(("error", "wound-wait", "wait-die"), default="wound-wait"),
-        "a lock is taken already: refuse; the older aborts the younger; or the younger gives up",
+        "when a lock is taken: refuse; the older aborts the younger; or the younger gives up",
     ]
     isolation: Annotated[
         str,
@@ -46,37 +46,45 @@ class TransactionSettings(Settings, frozen=True):
         "times come from hybrid clocks, from Lamport clocks, or from the first node as a timestamp oracle",
     ]
     forward_jump_us: Annotated[
-        int, Milliseconds(500), "how far ahead of the own wall clock a time in a request may be (clock=hybrid)"
+        int, Milliseconds(500), "the most that a time in a request may be ahead of the node's wall clock (clock=hybrid)"
     ]
-    attempts_max: Annotated[int, Number(8), "how often a client tries a transaction"]
+    attempts_max: Annotated[int, Number(8), "the number of times a client tries a transaction"]
     retry_pause_us: Annotated[
         int,
         Milliseconds(10),
         "the longest random wait before a second attempt; it doubles up to eight times that",
     ]
-    lock_wait_us: Annotated[int, Milliseconds(150), "how long a request waits for a lock at most"]
+    lock_wait_us: Annotated[int, Milliseconds(150), "the longest time that a request waits for a lock"]
     transaction_timeout_us: Annotated[
-        int, Milliseconds(600), "after how long without news an undecided transaction is rolled back"
+        int, Milliseconds(600), "the time without news after which an undecided transaction is rolled back"
     ]
     resend_us: Annotated[
-        int, Milliseconds(100), "how often questions and decisions are sent again, and doubts asked about"
+        int,
+        Milliseconds(100),
+        "how often questions and decisions are sent again, and coordinators asked about prepared transactions",
     ]
     segment_size_bytes: Annotated[int, Number(65536), "the size at which a log file is closed"]
     replication_factor: Annotated[
         str,
         Choice(("1", "3", "5")),
-        "on how many nodes each partition lies, with a replicated log of its own; 1: on one, as a plain log",
+        "the number of nodes with each partition, in a replicated log of its own; 1: on one node, in a plain log",
     ]
     election_timeout_us: Annotated[
-        int, Milliseconds(250), "how long a group's leader may be silent at least (replication_factor above 1)"
+        int,
+        Milliseconds(250),
+        "the shortest silence of a group's leader before an election (replication_factor above 1)",
     ]
     heartbeat_interval_us: Annotated[
         int, Milliseconds(50), "how often a group's leader shows that it lives (replication_factor above 1)"
     ]
     leader_lease_us: Annotated[
-        int, Milliseconds(200), "how long after a heartbeat a group's leader may answer (replication_factor above 1)"
+        int,
+        Milliseconds(200),
+        "the time after a heartbeat in which a group's leader may answer (replication_factor above 1)",
     ]
-    snapshot_chunk_bytes: Annotated[int, Number(65536), "how much of a snapshot is sent to a group's member at once"]
+    snapshot_chunk_bytes: Annotated[
+        int, Number(65536), "the part of a snapshot that is sent to a group's member at once"
+    ]
     log_cleaning_interval_us: Annotated[
         int, Milliseconds(1000), "how often a group's log is cut short below its snapshots"
     ]
@@ -86,10 +94,10 @@ class TransactionSettings(Settings, frozen=True):
     transactions_remembered: Annotated[
         int,
         Number(1000),
-        "of how many transactions a snapshot says how they ended, beside all that go on",
+        "the number of ended transactions that a snapshot remembers, beside all open ones",
     ]
-    request_timeout_us: Annotated[int, Milliseconds(200), "after how long a client asks again"]
-    client_timeout_us: Annotated[int, Milliseconds(1500), "after how long a client gives up"]
+    request_timeout_us: Annotated[int, Milliseconds(200), "the time after which a client asks again"]
+    client_timeout_us: Annotated[int, Milliseconds(1500), "the time after which a client gives up"]
 
     snapshots_retained: ClassVar[int] = 2
     low_water_mark: ClassVar[str] = "snapshot"

@@ -38,7 +38,7 @@ _SNAPSHOTS = BUGS.group(campaign="snapshot-reads")
 class _DecisionNotLogged(Coordinator):
     """A coordinator sends its decision to commit and does not write it down.
 
-    Shows as: after a crash it rolls back at some nodes what others have committed.
+    Shows as: after a crash it rolls back, at some nodes, transactions that others have committed.
     """
 
     def _log_decision(self, found: TransactionMetadata) -> None:
@@ -66,7 +66,7 @@ class _VotesWithLostBuffers(Participant):
 class _ForgetsItsPromise(Participant):
     """A participant starts without the promises that stand in its log.
 
-    Shows as: half of a transfer; and what was promised is overwritten.
+    Shows as: half of a transfer; and promised keys are overwritten.
     """
 
     def finish_recovery(self) -> None:
@@ -79,9 +79,9 @@ class _ForgetsItsPromise(Participant):
 
 @BUGS.plant("timeout-after-decision", "TPC-M4", part="coordinator", caught_by=("TPC-I2", "bank"))
 class _TimeoutAfterDecision(Coordinator):
-    """The transaction timeout rolls back what is decided, too.
+    """The transaction timeout rolls back decided transactions, too.
 
-    Shows as: a participant that hears late rolls back what others have committed.
+    Shows as: a participant that hears late rolls back a transaction that others have committed.
     """
 
     def _may_time_out(self, found: TransactionMetadata) -> bool:
@@ -278,7 +278,7 @@ class _CommitReplayed(Participant):
 class _IdsNotDurable(Coordinator):
     """After a restart a coordinator numbers its transactions from one again.
 
-    Shows as: two transactions have one name: what became of the first is told to the second.
+    Shows as: two transactions have one name: the second is told the end of the first.
     """
 
     def _restore_number(self, transaction: TransactionId) -> None:

@@ -51,7 +51,8 @@ class _VoteBeforeReplication(Outbox):
 class _DecisionBeforeReplication(Outbox):
     """A coordinating leader tells its decision when it is in its own log only.
 
-    Shows as: the next leader finds no decision and rolls back what others have committed, or clients believe committed.
+    Shows as: the next leader finds no decision and rolls back transactions that others have committed, or that clients
+    believe committed.
     """
 
     def add(self, told: msgspec.Struct, effect: Callable[[], None]) -> None:
@@ -63,7 +64,7 @@ class _DecisionBeforeReplication(Outbox):
 
 @_REPLICATED.plant("serves-when-elected", "TPC-R44", part="replica", caught_by=("TPC-R44", "TPC-I2", "bank"))
 class _ServesWhenElected(GroupReplica):
-    """A new leader serves at once, without waiting until all that its log holds is committed and known.
+    """A new leader serves at once, without waiting until the entries of its log are committed and known.
 
     Shows as: it does not know the promises and decisions at the end of its log.
     """
@@ -77,7 +78,7 @@ class _ServesWhenElected(GroupReplica):
 class _LocksNotTakenOver(GroupReplica):
     """A new leader takes over the promises of the old one, and not their locks.
 
-    Shows as: what was promised is overwritten before it is committed.
+    Shows as: promised keys are overwritten before the transaction is committed.
     """
 
     def _serve(self) -> None:
@@ -88,7 +89,7 @@ class _LocksNotTakenOver(GroupReplica):
 
 @_REPLICATED.plant("deposed-leader-lets-go", "TPC-R44", part="outbox", caught_by=("TPC-R44", "TPC-I2", "bank"))
 class _DeposedLeaderLetsGo(Outbox):
-    """A leader that learns that it is deposed sends what it had held back until it was replicated.
+    """A leader that learns that it is deposed sends the messages that waited for replication.
 
     Shows as: votes and decisions that no log holds.
     """
@@ -103,7 +104,7 @@ class _DeposedLeaderLetsGo(Outbox):
 class _AnswersWithoutLease(Outbox):
     """A leader that has lost its followers goes on answering from memory, sure that it leads.
 
-    Shows as: a deposed oracle gives out times that lie behind, and reads at them miss what was acknowledged.
+    Shows as: a deposed oracle gives out old times, and reads at them miss acknowledged writes.
     """
 
     def may_leave(self, index: int) -> bool:
@@ -122,7 +123,7 @@ class _NeverStepsDown(GroupReplica):
 class _ParticipantsByAddress(GroupRoutes):
     """A coordinator remembers on which node it found a participant, and sends the decision there.
 
-    Shows as: after a fail-over the decision goes to a node that leads no longer, and what was promised stays locked.
+    Shows as: after a fail-over the decision goes to a node that leads no longer, and the promised keys stay locked.
     """
 
     def __init__(self, *arguments: Any) -> None:
