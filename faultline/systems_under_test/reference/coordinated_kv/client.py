@@ -15,11 +15,6 @@ from faultline.harness.outcome import Outcome, OutcomeRegistry
 from faultline.harness.system import PortClient
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import partition_of
-from faultline.systems_under_test.reference.consistent_core.client import (
-    DEFINITE_ERRORS,
-    FUNCTIONS,
-    command_of,
-)
 from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
 from faultline.systems_under_test.reference.coordinated_kv.controller import TABLE
 from faultline.systems_under_test.reference.coordinated_kv.core_session import OF_THE_CORE
@@ -32,7 +27,8 @@ from faultline.systems_under_test.reference.coordinated_kv.messages import (
 )
 from faultline.systems_under_test.reference.coordinated_kv.options import CoordinatedSettings
 from faultline.systems_under_test.reference.coordinated_kv.table import NOBODY, ClusterTable, table_of
-from faultline.systems_under_test.reference.shared.key_commands import Command
+from faultline.systems_under_test.reference.raft.client import DEFINITE_ERRORS
+from faultline.systems_under_test.reference.shared.key_commands import FUNCTIONS, Command, command_of
 from faultline.systems_under_test.reference.shared.table_client import NO_TABLE, TableClient
 
 __all__ = ["FUNCTIONS", "CoordinatedClient"]

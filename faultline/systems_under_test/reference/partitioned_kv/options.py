@@ -9,7 +9,7 @@ import msgspec
 from faultline.harness.errors import UsageError
 from faultline.harness.system import OptionDescription
 from faultline.systems_under_test.patterns.data_partitioning.token_ring import TOKENS_PER_NODE
-from faultline.systems_under_test.reference.consistent_core.options import CoreSettings
+from faultline.systems_under_test.reference.raft.settings import RaftSettings
 from faultline.systems_under_test.reference.shared.option_values import OptionValues
 
 __all__ = ["OPTIONS", "PartitionSettings"]
@@ -118,6 +118,7 @@ class PartitionSettings(msgspec.Struct, frozen=True, kw_only=True):
                 "Raise membership_check_ms.",
             )
 
-    def core(self) -> CoreSettings:
+    def core(self) -> RaftSettings:
         """The settings of the replicated log that holds the directory: the core's own defaults."""
-        return CoreSettings.read({})
+        settings: RaftSettings = RaftSettings.read({})
+        return settings

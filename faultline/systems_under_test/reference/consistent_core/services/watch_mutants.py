@@ -22,8 +22,8 @@ from faultline.systems_under_test.patterns.cluster_management.state_watch import
 )
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
 from faultline.systems_under_test.reference.consistent_core.services.client import ServicedClient
+from faultline.systems_under_test.reference.consistent_core.services.extension import ServiceParts
 from faultline.systems_under_test.reference.consistent_core.services.messages import WatchBatch
-from faultline.systems_under_test.reference.consistent_core.services.node import ServiceParts
 from faultline.systems_under_test.reference.consistent_core.services.options import ServiceSettings
 from faultline.systems_under_test.reference.consistent_core.services.store import ServicedStore
 from faultline.systems_under_test.reference.consistent_core.services.watching import Watching
@@ -74,7 +74,7 @@ class _AtAppend(Watching):
             done = append(kind, data)
             command = msgspec.msgpack.decode(data).get("command", {}) if data else {}
             if command.get("type") == "set-value":
-                index = node._log.last_index
+                index = node.wal.last_index
                 super(_AtAppend, self).applied(index, [WatchEvent(index, 0, command["key"], command["value"])])
             return done
 
