@@ -8,7 +8,7 @@ import pytest
 from cluster_driver import Client, Cluster
 
 from faultline.systems_under_test.patterns.cluster_management.lease import DUPLICATE_LEASE, NO_LEASE, STALE_TOKEN
-from faultline.systems_under_test.reference.consistent_core.services.messages import (
+from faultline.systems_under_test.reference.leases_and_watches.messages import (
     LeaseRefreshed,
     RefreshLease,
 )

@@ -9,7 +9,7 @@ from cluster_driver import Client, Cluster
 
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.cluster_management.state_watch import EVENTS_COMPACTED, SLOW_WATCHER
-from faultline.systems_under_test.reference.consistent_core.services.messages import (
+from faultline.systems_under_test.reference.leases_and_watches.messages import (
     CloseWatch,
     WatchBatch,
     WatchRefused,

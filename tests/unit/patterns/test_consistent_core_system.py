@@ -41,9 +41,9 @@ from faultline.systems_under_test.reference.consistent_core.mutants import (
 )
 from faultline.systems_under_test.reference.consistent_core.options import OPTIONS, CoreSettings
 from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
-from faultline.systems_under_test.reference.consistent_core.services.extension import ServiceParts
-from faultline.systems_under_test.reference.consistent_core.services.mutants import service_parts
+from faultline.systems_under_test.reference.consistent_core.service_mutants import service_parts
 from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
+from faultline.systems_under_test.reference.leases_and_watches.extension import ServiceParts
 from faultline.systems_under_test.reference.raft.append_batches import BatchAppended
 from faultline.systems_under_test.reference.raft.invariants.agreement import raft_invariants
 from faultline.systems_under_test.reference.raft.invariants.replicated_log import (

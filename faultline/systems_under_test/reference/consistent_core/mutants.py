@@ -28,7 +28,7 @@ from faultline.systems_under_test.reference.consistent_core.election_mutants imp
 from faultline.systems_under_test.reference.consistent_core.follower_reads.mutants import FOLLOWER_READ_MUTANTS
 from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
 from faultline.systems_under_test.reference.consistent_core.replicated_log_mutants import in_the_log
-from faultline.systems_under_test.reference.consistent_core.services.mutant_records import SERVICE_MUTANTS
+from faultline.systems_under_test.reference.consistent_core.service_mutant_records import SERVICE_MUTANTS
 from faultline.systems_under_test.reference.consistent_core.session_mutants import (
     SESSION_CHANGES,
     SESSION_MUTANTS,

@@ -74,13 +74,13 @@ from faultline.systems_under_test.reference.consistent_core.leader_key_node impo
 from faultline.systems_under_test.reference.consistent_core.limits import not_promised
 from faultline.systems_under_test.reference.consistent_core.mutants import MUTANTS, forced_options, mutated_parts
 from faultline.systems_under_test.reference.consistent_core.options import OPTIONS, CoreSettings
-from faultline.systems_under_test.reference.consistent_core.services.client import SERVICE_FUNCTIONS, ServicedClient
-from faultline.systems_under_test.reference.consistent_core.services.extension import ServiceParts, Services
-from faultline.systems_under_test.reference.consistent_core.services.invariants import SERVICE_INVARIANTS
-from faultline.systems_under_test.reference.consistent_core.services.messages import SERVICE_MESSAGES
-from faultline.systems_under_test.reference.consistent_core.services.mutants import service_parts
-from faultline.systems_under_test.reference.consistent_core.services.store import ServicedStore
+from faultline.systems_under_test.reference.consistent_core.service_mutants import service_parts
 from faultline.systems_under_test.reference.consistent_core.stamped_store import StampedStore
+from faultline.systems_under_test.reference.leases_and_watches.client import SERVICE_FUNCTIONS, ServicedClient
+from faultline.systems_under_test.reference.leases_and_watches.extension import ServiceParts, Services
+from faultline.systems_under_test.reference.leases_and_watches.invariants import SERVICE_INVARIANTS
+from faultline.systems_under_test.reference.leases_and_watches.messages import SERVICE_MESSAGES
+from faultline.systems_under_test.reference.leases_and_watches.store import ServicedStore
 from faultline.systems_under_test.reference.raft.client import KeyValueClient
 from faultline.systems_under_test.reference.raft.invariants.agreement import raft_invariants
 from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from faultline.harness.invariant import Invariant, Report, ReportingInvariant
-from faultline.systems_under_test.reference.consistent_core.services.invariants import SERVICE_INVARIANTS
 from faultline.systems_under_test.reference.coordinated_kv.messages import (
     ControllerActed,
     LeadershipBegan,
@@ -20,6 +19,7 @@ from faultline.systems_under_test.reference.coordinated_kv.messages import (
     TableTaken,
 )
 from faultline.systems_under_test.reference.coordinated_kv.table import NOBODY, ClusterTable, Entry
+from faultline.systems_under_test.reference.leases_and_watches.invariants import SERVICE_INVARIANTS
 from faultline.systems_under_test.reference.raft.invariants.agreement import raft_invariants
 
 __all__ = [

@@ -1,6 +1,6 @@
 """What data nodes and clients of `coordinated-kv` say to each other, and what data nodes report of themselves.
 
-With the core they speak its own protocol (`consistent_core.messages`, `consistent_core.services.messages`), as any of
+With the core they speak its own protocol (`shared.client_messages`, `leases_and_watches.messages`), as any of
 its clients does.
 """
 

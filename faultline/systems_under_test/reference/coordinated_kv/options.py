@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 import msgspec
 
 from faultline.harness.errors import UsageError
 from faultline.harness.system import OptionDescription
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.reference.consistent_core.options import OPTIONS as CORE_OPTIONS
+from faultline.systems_under_test.reference.leases_and_watches.settings import SERVICE_OPTIONS, ServicedSettings
+from faultline.systems_under_test.reference.raft.settings import RaftSettings
 from faultline.systems_under_test.reference.shared.option_values import OptionValues
+from faultline.systems_under_test.reference.shared.settings import options_of
 
 __all__ = ["OPTIONS", "CoordinatedSettings"]
 
@@ -25,6 +28,8 @@ _OF_THE_CORE = (
     "snapshot_every_entries",
 )
 """Options that are handed on to the core, with its defaults."""
+
+_CORE_OPTIONS = options_of(RaftSettings) | SERVICE_OPTIONS
 
 OPTIONS: dict[str, OptionDescription] = {
     "core_size": OptionDescription(
@@ -61,7 +66,7 @@ OPTIONS: dict[str, OptionDescription] = {
     ),
     "request_timeout_ms": OptionDescription(default="300", summary="after how long a client asks again"),
     "client_timeout_ms": OptionDescription(default="1000", summary="after how long a client gives up: outcome unknown"),
-    **{name: CORE_OPTIONS[name] for name in _OF_THE_CORE},
+    **{name: _CORE_OPTIONS[name] for name in _OF_THE_CORE},
 }
 """Every option with its default."""
 
@@ -86,7 +91,7 @@ class CoordinatedSettings(msgspec.Struct, frozen=True, kw_only=True):
     table_refresh_us: int
     request_timeout_us: int
     client_timeout_us: int
-    core_options: dict[str, str]
+    core: ServicedSettings
     """What the core and its clients are given; leases and watches are on."""
 
     @classmethod
@@ -108,7 +113,7 @@ class CoordinatedSettings(msgspec.Struct, frozen=True, kw_only=True):
             table_refresh_us=values.microseconds("table_refresh_ms"),
             request_timeout_us=values.microseconds("request_timeout_ms"),
             client_timeout_us=values.microseconds("client_timeout_ms"),
-            core_options={"services": "on"} | {name: values.text(name) for name in _OF_THE_CORE},
+            core=_core_settings(tuple(values.text(name) for name in _OF_THE_CORE)),
         )
         settings._refuse_contradictions(len(members), core_size)
         return settings
@@ -132,3 +137,9 @@ class CoordinatedSettings(msgspec.Struct, frozen=True, kw_only=True):
                 " replica_silence_ms is below twice retransmit_ms.",
                 "Raise replica_silence_ms.",
             )
+
+
+@lru_cache(maxsize=64)
+def _core_settings(values: tuple[str, ...]) -> ServicedSettings:
+    # Read once for all nodes and clients of all runs of a campaign: it takes longer than to make one of them.
+    return ServicedSettings.read({"services": "on", **dict(zip(_OF_THE_CORE, values, strict=True))})

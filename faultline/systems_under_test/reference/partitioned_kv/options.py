@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 import msgspec
 
@@ -119,6 +120,11 @@ class PartitionSettings(msgspec.Struct, frozen=True, kw_only=True):
             )
 
     def core(self) -> RaftSettings:
-        """The settings of the replicated log that holds the directory: the core's own defaults."""
-        settings: RaftSettings = RaftSettings.read({})
-        return settings
+        """Return the settings of the replicated log that holds the directory: the defaults."""
+        return _core_settings()
+
+
+@cache
+def _core_settings() -> RaftSettings:
+    settings: RaftSettings = RaftSettings.read({})
+    return settings

@@ -9,8 +9,8 @@ from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import LeaderElection
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicatedLog
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import WriteAheadLog
-from faultline.systems_under_test.reference.consistent_core.services.options import ServiceSettings
-from faultline.systems_under_test.reference.consistent_core.services.store import ServicedStore
+from faultline.systems_under_test.reference.leases_and_watches.settings import ServiceSettings
+from faultline.systems_under_test.reference.leases_and_watches.store import ServicedStore
 
 __all__ = ["ServiceHost"]
 

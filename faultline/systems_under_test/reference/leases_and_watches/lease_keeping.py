@@ -22,12 +22,12 @@ from faultline.systems_under_test.patterns.cluster_management.lease import (
 )
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA
-from faultline.systems_under_test.reference.consistent_core.services.host import ServiceHost
-from faultline.systems_under_test.reference.consistent_core.services.messages import (
+from faultline.systems_under_test.reference.leases_and_watches.host import ServiceHost
+from faultline.systems_under_test.reference.leases_and_watches.messages import (
     LeaseRefreshed,
     RefreshLease,
 )
-from faultline.systems_under_test.reference.consistent_core.services.trace_events import (
+from faultline.systems_under_test.reference.leases_and_watches.trace_events import (
     ExpiryProposed,
     LeaseEnded,
     LeaseGranted,

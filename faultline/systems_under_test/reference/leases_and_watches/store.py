@@ -31,7 +31,7 @@ from faultline.systems_under_test.patterns.cluster_management.state_watch import
     WatchEvent,
     is_below,
 )
-from faultline.systems_under_test.reference.consistent_core.services.options import ServiceSettings
+from faultline.systems_under_test.reference.leases_and_watches.settings import ServiceSettings
 from faultline.systems_under_test.reference.raft.key_value_store import Applied, KeyValueStore
 from faultline.systems_under_test.reference.shared.client_messages import ClientResponse, ExpireLease
 from faultline.systems_under_test.reference.shared.key_commands import (

@@ -31,15 +31,15 @@ from faultline.systems_under_test.patterns.cluster_management.lease import (
     STALE_TOKEN,
     HeldLease,
 )
-from faultline.systems_under_test.reference.consistent_core.options import CoreSettings
-from faultline.systems_under_test.reference.consistent_core.services.lease_holding import LeaseHolding
-from faultline.systems_under_test.reference.consistent_core.services.messages import (
+from faultline.systems_under_test.reference.leases_and_watches.lease_holding import LeaseHolding
+from faultline.systems_under_test.reference.leases_and_watches.messages import (
     LeaseRefreshed,
     WatchBatch,
     WatchRefused,
     WatchState,
 )
-from faultline.systems_under_test.reference.consistent_core.services.watching_client import ClientWatches
+from faultline.systems_under_test.reference.leases_and_watches.settings import ServicedSettings
+from faultline.systems_under_test.reference.leases_and_watches.watching_client import ClientWatches
 from faultline.systems_under_test.reference.raft.client import DEFINITE_ERRORS, KeyValueClient
 from faultline.systems_under_test.reference.shared.client_messages import ClientResponse
 from faultline.systems_under_test.reference.shared.key_commands import (
@@ -100,7 +100,7 @@ class ServicedClient(KeyValueClient):
     holding_type: type[LeaseHolding] = LeaseHolding
     watches_type: type[ClientWatches] = ClientWatches
 
-    def __init__(self, ports: Ports, members: tuple[NodeId, ...], node: NodeId, settings: CoreSettings) -> None:
+    def __init__(self, ports: Ports, members: tuple[NodeId, ...], node: NodeId, settings: ServicedSettings) -> None:
         super().__init__(ports, members, node, settings)
         self._lease_ttl_us = settings.service.lease_ttl_us
         self.holding = self.holding_type(ports, members, node, settings.service)

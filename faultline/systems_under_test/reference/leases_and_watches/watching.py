@@ -21,8 +21,8 @@ from faultline.systems_under_test.patterns.cluster_management.state_watch import
     end_of,
 )
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
-from faultline.systems_under_test.reference.consistent_core.services.host import ServiceHost
-from faultline.systems_under_test.reference.consistent_core.services.messages import (
+from faultline.systems_under_test.reference.leases_and_watches.host import ServiceHost
+from faultline.systems_under_test.reference.leases_and_watches.messages import (
     CloseWatch,
     WatchBatch,
     WatchRefused,

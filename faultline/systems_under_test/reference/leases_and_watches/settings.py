@@ -1,13 +1,24 @@
-"""The options of `consistent-core` about leases and watches."""
+"""What can be set of leases and watches, and the settings of a Raft server that has them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
-from faultline.harness.errors import UsageError
-from faultline.systems_under_test.reference.shared.settings import Choice, Milliseconds, Number, Settings, Switch
+import msgspec
 
-__all__ = ["WATCH_DELIVERIES", "WATCH_SOURCES", "ServiceSettings"]
+from faultline.harness.errors import UsageError
+from faultline.systems_under_test.reference.raft.settings import RaftSettings
+from faultline.systems_under_test.reference.shared.settings import (
+    Choice,
+    Milliseconds,
+    Number,
+    Settings,
+    Switch,
+    options_of,
+)
+
+__all__ = ["SERVICE_OPTIONS", "WATCH_DELIVERIES", "WATCH_SOURCES", "ServiceSettings", "ServicedSettings"]
 
 WATCH_SOURCES = ("versions", "history", "state")
 """A multi-version store, the last events, or nothing but the state there is."""
@@ -61,3 +72,20 @@ class ServiceSettings(Settings, frozen=True, kw_only=True):
                 " refreshes, which are half the time to live apart.",
                 "Set lease_margin_percent well below 50; the default is 25.",
             )
+
+
+SERVICE_OPTIONS = options_of(ServiceSettings)
+"""Every option of leases and watches, with its default."""
+
+
+class ServicedSettings(RaftSettings, frozen=True, kw_only=True):
+    """The settings of a Raft server with leases and watches."""
+
+    service: ServiceSettings
+
+    @classmethod
+    def read(cls, given: Mapping[str, str]) -> ServicedSettings:
+        """Return the settings of the options `given`, defaults for the rest. Raises UsageError."""
+        raft = RaftSettings.read({name: value for name, value in given.items() if name not in SERVICE_OPTIONS})
+        service = ServiceSettings.read({name: value for name, value in given.items() if name in SERVICE_OPTIONS})
+        return cls(**msgspec.structs.asdict(raft), service=service)

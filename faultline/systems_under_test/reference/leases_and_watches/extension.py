@@ -10,26 +10,28 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from faultline.harness.world.ports import NodeId
+from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.cluster_management.lease import LeaseTable
 from faultline.systems_under_test.patterns.cluster_management.state_watch import EventSource
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import Handlers
 from faultline.systems_under_test.patterns.data_replication.leader_reads import LeaderReads, Read, ReadIndexReads
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import LogEntry
-from faultline.systems_under_test.reference.consistent_core.services.lease_keeping import LeaseKeeping
-from faultline.systems_under_test.reference.consistent_core.services.messages import (
+from faultline.systems_under_test.reference.leases_and_watches.lease_keeping import LeaseKeeping
+from faultline.systems_under_test.reference.leases_and_watches.messages import (
     CloseWatch,
     RefreshLease,
     WatchRequest,
 )
-from faultline.systems_under_test.reference.consistent_core.services.options import ServiceSettings
-from faultline.systems_under_test.reference.consistent_core.services.store import ServicedStore, new_source
-from faultline.systems_under_test.reference.consistent_core.services.watching import Watching
+from faultline.systems_under_test.reference.leases_and_watches.settings import ServicedSettings, ServiceSettings
+from faultline.systems_under_test.reference.leases_and_watches.store import ServicedStore, new_source
+from faultline.systems_under_test.reference.leases_and_watches.watching import Watching
+from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
+from faultline.systems_under_test.reference.raft.parts import Parts
 from faultline.systems_under_test.reference.raft.server import RaftServer, ServerExtension
 from faultline.systems_under_test.reference.shared.client_messages import ClientRequest, ClientResponse
 from faultline.systems_under_test.reference.shared.key_commands import GetLease, ListValues
 
-__all__ = ["ServiceParts", "Services"]
+__all__ = ["ServiceParts", "Services", "serviced_server"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,3 +136,13 @@ class Services(ServerExtension):
         if lease is None:
             return None
         return {"ttl_us": lease.ttl_us, "incarnation": lease.incarnation, "keys": list(lease.keys)}
+
+
+def serviced_server(ports: Ports, members: tuple[NodeId, ...], settings: ServicedSettings) -> KeyValueServer:
+    """Return a Raft server with leases and watches, from the correct parts."""
+    parts, services = Parts(), ServiceParts()
+    store = services.store(parts.new_sessions(settings))
+    store.serve(services.leases(), services.source(settings.service), settings.service)
+    server = KeyValueServer(ports, members, settings, parts, store)
+    server.extend(Services(server, settings.service, store, services))
+    return server

@@ -12,11 +12,11 @@ from typing import Any
 from faultline.systems_under_test.patterns.cluster_management.lease import LeaderLeaseTracker, Lease, LeaseTable
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
 from faultline.systems_under_test.patterns.data_replication.leader_reads import LocalReads
-from faultline.systems_under_test.reference.consistent_core.services.client import ServicedClient
-from faultline.systems_under_test.reference.consistent_core.services.extension import ServiceParts
-from faultline.systems_under_test.reference.consistent_core.services.lease_holding import LeaseHolding
-from faultline.systems_under_test.reference.consistent_core.services.lease_keeping import LeaseKeeping
-from faultline.systems_under_test.reference.consistent_core.services.store import ServicedStore
+from faultline.systems_under_test.reference.leases_and_watches.client import ServicedClient
+from faultline.systems_under_test.reference.leases_and_watches.extension import ServiceParts
+from faultline.systems_under_test.reference.leases_and_watches.lease_holding import LeaseHolding
+from faultline.systems_under_test.reference.leases_and_watches.lease_keeping import LeaseKeeping
+from faultline.systems_under_test.reference.leases_and_watches.store import ServicedStore
 from faultline.systems_under_test.reference.shared.key_commands import SetWithLease
 from faultline.systems_under_test.reference.shared.planted_bugs import layered
 
