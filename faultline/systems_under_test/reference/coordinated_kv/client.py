@@ -15,12 +15,6 @@ from faultline.harness.outcome import Outcome, OutcomeRegistry
 from faultline.harness.system import PortClient
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions import partition_of
-from faultline.systems_under_test.reference.consistent_core.client import (
-    DEFINITE_ERRORS,
-    FUNCTIONS,
-    command_of,
-)
-from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
 from faultline.systems_under_test.reference.coordinated_kv.controller import TABLE
 from faultline.systems_under_test.reference.coordinated_kv.core_session import OF_THE_CORE
 from faultline.systems_under_test.reference.coordinated_kv.messages import (
@@ -32,7 +26,9 @@ from faultline.systems_under_test.reference.coordinated_kv.messages import (
 )
 from faultline.systems_under_test.reference.coordinated_kv.options import CoordinatedSettings
 from faultline.systems_under_test.reference.coordinated_kv.table import NO_NODE, ClusterTable, table_of
-from faultline.systems_under_test.reference.shared.key_commands import Command
+from faultline.systems_under_test.reference.leases_and_watches.client import ServicedClient
+from faultline.systems_under_test.reference.raft.client import DEFINITE_ERRORS
+from faultline.systems_under_test.reference.shared.key_commands import FUNCTIONS, Command, command_of
 from faultline.systems_under_test.reference.shared.table_client import NO_TABLE, TableClient
 
 __all__ = ["FUNCTIONS", "CoordinatedClient"]
@@ -49,7 +45,7 @@ class CoordinatedClient(TableClient[ClusterTable, Command]):
         self._core: PortClient | None = None
         if settings.table_source == "core":
             core = settings.core_members
-            self._core = ConsistentCore().client(ports, core, core[0], settings.core_options, frozenset())
+            self._core = ServicedClient(ports, core, core[0], settings.core)
         self._core_is_asked = False
 
     def start(self) -> None:

@@ -15,15 +15,14 @@ from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.cluster_management.lease import HeldLease
-from faultline.systems_under_test.reference.consistent_core.services.client import ServicedClient
-from faultline.systems_under_test.reference.consistent_core.services.messages import (
+from faultline.systems_under_test.reference.coordinated_kv.options import CoordinatedSettings
+from faultline.systems_under_test.reference.leases_and_watches.client import ServicedClient
+from faultline.systems_under_test.reference.leases_and_watches.messages import (
     LeaseRefreshed,
     WatchBatch,
     WatchRefused,
     WatchState,
 )
-from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
-from faultline.systems_under_test.reference.coordinated_kv.options import CoordinatedSettings
 from faultline.systems_under_test.reference.shared.client_messages import (
     ClientResponse,
     RedirectToLeader,
@@ -78,9 +77,7 @@ class CoreSession:
         self, ports: Ports, settings: CoordinatedSettings, enter: Callable[[Callable[[], None]], None]
     ) -> None:
         core = settings.core_members
-        client = ConsistentCore().client(ports, core, core[0], settings.core_options, frozenset())
-        assert isinstance(client, ServicedClient)
-        self._client = client
+        self._client = ServicedClient(ports, core, core[0], settings.core)
         self._enter = enter
         self._asked: deque[tuple[Operation, Done]] = deque()
         self._is_busy = False

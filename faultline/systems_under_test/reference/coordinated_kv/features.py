@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
-from faultline.systems_under_test.reference.consistent_core.features import (
+from faultline.systems_under_test.reference.leases_and_watches.features import LEASE_FEATURES, WATCH_FEATURES
+from faultline.systems_under_test.reference.raft.features import (
     CLIENT_FEATURES,
     ELECTION_FEATURES,
-    LEASE_FEATURES,
     LOG_FEATURES,
     SESSION_FEATURES,
-    WATCH_FEATURES,
 )
 from faultline.systems_under_test.system import Feature
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from faultline.harness.invariant import Invariant, Report, ReportingInvariant
-from faultline.systems_under_test.reference.consistent_core.invariants import consistent_core_invariants
-from faultline.systems_under_test.reference.consistent_core.services.invariants import SERVICE_INVARIANTS
 from faultline.systems_under_test.reference.coordinated_kv.messages import (
     ControllerActed,
     LeadershipBegan,
@@ -21,6 +19,8 @@ from faultline.systems_under_test.reference.coordinated_kv.messages import (
     TableTaken,
 )
 from faultline.systems_under_test.reference.coordinated_kv.table import NO_NODE, ClusterTable, Entry
+from faultline.systems_under_test.reference.leases_and_watches.invariants import SERVICE_INVARIANTS
+from faultline.systems_under_test.reference.raft.invariants.agreement import raft_invariants
 
 __all__ = [
     "AnswersAreCopied",
@@ -351,6 +351,6 @@ def coordinated_invariants() -> list[Invariant]:
         AnswersAreCopied(),
         CopiesDoNotGoBack(),
         PartitionsComeBack(),
-        *consistent_core_invariants(),
+        *raft_invariants(),
         *(kind() for kind in SERVICE_INVARIANTS),
     ]

@@ -1,6 +1,6 @@
 """The messages of data nodes and clients of `coordinated-kv`, and the events that data nodes report of themselves.
 
-With the core they speak its own protocol (`consistent_core.messages`, `consistent_core.services.messages`), as any of
+With the core they speak its own protocol (`shared.client_messages`, `leases_and_watches.messages`), as any of
 its clients does.
 """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Annotated, ClassVar
 
 import msgspec
@@ -10,7 +11,8 @@ import msgspec
 from faultline.harness.errors import UsageError
 from faultline.harness.system import OptionDescription
 from faultline.harness.world.ports import NodeId
-from faultline.systems_under_test.reference.consistent_core.options import OPTIONS as CORE_OPTIONS
+from faultline.systems_under_test.reference.leases_and_watches.settings import SERVICE_OPTIONS, ServicedSettings
+from faultline.systems_under_test.reference.raft.settings import RaftSettings
 from faultline.systems_under_test.reference.shared.settings import (
     Choice,
     Milliseconds,
@@ -22,8 +24,9 @@ from faultline.systems_under_test.reference.shared.settings import (
 
 __all__ = ["OPTIONS", "CoordinatedSettings"]
 
+_CORE_OPTIONS = options_of(RaftSettings) | SERVICE_OPTIONS
 _OF_THE_CORE = {
-    name: CORE_OPTIONS[name]
+    name: _CORE_OPTIONS[name]
     for name in (
         "heartbeat_interval_ms",
         "election_timeout_ms",
@@ -39,6 +42,12 @@ _OF_THE_CORE = {
 
 _PARTITIONS_MAX = 1_000
 """The whole table is one value in the core, stored anew at every change."""
+
+
+@lru_cache(maxsize=64)
+def _core_settings(given: tuple[tuple[str, str], ...] = ()) -> ServicedSettings:
+    # Read once for all nodes and clients of all runs of a campaign: it takes longer than to make one of them.
+    return ServicedSettings.read({"services": "on", **dict(given)})
 
 
 class CoordinatedSettings(Settings, frozen=True):
@@ -84,8 +93,8 @@ class CoordinatedSettings(Settings, frozen=True):
     client_timeout_us: Annotated[int, Milliseconds(1000), "the time after which a client gives up: outcome unknown"]
 
     members: tuple[NodeId, ...] = ()
-    core_options: dict[str, str] = msgspec.field(default_factory=dict)
-    """The options of the core and its clients; leases and watches are on."""
+    core: ServicedSettings = msgspec.field(default_factory=_core_settings)
+    """The settings of the core and its clients; leases and watches are on."""
 
     @property
     def core_members(self) -> tuple[NodeId, ...]:
@@ -104,10 +113,8 @@ class CoordinatedSettings(Settings, frozen=True):
             if name not in OPTIONS:
                 raise unknown_name(f"{cls.system} has no option", name, OPTIONS)
         own = {name: text for name, text in options.items() if name not in _OF_THE_CORE}
-        of_the_core = {name: options.get(name, option.default) for name, option in _OF_THE_CORE.items()}
-        settings = msgspec.structs.replace(
-            cls.read(own), members=members, core_options={"services": "on"} | of_the_core
-        )
+        of_the_core = tuple((name, options[name]) for name in _OF_THE_CORE if name in options)
+        settings = msgspec.structs.replace(cls.read(own), members=members, core=_core_settings(of_the_core))
         settings._check_members()
         return settings
 

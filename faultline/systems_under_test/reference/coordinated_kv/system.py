@@ -22,7 +22,6 @@ from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
 from faultline.harness.system import Mutant, OptionDescription
 from faultline.harness.world.ports import READY, Node, NodeId, NodeStatus, Ports
-from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
 from faultline.systems_under_test.reference.coordinated_kv.client import FUNCTIONS, CoordinatedClient
 from faultline.systems_under_test.reference.coordinated_kv.features import FEATURES
 from faultline.systems_under_test.reference.coordinated_kv.invariants import coordinated_invariants
@@ -30,6 +29,9 @@ from faultline.systems_under_test.reference.coordinated_kv.messages import MESSA
 from faultline.systems_under_test.reference.coordinated_kv.node import DataNode
 from faultline.systems_under_test.reference.coordinated_kv.options import OPTIONS, CoordinatedSettings
 from faultline.systems_under_test.reference.coordinated_kv.planted_bugs import BUGS
+from faultline.systems_under_test.reference.leases_and_watches.extension import serviced_server
+from faultline.systems_under_test.reference.leases_and_watches.messages import SERVICE_MESSAGES
+from faultline.systems_under_test.reference.shared.client_messages import MESSAGES as CORE_MESSAGES
 from faultline.systems_under_test.reference.shared.clock_faults import has_runaway_clocks
 
 __all__ = ["CoordinatedKv"]
@@ -62,7 +64,7 @@ class CoordinatedKv:
     options: Mapping[str, OptionDescription] = OPTIONS
     mutants: Mapping[str, Mutant] = BUGS.mutants
     features: tuple[Feature, ...] = FEATURES
-    messages: tuple[type[msgspec.Struct], ...] = (*ConsistentCore.messages, *MESSAGES)
+    messages: tuple[type[msgspec.Struct], ...] = (*CORE_MESSAGES, *SERVICE_MESSAGES, *MESSAGES)
 
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
@@ -72,7 +74,7 @@ class CoordinatedKv:
         parts = BUGS.parts(mutants)
         if ports.node_id not in settings.core_members:
             return BUGS.node(DataNode, mutants)(ports, settings, parts)
-        server = ConsistentCore().node(ports, settings.core_members, settings.core_options, frozenset())
+        server = serviced_server(ports, settings.core_members, settings.core)
         return server if settings.aim == "core" else _Bystander(server)
 
     def client(

@@ -48,12 +48,7 @@ from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions im
 )
 from faultline.systems_under_test.patterns.data_partitioning.retried_messages import Addressed, RetriedMessages
 from faultline.systems_under_test.patterns.data_partitioning.ring_assignment import RingAssignment
-from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry
-from faultline.systems_under_test.reference.consistent_core.key_value_store import KeyValueStore
-from faultline.systems_under_test.reference.consistent_core.node import ConsistentCoreNode
-from faultline.systems_under_test.reference.consistent_core.options import CoreSettings
-from faultline.systems_under_test.reference.consistent_core.parts import Parts as CoreParts
 from faultline.systems_under_test.reference.partitioned_kv.directory_store import DirectoryStore
 from faultline.systems_under_test.reference.partitioned_kv.messages import (
     CancelPartitionMigration,
@@ -74,17 +69,16 @@ from faultline.systems_under_test.reference.partitioned_kv.messages import (
     TablePublished,
 )
 from faultline.systems_under_test.reference.partitioned_kv.options import PartitionSettings
-from faultline.systems_under_test.reference.shared.client_messages import (
-    ClientRequest,
-    ClientResponse,
-    RegisterClientRequest,
-    SessionHeartbeat,
-)
+from faultline.systems_under_test.reference.raft.parts import Parts as CoreParts
+from faultline.systems_under_test.reference.raft.server import RaftServer
+from faultline.systems_under_test.reference.raft.settings import RaftSettings
+from faultline.systems_under_test.reference.shared.client_messages import ClientResponse
 
 __all__ = ["Coordinator", "CoordinatorParts"]
 
 _ENCODER = msgspec.msgpack.Encoder()
 _ASSIGNMENTS = {"round-robin": assign_round_robin, "rendezvous": assign_by_rendezvous}
+_RAFT_SETTINGS = RaftSettings.read({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +108,7 @@ class _Registration:
         """Do nothing: the member asks again by itself."""
 
 
-class Coordinator(ConsistentCoreNode):
+class Coordinator(RaftServer):
     """One replica of the directory; acts on it while it leads."""
 
     def __init__(
@@ -126,7 +120,7 @@ class Coordinator(ConsistentCoreNode):
         send: Callable[[str, Any], None],
     ) -> None:
         self.directory = parts.directory()
-        super().__init__(ports, core, CoreSettings.read({}), parts.core)
+        super().__init__(ports, core, _RAFT_SETTINGS, parts.core, DirectoryStore(self.directory))
         self._partition_settings = settings
         self._coordinator_parts = parts
         has_ring = settings.assignment == "token-ring"
@@ -138,9 +132,6 @@ class Coordinator(ConsistentCoreNode):
         self._reassigned_us = 0
         self._published = 0
         self.retried = RetriedMessages(ports, send)
-        for kind in (ClientRequest, RegisterClientRequest, SessionHeartbeat):
-            # The directory has commands of its own: no replica could apply those of a key-value store.
-            del self._handlers[kind]
         self._handlers |= {
             RegisterClusterNodeRequest: self._handle_register,
             NodeHeartbeat: self._handle_heartbeat,
@@ -149,18 +140,10 @@ class Coordinator(ConsistentCoreNode):
             MigrationCancelledByHost: self._handle_cancelled,
         }
 
-    def _new_store(self, _: CoreParts) -> KeyValueStore:
-        return DirectoryStore(self.directory)
-
     def start(self) -> None:
         """Recover, and look after the members at intervals from then on."""
         super().start()
-        self.ports.timers.every(self._partition_settings.node_heartbeat_us, lambda: self._enter(self._look_around))
-
-    @property
-    def leads(self) -> bool:
-        """True if this replica believes that it is the coordinator."""
-        return self.election.role is ServerRole.LEADING
+        self.ports.timers.every(self._partition_settings.node_heartbeat_us, lambda: self.enter(self._look_around))
 
     def _handle_register(self, source: NodeId, _: RegisterClusterNodeRequest) -> None:
         if not self.leads:
@@ -170,7 +153,7 @@ class Coordinator(ConsistentCoreNode):
         if self.directory.is_live(source):
             self._send(source, RegisterClusterNodeResponse())
         else:
-            self.waiting.add(self._log.last_index + 1, _Registration(self._send, source))
+            self.waiting.add(self.wal.last_index + 1, _Registration(self._send, source))
             self._commit(RegisterClusterNode(source))
 
     def _handle_heartbeat(self, source: NodeId, heartbeat: NodeHeartbeat) -> None:
@@ -284,7 +267,7 @@ class Coordinator(ConsistentCoreNode):
         if self._ring is not None:
             self._report_ring_moves()
         if self.leads:
-            self._enter(self._act)
+            self.enter(self._act)
 
     def _report_ring_moves(self) -> None:
         moves = tuple((number, pending.migration.target) for number, pending in self.directory.pending.items())
@@ -293,7 +276,7 @@ class Coordinator(ConsistentCoreNode):
 
     def _act(self) -> None:
         # Before everything committed is applied, the directory is that of the past.
-        if not self.leads or self.log.last_applied < self._log.last_index:
+        if not self.leads or self.log.last_applied < self.wal.last_index:
             return
         self._publish()
         if not self.directory.entries:

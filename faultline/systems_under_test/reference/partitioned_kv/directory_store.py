@@ -8,7 +8,7 @@ from faultline.systems_under_test.patterns.data_replication.idempotent_receiver 
     ClientSessions,
     OneAtATime,
 )
-from faultline.systems_under_test.reference.consistent_core.key_value_store import Applied, KeyValueStore
+from faultline.systems_under_test.reference.raft.key_value_store import Applied, KeyValueStore
 from faultline.systems_under_test.reference.shared.client_messages import ClientResponse
 
 __all__ = ["DirectoryStore"]

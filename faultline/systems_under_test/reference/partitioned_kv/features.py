@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from faultline.systems_under_test.reference.consistent_core.features import ELECTION_FEATURES, LOG_FEATURES
+from faultline.systems_under_test.reference.raft.features import ELECTION_FEATURES, LOG_FEATURES
 from faultline.systems_under_test.system import Feature
 
 __all__ = ["FEATURES"]

@@ -13,7 +13,6 @@ from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions im
 from faultline.systems_under_test.patterns.data_partitioning.partition_host import SERVING
 from faultline.systems_under_test.patterns.data_partitioning.ring_assignment import first_point
 from faultline.systems_under_test.patterns.data_partitioning.token_ring import tokens_of
-from faultline.systems_under_test.reference.consistent_core.invariants import consistent_core_invariants
 from faultline.systems_under_test.reference.partitioned_kv.messages import (
     HostStarted,
     KeyStored,
@@ -26,6 +25,7 @@ from faultline.systems_under_test.reference.partitioned_kv.messages import (
     TableApplied,
     WriteAccepted,
 )
+from faultline.systems_under_test.reference.raft.invariants.agreement import raft_invariants
 
 __all__ = [
     "DataIsTakenInOnce",
@@ -278,5 +278,5 @@ def partition_invariants() -> list[Invariant]:
         PartitionsHoldTheirOwnKeys(),
         OwnersFollowTheRing(),
         OneJoinsAtATime(),
-        *consistent_core_invariants(),
+        *raft_invariants(),
     ]

@@ -24,7 +24,6 @@ from zlib import crc32
 import msgspec
 
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.patterns.data_replication.flush_policy import LogFlushedLater
 from faultline.systems_under_test.patterns.data_replication.follower_handler import FollowerHandler
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import LeaderElection, ServerRole
@@ -39,7 +38,6 @@ from faultline.systems_under_test.patterns.data_replication.low_water_mark impor
     TimeMark,
 )
 from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicatedLog
-from faultline.systems_under_test.patterns.data_replication.segmented_log import SegmentedLog
 from faultline.systems_under_test.patterns.data_replication.snapshot_installation import (
     InstallSnapshotRequest,
     InstallSnapshotResponse,
@@ -53,10 +51,9 @@ from faultline.systems_under_test.patterns.data_replication.snapshot_store impor
     decode_snapshot,
 )
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import WriteAheadLog
-from faultline.systems_under_test.reference.consistent_core.options import CoreSettings
 from faultline.systems_under_test.reference.shared.trace_events import SnapshotTaken, StateRestored
 
-__all__ = ["Compaction", "CompactionSettings", "SnapshottedState", "compaction_handlers", "log_of"]
+__all__ = ["Compaction", "CompactionSettings", "SnapshottedState", "compaction_handlers"]
 
 _NEVER = sys.maxsize
 
@@ -313,14 +310,6 @@ class Compaction:
     def applied_in(self, snapshot: Snapshot) -> int:
         """Return the last entry that need not be applied any more."""
         return snapshot.index
-
-
-def log_of(ports: Ports, settings: CoreSettings, files: type[SegmentedLog] = SegmentedLog) -> WriteAheadLog:
-    """The write-ahead log of a server, in segments of the class `files`, flushed as the settings have it."""
-    if settings.flush_policy == "each-append":
-        return WriteAheadLog(ports.storage, segment_size_bytes_max=settings.segment_size_bytes, files=files)
-    interval_us = settings.flush_interval_us if settings.flush_policy == "interval" else 0
-    return LogFlushedLater(ports, interval_us, segment_size_bytes_max=settings.segment_size_bytes)
 
 
 def compaction_handlers(

@@ -15,10 +15,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH
 from faultline.systems_under_test.reference.shared.open_operation import UNSUPPORTED
 
 __all__ = [
+    "FUNCTIONS",
     "INSUFFICIENT_QUANTITY",
     "NO_SUCH_ACCOUNT",
     "AddElement",
@@ -37,6 +39,7 @@ __all__ = [
     "SetValue",
     "SetWithLease",
     "Transfer",
+    "command_of",
     "executed",
 ]
 
@@ -237,3 +240,24 @@ _EFFECTS: Mapping[type, Callable[[Any, Any], Executed]] = {
     AddElement: _add_element,
     Transfer: _transfer,
 }
+
+
+def command_of(operation: Operation) -> Command | None:
+    """Return the command for an operation of a workload, whose values are those of Jepsen's; None if there is none."""
+    make = _COMMANDS.get(operation.f)
+    return None if make is None else make(operation.key or "", operation.value)
+
+
+_COMMANDS: dict[str, Callable[[str, Any], Command]] = {
+    "read": lambda key, _: GetValue(key),
+    "write": SetValue,
+    "cas": lambda key, value: CompareAndSet(key, *value),
+    "add": AddElement,
+    "append": AppendElement,
+    "increment": lambda key, value: Increment(key, 1 if value is None else value),
+    "generate": lambda key, _: Increment(key, 1),
+    "transfer": lambda key, value: Transfer(key, value["from"], value["to"], value["amount"]),
+}
+
+FUNCTIONS = tuple(_COMMANDS)
+"""The operations that have a command."""

@@ -17,7 +17,7 @@ from faultline.harness.invariant import Breach, FinalInvariant, Invariant, Repor
 from faultline.systems_under_test.patterns.data_partitioning.transaction_locks import LockMode
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import TransactionId
 from faultline.systems_under_test.patterns.data_partitioning.transaction_records import Finished, Promised
-from faultline.systems_under_test.reference.consistent_core.invariants import (
+from faultline.systems_under_test.reference.raft.invariants.agreement import (
     AppliedEntriesAgree,
     GenerationsAlongTheLogAscend,
     GenerationsAscend,
@@ -28,16 +28,16 @@ from faultline.systems_under_test.reference.consistent_core.invariants import (
     OneVotePerGeneration,
     TruncationSparesTheMark,
 )
-from faultline.systems_under_test.reference.consistent_core.leadership_invariants import (
+from faultline.systems_under_test.reference.raft.invariants.leadership import (
     ServersLeadInNewGenerations,
 )
-from faultline.systems_under_test.reference.consistent_core.replicated_log_invariants import (
+from faultline.systems_under_test.reference.raft.invariants.replicated_log import (
     AppliedInOrderUpToTheMark,
     CommittedEntriesAreOnAQuorumOfDisks,
     FollowersConverge,
     LeadersOnlyAppend,
 )
-from faultline.systems_under_test.reference.consistent_core.storage_invariants import STORAGE_INVARIANTS
+from faultline.systems_under_test.reference.raft.invariants.storage import STORAGE_INVARIANTS
 from faultline.systems_under_test.reference.transactional_kv.group_messages import (
     LeadershipEvent,
     ReplicaEvent,

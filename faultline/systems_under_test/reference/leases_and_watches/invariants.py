@@ -13,7 +13,7 @@ from typing import Any
 
 from faultline.harness.invariant import Report, ReportingInvariant
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import BecameLeader
-from faultline.systems_under_test.reference.consistent_core.services.trace_events import (
+from faultline.systems_under_test.reference.leases_and_watches.trace_events import (
     ExpiryProposed,
     LeaseEnded,
     LeaseGranted,

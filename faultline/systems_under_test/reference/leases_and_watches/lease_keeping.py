@@ -22,19 +22,19 @@ from faultline.systems_under_test.patterns.cluster_management.lease import (
 )
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA
-from faultline.systems_under_test.reference.consistent_core.key_value_store import encode_command
-from faultline.systems_under_test.reference.consistent_core.services.host import ServiceHost
-from faultline.systems_under_test.reference.consistent_core.services.messages import (
+from faultline.systems_under_test.reference.leases_and_watches.host import ServiceHost
+from faultline.systems_under_test.reference.leases_and_watches.messages import (
     LeaseRefreshed,
     RefreshLease,
 )
-from faultline.systems_under_test.reference.consistent_core.services.trace_events import (
+from faultline.systems_under_test.reference.leases_and_watches.trace_events import (
     ExpiryProposed,
     LeaseEnded,
     LeaseGranted,
     LeaseRefreshAcknowledged,
     LeasesSeen,
 )
+from faultline.systems_under_test.reference.raft.key_value_store import encode_command
 from faultline.systems_under_test.reference.shared.client_messages import (
     ClientRequest,
     ClientResponse,
@@ -62,7 +62,7 @@ class LeaseKeeping:
         """Every lease gets a full time; then the checks begin, one interval from now (LS-R21)."""
         self.stop_checks()
         self.tracker = self.leader_tracker(self.node.ports.clock, self.node.store.leases.all())
-        self._timer = self.node.ports.timers.every(self.node.settings.service.lease_check_us, self._check_is_due)
+        self._timer = self.node.ports.timers.every(self.node.settings.lease_check_us, self._check_is_due)
 
     def stop_leading(self) -> None:
         """Time is another's business from now on."""

@@ -31,8 +31,8 @@ from faultline.systems_under_test.patterns.cluster_management.state_watch import
     WatchEvent,
     is_below,
 )
-from faultline.systems_under_test.reference.consistent_core.key_value_store import Applied, KeyValueStore
-from faultline.systems_under_test.reference.consistent_core.services.options import ServiceSettings
+from faultline.systems_under_test.reference.leases_and_watches.settings import ServiceSettings
+from faultline.systems_under_test.reference.raft.key_value_store import Applied, KeyValueStore
 from faultline.systems_under_test.reference.shared.client_messages import ClientResponse, ExpireLease
 from faultline.systems_under_test.reference.shared.key_commands import (
     Command,
@@ -190,7 +190,7 @@ class ServicedStore(KeyValueStore):
 
     def _guarded_write(self, command: GuardedWrite) -> tuple[str | None, Any]:
         held = self.values.get(command.key)
-        if self._settings.fences and self.is_stale(held, command.token):
+        if self._settings.fencing and self.is_stale(held, command.token):
             return STALE_TOKEN, None
         value = {"token": command.token, "value": command.value}
         self.values[command.key] = value

@@ -20,13 +20,13 @@ from faultline.systems_under_test.patterns.data_replication.idempotent_receiver 
 )
 from faultline.systems_under_test.patterns.data_replication.session_expiry import SessionExpiry
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import LogEntry
-from faultline.systems_under_test.reference.consistent_core.key_value_store import (
+from faultline.systems_under_test.reference.raft.key_value_store import (
     REQUEST_DISCARDED,
     UNKNOWN_SESSION,
     Applied,
     encode_command,
 )
-from faultline.systems_under_test.reference.consistent_core.options import CoreSettings
+from faultline.systems_under_test.reference.raft.settings import RaftSettings
 from faultline.systems_under_test.reference.shared.client_messages import ClientResponse, ExpireSessions
 from faultline.systems_under_test.reference.shared.trace_events import (
     DuplicateAnswered,
@@ -45,7 +45,7 @@ _REFUSALS = {UNKNOWN_SESSION: "expired-session-refused", REQUEST_DISCARDED: "dis
 _ENCODER = msgspec.msgpack.Encoder()
 
 
-def discard_policy(settings: CoreSettings) -> DiscardPolicy:
+def discard_policy(settings: RaftSettings) -> DiscardPolicy:
     """The policy that the options ask for. Raises UsageError when it cannot serve the clients."""
     policy: DiscardPolicy = LastResponses(settings.saved_responses_max)
     if settings.discard_policy == "one-at-a-time":
@@ -63,7 +63,7 @@ class SessionKeeping:
         self,
         ports: Ports,
         sessions: ClientSessions[ClientResponse],
-        settings: CoreSettings,
+        settings: RaftSettings,
         expiry: type[SessionExpiry],
     ) -> None:
         self._trace = ports.trace

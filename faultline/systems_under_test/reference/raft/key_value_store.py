@@ -95,8 +95,12 @@ class KeyValueStore:
             response, executed = ClientResponse(number, REQUEST_DISCARDED), False
         return Applied(command.client_id, number, response, executed)
 
+    def answer(self, request_number: int, key: str) -> ClientResponse:
+        """Return the answer to a read of `key` that bypasses the log."""
+        return ClientResponse(request_number, None, self.values.get(key))
+
     def expire_lease(self, command: ExpireLease) -> None:
-        """A lease ends; here are none (see `services.store`)."""
+        """End a lease, in a store that has them; this one has none."""
 
     def snapshot(self) -> bytes:
         """The whole state, sessions included: equal bytes on all servers that have applied the same entries."""

@@ -20,9 +20,9 @@ from typing import Any
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, Outcome, OutcomeRegistry, ok
 from faultline.harness.world.ports import NodeId, Ports, Timer
-from faultline.systems_under_test.reference.consistent_core.append_batches import REQUEST_TOO_LARGE
-from faultline.systems_under_test.reference.consistent_core.key_value_store import UNKNOWN_SESSION
-from faultline.systems_under_test.reference.consistent_core.options import CoreSettings
+from faultline.systems_under_test.reference.raft.append_batches import REQUEST_TOO_LARGE
+from faultline.systems_under_test.reference.raft.key_value_store import UNKNOWN_SESSION
+from faultline.systems_under_test.reference.raft.settings import RaftSettings
 from faultline.systems_under_test.reference.shared.client_messages import (
     ClientRequest,
     ClientResponse,
@@ -34,23 +34,16 @@ from faultline.systems_under_test.reference.shared.client_messages import (
 from faultline.systems_under_test.reference.shared.key_commands import (
     INSUFFICIENT_QUANTITY,
     NO_SUCH_ACCOUNT,
-    AddElement,
-    AppendElement,
     Command,
-    CompareAndSet,
     GetValue,
-    Increment,
-    SetValue,
-    Transfer,
+    command_of,
 )
 from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, UNSUPPORTED
 
 __all__ = [
     "DEFINITE_ERRORS",
-    "FUNCTIONS",
     "NO_SESSION",
-    "ConsistentCoreClient",
-    "command_of",
+    "KeyValueClient",
 ]
 
 NO_SESSION = "no-session"
@@ -65,35 +58,10 @@ _REGISTRATION = 0
 _PAUSE_US = 80_000
 
 
-def command_of(operation: Operation) -> Command | None:
-    """The store's command for `operation`; None when it has none."""
-    make = _COMMANDS.get(operation.f)
-    return None if make is None else make(operation.key or "", operation.value)
-
-
-def _transfer(key: str, value: Any) -> Transfer:
-    return Transfer(key, value["from"], value["to"], value["amount"])
-
-
-_COMMANDS: dict[str, Callable[[str, Any], Command]] = {
-    "read": lambda key, _: GetValue(key),
-    "write": SetValue,
-    "cas": lambda key, value: CompareAndSet(key, *value),
-    "add": AddElement,
-    "append": AppendElement,
-    "increment": lambda key, value: Increment(key, 1 if value is None else value),
-    "generate": lambda key, _: Increment(key, 1),
-    "transfer": _transfer,
-}
-
-FUNCTIONS = tuple(_COMMANDS)
-"""The operations that a client can perform."""
-
-
-class ConsistentCoreClient:
+class KeyValueClient:
     """One logical client: implements `PortClient` over its ports."""
 
-    def __init__(self, ports: Ports, members: tuple[NodeId, ...], node: NodeId, settings: CoreSettings) -> None:
+    def __init__(self, ports: Ports, members: tuple[NodeId, ...], node: NodeId, settings: RaftSettings) -> None:
         self._ports = ports
         self._members = members
         self._home = node
@@ -116,7 +84,7 @@ class ConsistentCoreClient:
         self._transmit()
 
     def invoke(self, operation: Operation, done: Callable[[Outcome], None]) -> None:
-        """Perform `operation`, one of `FUNCTIONS`; the values are those of Jepsen's workloads."""
+        """Perform `operation`, one of `key_commands.FUNCTIONS`; the values are those of Jepsen's workloads."""
         command = command_of(operation)
         if command is None:
             done(DEFINITE_ERRORS.outcome(UNSUPPORTED))

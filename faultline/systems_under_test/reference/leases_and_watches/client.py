@@ -31,16 +31,16 @@ from faultline.systems_under_test.patterns.cluster_management.lease import (
     STALE_TOKEN,
     HeldLease,
 )
-from faultline.systems_under_test.reference.consistent_core.client import DEFINITE_ERRORS, ConsistentCoreClient
-from faultline.systems_under_test.reference.consistent_core.options import CoreSettings
-from faultline.systems_under_test.reference.consistent_core.services.lease_holding import LeaseHolding
-from faultline.systems_under_test.reference.consistent_core.services.messages import (
+from faultline.systems_under_test.reference.leases_and_watches.lease_holding import LeaseHolding
+from faultline.systems_under_test.reference.leases_and_watches.messages import (
     LeaseRefreshed,
     WatchBatch,
     WatchRefused,
     WatchState,
 )
-from faultline.systems_under_test.reference.consistent_core.services.watching_client import ClientWatches
+from faultline.systems_under_test.reference.leases_and_watches.settings import ServicedSettings
+from faultline.systems_under_test.reference.leases_and_watches.watching_client import ClientWatches
+from faultline.systems_under_test.reference.raft.client import DEFINITE_ERRORS, KeyValueClient
 from faultline.systems_under_test.reference.shared.client_messages import ClientResponse
 from faultline.systems_under_test.reference.shared.key_commands import (
     Command,
@@ -53,7 +53,7 @@ from faultline.systems_under_test.reference.shared.key_commands import (
     SetWithLease,
 )
 
-__all__ = ["SERVICE_FUNCTIONS", "ServicedClient", "serviced_client"]
+__all__ = ["SERVICE_FUNCTIONS", "ServicedClient"]
 
 NOT_WATCHING = "not-watching"
 
@@ -90,7 +90,7 @@ SERVICE_FUNCTIONS = (
 _OF_WATCHES = (WatchBatch, WatchState, WatchRefused)
 
 
-class ServicedClient(ConsistentCoreClient):
+class ServicedClient(KeyValueClient):
     """One logical client, with the leases it holds and the watches it has set.
 
     `acquire` that fails with `duplicate-lease` means that this client does not hold the lease and never will by this
@@ -100,8 +100,9 @@ class ServicedClient(ConsistentCoreClient):
     holding_type: type[LeaseHolding] = LeaseHolding
     watches_type: type[ClientWatches] = ClientWatches
 
-    def __init__(self, ports: Ports, members: tuple[NodeId, ...], node: NodeId, settings: CoreSettings) -> None:
+    def __init__(self, ports: Ports, members: tuple[NodeId, ...], node: NodeId, settings: ServicedSettings) -> None:
         super().__init__(ports, members, node, settings)
+        self._lease_ttl_us = settings.service.lease_ttl_us
         self.holding = self.holding_type(ports, members, node, settings.service)
         self.watches = self.watches_type(ports, members, node, settings.service)
         self._served: dict[str, Callable[[Operation, Callable[[Outcome], None]], None]] = {
@@ -143,7 +144,7 @@ class ServicedClient(ConsistentCoreClient):
         if self.holding.held(_key(operation)) is not None:
             done(SERVICE_ERRORS.outcome(ALREADY_HELD))
             return
-        self._send(operation, done, RegisterLease(_key(operation), self._settings.service.lease_ttl_us))
+        self._send(operation, done, RegisterLease(_key(operation), self._lease_ttl_us))
 
     def _check(self, operation: Operation, done: Callable[[Outcome], None]) -> None:
         held = self.holding.held(_key(operation))
@@ -164,7 +165,7 @@ class ServicedClient(ConsistentCoreClient):
             return
         self.holding.drop(held.name)
         command = GuardedWrite(f"resource/{held.name}", held.token, operation.value)
-        nap_us = self._settings.service.lease_ttl_us * 3 // 2
+        nap_us = self._lease_ttl_us * 3 // 2
         self._ports.timers.after(nap_us, lambda: self._send(operation, done, command, held))
 
     def _release(self, operation: Operation, done: Callable[[Outcome], None]) -> None:
@@ -234,9 +235,3 @@ class ServicedClient(ConsistentCoreClient):
 
 def _key(operation: Operation) -> str:
     return operation.key or ""
-
-
-def serviced_client(base: type[ConsistentCoreClient], change: type[Any] | None) -> type[ServicedClient]:
-    """The client with leases and watches on top of `base`, with a planted bug `change` if there is one."""
-    bases = (ServicedClient, base) if change is None else (change, ServicedClient, base)
-    return type("ServicedClient", tuple(dict.fromkeys(bases)), {})

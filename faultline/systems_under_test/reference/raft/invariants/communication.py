@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from faultline.harness.invariant import Breach, Report
 from faultline.systems_under_test.patterns.data_replication.replication_messages import PipelineDeepened
-from faultline.systems_under_test.reference.consistent_core.append_batches import BatchAppended
+from faultline.systems_under_test.reference.raft.append_batches import BatchAppended
 
 __all__ = ["BatchesRespectTheirSize", "InFlightRequestsAreLimited"]
 

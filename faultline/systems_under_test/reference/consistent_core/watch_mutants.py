@@ -21,13 +21,13 @@ from faultline.systems_under_test.patterns.cluster_management.state_watch import
     end_of,
 )
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
-from faultline.systems_under_test.reference.consistent_core.services.client import ServicedClient
-from faultline.systems_under_test.reference.consistent_core.services.messages import WatchBatch
-from faultline.systems_under_test.reference.consistent_core.services.node import ServiceParts
-from faultline.systems_under_test.reference.consistent_core.services.options import ServiceSettings
-from faultline.systems_under_test.reference.consistent_core.services.store import ServicedStore
-from faultline.systems_under_test.reference.consistent_core.services.watching import Watching
-from faultline.systems_under_test.reference.consistent_core.services.watching_client import (
+from faultline.systems_under_test.reference.leases_and_watches.client import ServicedClient
+from faultline.systems_under_test.reference.leases_and_watches.extension import ServiceParts
+from faultline.systems_under_test.reference.leases_and_watches.messages import WatchBatch
+from faultline.systems_under_test.reference.leases_and_watches.settings import ServiceSettings
+from faultline.systems_under_test.reference.leases_and_watches.store import ServicedStore
+from faultline.systems_under_test.reference.leases_and_watches.watching import Watching
+from faultline.systems_under_test.reference.leases_and_watches.watching_client import (
     ClientWatch,
     ClientWatches,
 )
@@ -74,7 +74,7 @@ class _AtAppend(Watching):
             done = append(kind, data)
             command = msgspec.msgpack.decode(data).get("command", {}) if data else {}
             if command.get("type") == "set-value":
-                index = node._log.last_index
+                index = node.wal.last_index
                 super(_AtAppend, self).applied(index, [WatchEvent(index, 0, command["key"], command["value"])])
             return done
 

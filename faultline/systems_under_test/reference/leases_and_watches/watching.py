@@ -21,8 +21,8 @@ from faultline.systems_under_test.patterns.cluster_management.state_watch import
     end_of,
 )
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
-from faultline.systems_under_test.reference.consistent_core.services.host import ServiceHost
-from faultline.systems_under_test.reference.consistent_core.services.messages import (
+from faultline.systems_under_test.reference.leases_and_watches.host import ServiceHost
+from faultline.systems_under_test.reference.leases_and_watches.messages import (
     CloseWatch,
     WatchBatch,
     WatchRefused,
@@ -45,7 +45,7 @@ class Watching:
 
     def __init__(self, node: ServiceHost) -> None:
         self.node = node
-        self.registry = self.registry_type(node.settings.service.watch_unconfirmed_max)
+        self.registry = self.registry_type(node.settings.watch_unconfirmed_max)
         self._heard_us: dict[str, int] = {}
 
     # -- requests -----------------------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ class Watching:
 
     def _resume(self, watch: Watch, request: WatchRequest, position: Position, missed: list[WatchEvent]) -> None:
         """All that came after `position`, and what comes from now on; if that is too much, a part at a time."""
-        most = self.node.settings.service.watch_unconfirmed_max
+        most = self.node.settings.watch_unconfirmed_max
         upto = max(position, end_of(self.node.log.last_applied))
         self.registry.remove(watch)
         if len(missed) > most:
@@ -125,7 +125,7 @@ class Watching:
             self.node.ports.network.send(NodeId(watch.client), refused)
             return
         self.send(watch, before, events, end_of(index))
-        if self.node.settings.service.watch_delivery == "once":
+        if self.node.settings.watch_delivery == "once":
             self.registry.remove(watch)
 
     def send(self, watch: Watch, after: Position, events: Sequence[WatchEvent], upto: Position) -> None:
@@ -141,7 +141,7 @@ class Watching:
 
     def forget_silent(self) -> None:
         """Drop the watches of clients that gave no sign of life."""
-        oldest_us = self.node.ports.clock.monotonic_us() - self.node.settings.service.watch_silence_us
+        oldest_us = self.node.ports.clock.monotonic_us() - self.node.settings.watch_silence_us
         for client in [client for client, heard_us in self._heard_us.items() if heard_us < oldest_us]:
             del self._heard_us[client]
             self.registry.remove_client(client)

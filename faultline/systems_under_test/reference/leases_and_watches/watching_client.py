@@ -19,15 +19,15 @@ from typing import Any
 
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.cluster_management.state_watch import Position, WatchEvent
-from faultline.systems_under_test.reference.consistent_core.services.messages import (
+from faultline.systems_under_test.reference.leases_and_watches.messages import (
     CloseWatch,
     WatchBatch,
     WatchRefused,
     WatchRequest,
     WatchState,
 )
-from faultline.systems_under_test.reference.consistent_core.services.options import ServiceSettings
-from faultline.systems_under_test.reference.consistent_core.services.watching import NOT_LEADER
+from faultline.systems_under_test.reference.leases_and_watches.settings import ServiceSettings
+from faultline.systems_under_test.reference.leases_and_watches.watching import NOT_LEADER
 
 __all__ = ["ClientWatch", "ClientWatches"]
 

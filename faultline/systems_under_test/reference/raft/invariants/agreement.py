@@ -29,16 +29,16 @@ from faultline.systems_under_test.patterns.data_replication.replicated_log impor
     EntriesTruncated,
     HighWaterMarkAdvanced,
 )
-from faultline.systems_under_test.reference.consistent_core.communication_invariants import (
+from faultline.systems_under_test.reference.raft.invariants.communication import (
     BatchesRespectTheirSize,
     InFlightRequestsAreLimited,
 )
-from faultline.systems_under_test.reference.consistent_core.leadership_invariants import LEADERSHIP_INVARIANTS
-from faultline.systems_under_test.reference.consistent_core.replicated_log_invariants import (
+from faultline.systems_under_test.reference.raft.invariants.leadership import LEADERSHIP_INVARIANTS
+from faultline.systems_under_test.reference.raft.invariants.replicated_log import (
     REPLICATED_LOG_INVARIANTS,
 )
-from faultline.systems_under_test.reference.consistent_core.session_invariants import SESSION_INVARIANTS
-from faultline.systems_under_test.reference.consistent_core.storage_invariants import STORAGE_INVARIANTS
+from faultline.systems_under_test.reference.raft.invariants.sessions import SESSION_INVARIANTS
+from faultline.systems_under_test.reference.raft.invariants.storage import STORAGE_INVARIANTS
 from faultline.systems_under_test.reference.shared.trace_events import (
     EntryApplied,
     NodeStarted,
@@ -57,7 +57,7 @@ __all__ = [
     "OneLeaderPerGeneration",
     "OneVotePerGeneration",
     "TruncationSparesTheMark",
-    "consistent_core_invariants",
+    "raft_invariants",
 ]
 
 
@@ -334,6 +334,6 @@ _ALL: tuple[Any, ...] = (
 )
 
 
-def consistent_core_invariants() -> list[Invariant]:
+def raft_invariants() -> list[Invariant]:
     """One fresh instance of each invariant, for one run."""
     return [invariant() for invariant in _ALL]

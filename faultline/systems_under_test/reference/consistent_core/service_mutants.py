@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from faultline.systems_under_test.reference.consistent_core.services.lease_mutants import LEASE_CHANGES
-from faultline.systems_under_test.reference.consistent_core.services.node import ServiceParts
-from faultline.systems_under_test.reference.consistent_core.services.watch_mutants import WATCH_CHANGES
+from faultline.systems_under_test.reference.consistent_core.lease_mutants import LEASE_CHANGES
+from faultline.systems_under_test.reference.consistent_core.watch_mutants import WATCH_CHANGES
+from faultline.systems_under_test.reference.leases_and_watches.extension import ServiceParts
 from faultline.systems_under_test.reference.shared.planted_bugs import parts_with_bugs
 
 __all__ = ["service_parts"]

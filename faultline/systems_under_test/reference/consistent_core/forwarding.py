@@ -1,4 +1,4 @@
-"""The variant of `consistent-core` in which any server takes a request and forwards it to the leader.
+"""The variant of `consistent-core` in which any server takes a request and forwards it to the leader: an extension.
 
 With redirects a client learns who leads and goes there itself; here it may stay where it is, which suits clients that
 reach one server only, and costs two more messages per request. The leader answers to the server that forwarded, and
@@ -17,9 +17,8 @@ from typing import Any
 import msgspec
 
 from faultline.harness.world.ports import Clock, Network, NodeId, Ports, RandomSource, Storage, Timers, Trace
-from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
-from faultline.systems_under_test.reference.consistent_core.node import ConsistentCoreNode
-from faultline.systems_under_test.reference.consistent_core.options import CoreSettings
+from faultline.systems_under_test.patterns.data_replication.leader_and_followers import Handlers
+from faultline.systems_under_test.reference.raft.server import RaftServer, ServerExtension
 from faultline.systems_under_test.reference.shared.client_messages import (
     ClientRequest,
     ClientResponse,
@@ -28,7 +27,7 @@ from faultline.systems_under_test.reference.shared.client_messages import (
     RegisterClientResponse,
 )
 
-__all__ = ["FORWARDING_MESSAGES", "ForwardedAnswer", "ForwardedRequest", "ForwardingNode", "forwarding_node"]
+__all__ = ["FORWARDING_MESSAGES", "ForwardedAnswer", "ForwardedRequest", "Forwarding", "RelayingPorts"]
 
 
 class ForwardedRequest(msgspec.Struct, frozen=True, tag="forwarded-request"):
@@ -63,11 +62,11 @@ class _RelayingNetwork:
         self._network = network
 
     def send(self, to: NodeId, message: msgspec.Struct) -> None:
-        """See `Network`."""
+        """Send it, through another server if the client is reached so."""
         self._network.send(*_routed(to, message))
 
     def send_ahead(self, to: NodeId, message: msgspec.Struct) -> None:
-        """See `Network`."""
+        """Send it ahead of what waits for the disk, in the same way."""
         self._network.send_ahead(*_routed(to, message))
 
 
@@ -75,7 +74,7 @@ def _routed(to: NodeId, message: Any) -> tuple[NodeId, msgspec.Struct]:
     return (to.via, ForwardedAnswer(str(to), message)) if isinstance(to, _RelayedClient) else (to, message)
 
 
-class _RelayingPorts:
+class RelayingPorts:
     """The ports of a node, with that network."""
 
     def __init__(self, ports: Ports) -> None:
@@ -88,43 +87,33 @@ class _RelayingPorts:
         self.trace: Trace = ports.trace
 
 
-class ForwardingNode(ConsistentCoreNode):
-    """One server that forwards what only the leader can do."""
+class Forwarding(ServerExtension):
+    """Passes on what only the leader can do; its server must have been given the `RelayingPorts` of `ports`."""
 
-    def __init__(self, ports: Ports, members: tuple[NodeId, ...], settings: CoreSettings, *parts: Any) -> None:
-        super().__init__(_RelayingPorts(ports), members, settings, *parts)
-        self._handlers |= {
+    def __init__(self, server: RaftServer) -> None:
+        self._server = server
+
+    def handlers(self) -> Handlers:
+        """Return the handlers of what servers pass on to each other."""
+        return {
             ForwardedRequest: self._handle_forwarded_request,
             ForwardedAnswer: self._handle_forwarded_answer,
         }
 
-    def _handle_client_request(self, source: NodeId, request: ClientRequest) -> None:
-        if not self._forwards(source, request):
-            super()._handle_client_request(source, request)
-
-    def _handle_register_client(self, source: NodeId, request: RegisterClientRequest) -> None:
-        if not self._forwards(source, request):
-            super()._handle_register_client(source, request)
-
-    def _forwards(self, source: NodeId, request: ClientRequest | RegisterClientRequest) -> bool:
+    def takes(self, source: NodeId, request: Any) -> bool:
         """Pass `request` on if another server leads, as far as this one knows, and it was not passed on before."""
-        leader = self.election.leader_id
-        leads = self.election.role is ServerRole.LEADING
-        if leads or leader in (None, self.ports.node_id) or isinstance(source, _RelayedClient):
+        server = self._server
+        leader = server.election.leader_id
+        if server.leads or leader in (None, server.ports.node_id) or isinstance(source, _RelayedClient):
             return False
-        self.ports.trace.sometimes("request-forwarded")
-        self.ports.network.send_ahead(NodeId(str(leader)), ForwardedRequest(source, request))
+        server.ports.trace.sometimes("request-forwarded")
+        server.ports.network.send_ahead(NodeId(str(leader)), ForwardedRequest(source, request))
         return True
 
     def _handle_forwarded_request(self, source: NodeId, message: ForwardedRequest) -> None:
         client = _RelayedClient(message.client)
         client.via = source
-        self._handlers.take(NodeId(client), message.request)
+        self._server.handle(NodeId(client), message.request)
 
     def _handle_forwarded_answer(self, _: NodeId, message: ForwardedAnswer) -> None:
-        self.ports.network.send_ahead(NodeId(message.client), message.answer)
-
-
-def forwarding_node(base: type[ConsistentCoreNode]) -> type[ForwardingNode]:
-    """The server that forwards, on top of `base`."""
-    return type("ForwardingNode", (ForwardingNode, base), {})
+        self._server.ports.network.send_ahead(NodeId(message.client), message.answer)

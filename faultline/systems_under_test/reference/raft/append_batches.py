@@ -24,7 +24,7 @@ from faultline.systems_under_test.patterns.node_communication.batch_queue import
     OversizeRequest,
     WhenFull,
 )
-from faultline.systems_under_test.reference.consistent_core.options import CoreSettings
+from faultline.systems_under_test.reference.raft.settings import RaftSettings
 from faultline.systems_under_test.reference.shared.client_messages import ClientResponse
 
 __all__ = ["REQUEST_TOO_LARGE", "AppendBatches", "BatchAppended", "Proposal"]
@@ -60,7 +60,7 @@ class AppendBatches:
     def __init__(
         self,
         ports: Ports,
-        settings: CoreSettings,
+        settings: RaftSettings,
         append: Callable[[list[Proposal]], None],
         post_due: Callable[[], None],
         queue_type: type[BatchQueue[Proposal]],

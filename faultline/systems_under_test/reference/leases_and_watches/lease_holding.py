@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.cluster_management.lease import NO_LEASE, HeldLease
-from faultline.systems_under_test.reference.consistent_core.services.messages import (
+from faultline.systems_under_test.reference.leases_and_watches.messages import (
     LeaseRefreshed,
     RefreshLease,
 )
-from faultline.systems_under_test.reference.consistent_core.services.options import ServiceSettings
+from faultline.systems_under_test.reference.leases_and_watches.settings import ServiceSettings
 
 __all__ = ["LeaseHolding"]
 

@@ -12,11 +12,11 @@ from typing import Any
 from faultline.systems_under_test.patterns.cluster_management.lease import LeaderLeaseTracker, Lease, LeaseTable
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import ServerRole
 from faultline.systems_under_test.patterns.data_replication.leader_reads import LocalReads
-from faultline.systems_under_test.reference.consistent_core.services.client import ServicedClient
-from faultline.systems_under_test.reference.consistent_core.services.lease_holding import LeaseHolding
-from faultline.systems_under_test.reference.consistent_core.services.lease_keeping import LeaseKeeping
-from faultline.systems_under_test.reference.consistent_core.services.node import ServiceParts
-from faultline.systems_under_test.reference.consistent_core.services.store import ServicedStore
+from faultline.systems_under_test.reference.leases_and_watches.client import ServicedClient
+from faultline.systems_under_test.reference.leases_and_watches.extension import ServiceParts
+from faultline.systems_under_test.reference.leases_and_watches.lease_holding import LeaseHolding
+from faultline.systems_under_test.reference.leases_and_watches.lease_keeping import LeaseKeeping
+from faultline.systems_under_test.reference.leases_and_watches.store import ServicedStore
 from faultline.systems_under_test.reference.shared.key_commands import SetWithLease
 from faultline.systems_under_test.reference.shared.planted_bugs import layered
 
@@ -30,7 +30,7 @@ class _FollowerExpires(LeaseKeeping):
     def stop_leading(self) -> None:
         self.stop_checks()
         self.tracker = self.leader_tracker(self.node.ports.clock, self.node.store.leases.all())
-        self._timer = self.node.ports.timers.every(self.node.settings.service.lease_check_us, self._check_is_due)
+        self._timer = self.node.ports.timers.every(self.node.settings.lease_check_us, self._check_is_due)
 
     def propose_expiry(self, lease: Lease) -> None:
         if self.node.election.role is ServerRole.LEADING:
