@@ -36,10 +36,10 @@ def test_plain_reads_from_followers_may_be_old_but_what_was_acknowledged_may_not
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Every follower-read is as weak as the plan expects, and the leader commits what nobody else has."""
-    assert_campaign_passes("plain-follower-reads", seeds=3, store=tmp_path)
+    assert_campaign_passes("plain-follower-reads", seeds=3, output=tmp_path)
     monkeypatch.setattr(replicated_log, "quorum_index", max)
     with pytest.raises(RunFailed, match="allows .*, but not") as raised:
-        assert_campaign_passes("plain-follower-reads", seeds=12, store=tmp_path)
+        assert_campaign_passes("plain-follower-reads", seeds=12, output=tmp_path)
     assert "invariants/LDR-I3" in str(raised.value)
 
 
