@@ -61,11 +61,14 @@ LISTINGS = {
     ),
     "faults": "Fault sets are what `--faults` takes; each plans faults of one or more kinds over a run, then heals.",
     "checkers": "What judges a run.",
-    "mutants": "Planted bugs (`--mutant`): off unless named, and each caught by a campaign.",
+    "planted-bugs": "Planted bugs (`--planted-bug`): off unless named, and each caught by a campaign.",
     "plans": "The campaigns that come with Faultline (`faultline campaign --plan NAME`): what they run, and why.",
     "patterns": "The thirty patterns of the book, and where each is implemented.",
 }
 """What can be listed, with the sentence that opens its page."""
+
+PAGES = {"planted-bugs": "planted-bug-list"}
+"""The names of pages that differ from those of their listings."""
 
 HIDDEN = ("name", "summary", "provider")
 TABLE_START, TABLE_END = "<!-- patterns: made by `make docs` -->", "<!-- end of patterns -->"
@@ -82,9 +85,8 @@ def listing(what: str) -> list[Entry]:
 
 def reference_page(what: str, opening: str, entries: Sequence[Entry]) -> str:
     """The Markdown page for one listing."""
-    head = (
-        f"# {what.capitalize()}\n\n{opening}\nMade by `make docs` from `faultline list {what} --json`; do not edit.\n"
-    )
+    title = what.replace("-", " ").capitalize()
+    head = f"# {title}\n\n{opening}\nMade by `make docs` from `faultline list {what} --json`; do not edit.\n"
     return "\n".join([head, *(_section(entry) for entry in entries)])
 
 
@@ -182,7 +184,10 @@ def pages() -> dict[Path, str]:
     """Every page that is made, with the content it should have."""
     listings = {what: listing(what) for what in LISTINGS}
     listings["workloads"] = [with_sensitivity(entry) for entry in listings["workloads"]]
-    made = {REFERENCE / f"{what}.md": reference_page(what, LISTINGS[what], listings[what]) for what in LISTINGS}
+    made = {
+        REFERENCE / f"{PAGES.get(what, what)}.md": reference_page(what, LISTINGS[what], listings[what])
+        for what in LISTINGS
+    }
     made[REFERENCE / "anomalies.md"] = anomalies_page(listing("anomalies"))
     made[REFERENCE / "python-api.md"] = python_api_page()
     made[REFERENCE / "rows.md"] = row_evidence.rows_page(load_requirements(), row_evidence.evidence())
