@@ -14,20 +14,32 @@
 
 A step is one command or several, a line `----`, and the output up to the next empty line. Lines that begin with `#` are
 for the reader, except that the first may name the requirement rows that the story shows. (The format is that of the
-data-driven tests of CockroachDB and of etcd's Raft library.)
+data-driven tests of CockroachDB and of etcd's Raft library.) `TranscriptPlayer` carries the commands out.
 """
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+__all__ = [
+    "CommandError",
+    "Execute",
+    "Step",
+    "Transcript",
+    "TranscriptError",
+    "check_transcript",
+    "parse_transcript",
+    "read_transcript",
+]
 
 SEPARATOR = "----"
 ROWS = "# rows:"
 
 Execute = Callable[[str], list[str]]
-"""Carries out one command; the lines it prints. Raises `CommandError` when it cannot."""
+"""Carry out one command and return the lines it prints. Raise `CommandError` when it cannot be carried out."""
 
 
 class CommandError(Exception):
@@ -35,7 +47,7 @@ class CommandError(Exception):
 
 
 class TranscriptError(Exception):
-    """What is wrong with a transcript file, and where."""
+    """A defect of a transcript file, with its place."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +60,7 @@ class Step:
     separated: bool = True
 
     def text(self) -> str:
+        """Return the step as the file holds it."""
         return "\n".join([*self.commands, SEPARATOR, *self.output])
 
 
@@ -60,6 +73,7 @@ class Transcript:
 
     @property
     def steps(self) -> list[Step]:
+        """The steps, in order."""
         return [part for part in self.parts if isinstance(part, Step)]
 
     @property
@@ -71,10 +85,11 @@ class Transcript:
         return tuple(first.splitlines()[0].removeprefix(ROWS).split())
 
     def text(self) -> str:
+        """Return the whole file."""
         return "\n\n".join(part.text() if isinstance(part, Step) else part for part in self.parts) + "\n"
 
     def run(self, execute: Execute) -> Transcript:
-        """The same commands with the output that they gave."""
+        """Return the same commands with the output that they give. Raise TranscriptError where one fails."""
         return replace(self, parts=tuple(self._run(part, execute) for part in self.parts))
 
     def _run(self, part: Step | str, execute: Execute) -> Step | str:
@@ -89,13 +104,29 @@ class Transcript:
         return replace(part, output=tuple(output) or ("ok",), separated=True)
 
 
+def check_transcript(path: Path, execute: Execute, *, rewrite: bool = False) -> None:
+    """Raise AssertionError with the difference when the commands in `path` give other output than the file says.
+
+    With `rewrite` the file is written anew instead, with the output that the commands give.
+    """
+    expected = read_transcript(path)
+    given = expected.run(execute)
+    if rewrite:
+        path.write_text(given.text(), encoding="utf-8")
+        return
+    lines = expected.text().splitlines(), given.text().splitlines()
+    difference = "\n".join(difflib.unified_diff(*lines, "expected", "given", lineterm=""))
+    if difference:
+        raise AssertionError(f"{path.name} gives other output than it says:\n{difference}")
+
+
 def read_transcript(path: Path) -> Transcript:
-    """The transcript in the file `path`."""
+    """Return the transcript in the file `path`."""
     return parse_transcript(path, path.read_text(encoding="utf-8"))
 
 
 def parse_transcript(path: Path, text: str) -> Transcript:
-    """The transcript that `text` holds. Raises TranscriptError for a paragraph that mixes comments and commands."""
+    """Return the transcript that `text` holds. Raise TranscriptError for a comment among commands."""
     return Transcript(path, tuple(_part(path, *paragraph) for paragraph in _paragraphs(text)))
 
 
