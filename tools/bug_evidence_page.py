@@ -1,4 +1,4 @@
-"""The page docs/reference/planted-bugs.md, made from the recorded measurements and nothing else."""
+"""The page docs/reference/generated/planted-bugs.md, made from the recorded measurements and nothing else."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from faultline.harness.system import NodeSystem, PlantedBug
 
 __all__ = ["PAGE", "page"]
 
-PAGE: Path = ROOT / "docs" / "reference" / "planted-bugs.md"
+PAGE: Path = ROOT / "docs" / "reference" / "generated" / "planted-bugs.md"
 
 Records = dict[tuple[str, str, str, str], Record]
 
 _OPENING = """\
 # Planted bugs: what finds them, and how soon
 
-Made by `make campaign` (`tools/record_evidence.py`) from the records in `planted-bugs.jsonl`; do not edit. A run is one
-seed, from 0 on, in the simulated world. *Found in* is the share of runs with a finding by one of the checkers or
-invariants that the bug names, with its Wilson 95 % interval. *Runs until found*: the median at that rate, and the
-number of runs that find the bug with 95 % certainty at the lower end of the interval. Where a campaign has several
-cells, the row is the one in which the bug was found most often; the records have the others.
+Made by `make campaign` (`tools/record_evidence.py`) from the records in `docs/reference/planted-bugs.jsonl`; do not
+edit. A run is one seed, from 0 on, in the simulated world. *Found in* is the share of runs with a finding by one of
+the checkers or invariants that the bug names, with its Wilson 95 % interval. *Runs until found*: the median at that
+rate, and the number of runs that find the bug with 95 % certainty at the lower end of the interval. Where a campaign
+has several cells, the row is the one in which the bug was found most often; the records have the others.
 """
 
 

@@ -10,7 +10,7 @@
 
 Each cell is recorded in docs/reference/planted-bugs.jsonl as soon as it is finished, so it can be stopped at any time
 and goes on where it stopped. What is recorded with as many seeds already is left alone, unless its campaign has
-changed. From the records comes docs/reference/planted-bugs.md.
+changed. From the records comes docs/reference/generated/planted-bugs.md.
 
 The runs are those of the command beside each row, seed by seed, through the same engine; only Spark is left out, and
 with it the folders, pages and shrunk runs that nobody would look at here.

@@ -4,7 +4,7 @@
 
 Evidence is of four kinds: a test marked `@pytest.mark.rows("LWM-R1")` (or a module's `pytestmark`), a transcript whose
 first line reads `# rows: LWM-S4`, an invariant class with `id = "LWM-I1"`, and a registered planted bug with that id.
-`tools/generate_reference.py` makes docs/reference/rows.md from it.
+`tools/generate_reference.py` makes docs/reference/generated/rows.md from it.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def unshown(requirements: Requirements, shown: Mapping[str, Sequence[Evidence]])
 
 
 def rows_page(found: Mapping[str, Requirements], shown: Mapping[str, Sequence[Evidence]]) -> str:
-    """docs/reference/rows.md."""
+    """docs/reference/generated/rows.md."""
     head = (
         "# Requirement rows\n\nWhat the source texts ask of each pattern, row by row, and what shows it: a test, an "
         "invariant checked during every run, or a\nplanted bug that a campaign catches. R rows are requirements, "
