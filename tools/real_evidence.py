@@ -116,7 +116,7 @@ configuration breaks a promise, mostly as the store's own documentation says; it
 thing and must be clean. *Shown by*: of all seeds, those with the violation that the claim means; a real run is one
 draw, so one of them suffices, and the command stops there. A finding is called what it was called on the day of its
 record; what was recorded before losses were told from stale reads may be a `stale-read` here.
-[How to add one](../../how-to/run-on-hosts.md#evidence).
+[How to add one](../../how-to/reproduce-recorded-findings.md#add-a-claim).
 """
 
 
