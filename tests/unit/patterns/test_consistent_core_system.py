@@ -33,15 +33,15 @@ from faultline.systems_under_test.patterns.data_replication.replicated_log impor
 )
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry
 from faultline.systems_under_test.reference.consistent_core.follower_reads.extension import ReadParts
-from faultline.systems_under_test.reference.consistent_core.follower_reads.mutants import read_parts
-from faultline.systems_under_test.reference.consistent_core.mutants import (
-    MUTANTS,
+from faultline.systems_under_test.reference.consistent_core.follower_reads.planted_bugs import read_parts
+from faultline.systems_under_test.reference.consistent_core.options import OPTIONS, CoreSettings
+from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
+from faultline.systems_under_test.reference.consistent_core.planted_bugs import (
+    PLANTED_BUGS,
     forced_options,
     mutated_parts,
 )
-from faultline.systems_under_test.reference.consistent_core.options import OPTIONS, CoreSettings
-from faultline.systems_under_test.reference.consistent_core.parts import CoreParts
-from faultline.systems_under_test.reference.consistent_core.service_mutants import service_parts
+from faultline.systems_under_test.reference.consistent_core.service_planted_bugs import service_parts
 from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
 from faultline.systems_under_test.reference.leases_and_watches.extension import ServiceParts
 from faultline.systems_under_test.reference.raft.append_batches import BatchAppended
@@ -69,7 +69,7 @@ from faultline.systems_under_test.reference.shared.trace_events import (
 def test_the_system_fulfils_the_protocol() -> None:
     system: NodeSystem = ConsistentCore()
     assert system.name == "consistent-core"
-    assert set(system.mutants) == set(MUTANTS)
+    assert set(system.planted_bugs) == set(PLANTED_BUGS)
 
 
 def test_the_defaults_are_usable_and_in_microseconds() -> None:
@@ -117,7 +117,7 @@ def test_an_unknown_planted_bug_is_refused_by_name() -> None:
 IN_TWO_PARTS = ("plain-prefix", "history-on-the-leader-only", "replay-to-all")
 
 
-@pytest.mark.parametrize("name", sorted(MUTANTS))
+@pytest.mark.parametrize("name", sorted(PLANTED_BUGS))
 def test_each_planted_bug_changes_one_part_and_forces_only_options_that_exist(name: str) -> None:
     pairs: list[tuple[Any, Any]] = [
         (mutated_parts((name,)), CoreParts()),

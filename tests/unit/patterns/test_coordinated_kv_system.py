@@ -61,7 +61,7 @@ ENTRY = Entry(("delphi", "ephesus"), ("delphi", "ephesus"), "delphi", 11, 3, 5)
 def test_coordinated_kv_fulfils_the_protocol_of_systems() -> None:
     system: NodeSystem = CoordinatedKv()
     assert system.name == "coordinated-kv"
-    for name in system.mutants:
+    for name in system.planted_bugs:
         assert BUGS.parts([name]) is not None
 
 

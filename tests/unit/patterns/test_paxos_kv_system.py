@@ -68,7 +68,7 @@ ONE_A, ONE_B, TWO_A = MonotonicId(1, "athens"), MonotonicId(1, "byzantium"), Mon
 def test_paxos_kv_fulfils_the_protocol() -> None:
     system: NodeSystem = PaxosKv()
     assert system.name == "paxos-kv"
-    assert set(system.mutants) == set(BUGS.mutants)
+    assert set(system.planted_bugs) == set(BUGS.planted_bugs)
 
 
 @pytest.mark.rows("PAX-R14")
@@ -109,7 +109,7 @@ def test_without_planted_bugs_all_parts_are_the_correct_ones() -> None:
     assert BUGS.parts(()) == PaxosKvParts()
 
 
-@pytest.mark.parametrize("name", sorted(BUGS.mutants))
+@pytest.mark.parametrize("name", sorted(BUGS.planted_bugs))
 def test_each_planted_bug_changes_the_parts_or_the_node_and_other_nodes_stay_correct(name: str) -> None:
     planted = BUGS.parts((name,)), BUGS.node(PaxosKvNode, (name,))
     assert planted != (PaxosKvParts(), PaxosKvNode)

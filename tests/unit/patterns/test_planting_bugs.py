@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from faultline.harness.errors import UsageError
-from faultline.harness.system import Mutant
+from faultline.harness.system import PlantedBug
 from faultline.systems_under_test.reference.shared.planted_bugs import NoParts, PlantedBugs
 
 
@@ -119,7 +119,7 @@ def _round_up(cents: int) -> int:
 
 
 def test_the_record_is_told_by_the_docstring_and_what_bugs_have_in_common() -> None:
-    assert BUGS.mutants["heavy-thumb"] == Mutant(
+    assert BUGS.planted_bugs["heavy-thumb"] == PlantedBug(
         name="heavy-thumb",
         pattern="fair-trade",
         id="SHOP-M1",
@@ -131,17 +131,17 @@ def test_the_record_is_told_by_the_docstring_and_what_bugs_have_in_common() -> N
 
 
 def test_a_bug_may_say_what_differs_from_what_is_common() -> None:
-    doubled, card_fee = BUGS.mutants["doubled"], BUGS.mutants["card-fee"]
+    doubled, card_fee = BUGS.planted_bugs["doubled"], BUGS.planted_bugs["card-fee"]
     assert (doubled.caught_by, doubled.worlds, doubled.why_not) == (("honesty", "SHOP-I1"), ("simulated",), "none")
     assert (card_fee.campaign, card_fee.options, card_fee.pattern) == ("cards", {"pays": "card"}, "fair-trade")
 
 
 def test_a_capital_that_begins_an_abbreviation_stays() -> None:
-    assert BUGS.mutants["doubled"].summary == "IOUs are weighed twice"
+    assert BUGS.planted_bugs["doubled"].summary == "IOUs are weighed twice"
 
 
 def test_records_stand_in_the_order_of_the_file_also_those_of_groups() -> None:
-    assert list(BUGS.mutants) == ["heavy-thumb", "doubled", "card-fee", "rounds-down", "free", "rounds-up"]
+    assert list(BUGS.planted_bugs) == ["heavy-thumb", "doubled", "card-fee", "rounds-down", "free", "rounds-up"]
 
 
 def test_without_bugs_all_parts_are_the_correct_ones() -> None:

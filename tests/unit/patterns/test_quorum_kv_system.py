@@ -28,7 +28,7 @@ CONTEXT = VersionVector({"athens": 2})
 def test_the_store_fulfils_the_protocol_of_systems() -> None:
     system: NodeSystem = QuorumKeyValueStore()
     assert system.name == "quorum-kv"
-    for name in system.mutants:
+    for name in system.planted_bugs:
         assert BUGS.parts([name]) is not None
 
 

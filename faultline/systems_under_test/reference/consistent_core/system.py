@@ -32,13 +32,12 @@ the order of updates per server; its stale reads are expected. Reads from follow
 
 *Checkers.* Linearizability per key; `leased-lock`; `watches`; the invariants.
 
-*Planted bugs.* See `mutants`: `stale-read`, `ack-before-quorum`, `ack-before-fsync`, `vote-twice`,
+*Planted bugs.* See `planted_bugs`: `stale-read`, `ack-before-quorum`, `ack-before-fsync`, `vote-twice`,
 `commit-old-generation`, `no-duplicate-detection`, `wall-clock-lease`, `no-truncate-on-conflict`; of communication
 `no-in-flight-limit`, `places-not-released`, `batch-without-linger-timer`, `oversize-blocks-batch`,
 `ack-batch-before-flush`, `late-answer-taken`; those of the log, the mark and the reads in
-`replicated_log_mutant_records`, those of leases and watches in
-`services.mutant_records`, those of versions and follower reads in `follower_reads.mutants`, those of log files and
-snapshots in `storage_mutants`.
+`replicated_log_planted_bug_records`, those of leases and watches in `service_planted_bug_records`, those of versions
+and follower reads in `follower_reads.planted_bugs`, those of log files and snapshots in `storage_planted_bugs`.
 
 Variants: `find_leader=forward`, where servers pass requests on (`forwarding`); the read modes; elections.
 
@@ -56,7 +55,7 @@ import msgspec
 from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
-from faultline.harness.system import Mutant, OptionDescription
+from faultline.harness.system import OptionDescription, PlantedBug
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions
 from faultline.systems_under_test.reference.consistent_core.features import FEATURES
@@ -64,7 +63,7 @@ from faultline.systems_under_test.reference.consistent_core.follower_reads.clien
 from faultline.systems_under_test.reference.consistent_core.follower_reads.extension import FollowerReads, ReadParts
 from faultline.systems_under_test.reference.consistent_core.follower_reads.invariants import follower_read_invariants
 from faultline.systems_under_test.reference.consistent_core.follower_reads.messages import FOLLOWER_READ_MESSAGES
-from faultline.systems_under_test.reference.consistent_core.follower_reads.mutants import read_parts
+from faultline.systems_under_test.reference.consistent_core.follower_reads.planted_bugs import read_parts
 from faultline.systems_under_test.reference.consistent_core.forwarding import (
     FORWARDING_MESSAGES,
     Forwarding,
@@ -72,9 +71,13 @@ from faultline.systems_under_test.reference.consistent_core.forwarding import (
 )
 from faultline.systems_under_test.reference.consistent_core.leader_key_node import LeaderKeyNode
 from faultline.systems_under_test.reference.consistent_core.limits import not_promised
-from faultline.systems_under_test.reference.consistent_core.mutants import MUTANTS, forced_options, mutated_parts
 from faultline.systems_under_test.reference.consistent_core.options import OPTIONS, CoreSettings
-from faultline.systems_under_test.reference.consistent_core.service_mutants import service_parts
+from faultline.systems_under_test.reference.consistent_core.planted_bugs import (
+    PLANTED_BUGS,
+    forced_options,
+    mutated_parts,
+)
+from faultline.systems_under_test.reference.consistent_core.service_planted_bugs import service_parts
 from faultline.systems_under_test.reference.consistent_core.stamped_store import StampedStore
 from faultline.systems_under_test.reference.leases_and_watches.client import SERVICE_FUNCTIONS, ServicedClient
 from faultline.systems_under_test.reference.leases_and_watches.extension import ServiceParts, Services
@@ -125,7 +128,7 @@ class ConsistentCore:
     functions = (*FUNCTIONS, *SERVICE_FUNCTIONS)
     function_options: Mapping[str, Mapping[str, str]] = {f: {"services": "on"} for f in SERVICE_FUNCTIONS}
     options: Mapping[str, OptionDescription] = OPTIONS
-    mutants: Mapping[str, Mutant] = MUTANTS
+    planted_bugs: Mapping[str, PlantedBug] = PLANTED_BUGS
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = (
         *MESSAGES,
@@ -135,17 +138,17 @@ class ConsistentCore:
     )
 
     def node(
-        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> KeyValueServer | LeaderKeyNode:
         """Return a server with empty memory. Raises UsageError for options, planted bugs or members it cannot use."""
-        parts = mutated_parts(mutants)
-        settings = _settings(options, mutants)
+        parts = mutated_parts(planted_bugs)
+        settings = _settings(options, planted_bugs)
         leader_key_store = store_of(members, settings)
         if leader_key_store is not None and leader_key_store == ports.node_id:
             return LeaderKeyNode(ports, settings.leader_key_ttl_us)
         if settings.find_leader == "forward":
             ports = RelayingPorts(ports)
-        services, reads = service_parts(mutants), read_parts(mutants)
+        services, reads = service_parts(planted_bugs), read_parts(planted_bugs)
         store = _new_store(ports, settings, parts.new_sessions(settings), services, reads)
         server = parts.node(ports, members, settings, parts, store)
         extensions: list[ServerExtension] = []
@@ -165,13 +168,13 @@ class ConsistentCore:
         members: tuple[NodeId, ...],
         node: NodeId,
         options: Mapping[str, str],
-        mutants: frozenset[str],
+        planted_bugs: frozenset[str],
     ) -> KeyValueClient:
         """Return a client that talks to `node` first."""
-        settings = _settings(options, mutants)
+        settings = _settings(options, planted_bugs)
         replicas = replicas_of(members, settings)
         client = _CLIENTS[settings.service.is_on, not settings.follower.is_off]
-        for bug in (mutated_parts(mutants).client, service_parts(mutants).client):
+        for bug in (mutated_parts(planted_bugs).client, service_parts(planted_bugs).client):
             if bug is not None:
                 client = in_front(bug, client)
         return client(ports, replicas, node if node in replicas else replicas[0], settings)
@@ -226,11 +229,11 @@ def _new_store(
     return store
 
 
-def _settings(options: Mapping[str, str], mutants: frozenset[str]) -> CoreSettings:
-    return _settings_of(tuple(options.items()), mutants)
+def _settings(options: Mapping[str, str], planted_bugs: frozenset[str]) -> CoreSettings:
+    return _settings_of(tuple(options.items()), planted_bugs)
 
 
 @lru_cache(maxsize=64)
-def _settings_of(options: tuple[tuple[str, str], ...], mutants: frozenset[str]) -> CoreSettings:
+def _settings_of(options: tuple[tuple[str, str], ...], planted_bugs: frozenset[str]) -> CoreSettings:
     # Read once for all servers and clients of all runs of a campaign: it takes longer than to make a server.
-    return CoreSettings.read({**dict(options), **forced_options(mutants)})
+    return CoreSettings.read({**dict(options), **forced_options(planted_bugs)})

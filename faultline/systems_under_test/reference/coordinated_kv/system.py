@@ -20,7 +20,7 @@ import msgspec
 from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
-from faultline.harness.system import Mutant, OptionDescription
+from faultline.harness.system import OptionDescription, PlantedBug
 from faultline.harness.world.ports import READY, Node, NodeId, NodeStatus, Ports
 from faultline.systems_under_test.reference.coordinated_kv.client import FUNCTIONS, CoordinatedClient
 from faultline.systems_under_test.reference.coordinated_kv.features import FEATURES
@@ -62,18 +62,18 @@ class CoordinatedKv:
     usual_workload = "register"
     usual_nodes = 6
     options: Mapping[str, OptionDescription] = OPTIONS
-    mutants: Mapping[str, Mutant] = BUGS.mutants
+    planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = (*CORE_MESSAGES, *SERVICE_MESSAGES, *MESSAGES)
 
     def node(
-        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> Node:
         """Return a server of the core or a data node. Raise `UsageError` for options, bugs or members it cannot use."""
         settings = CoordinatedSettings.for_members(options, members)
-        parts = BUGS.parts(mutants)
+        parts = BUGS.parts(planted_bugs)
         if ports.node_id not in settings.core_members:
-            return BUGS.node(DataNode, mutants)(ports, settings, parts)
+            return BUGS.node(DataNode, planted_bugs)(ports, settings, parts)
         server = serviced_server(ports, settings.core_members, settings.core)
         return server if settings.aim == "core" else _Bystander(server)
 
@@ -83,7 +83,7 @@ class CoordinatedKv:
         members: tuple[NodeId, ...],
         node: NodeId,
         options: Mapping[str, str],
-        mutants: frozenset[str],
+        planted_bugs: frozenset[str],
     ) -> CoordinatedClient:
         """Return a client that asks `node` for the table first, if it is a data node."""
         return CoordinatedClient(ports, node, CoordinatedSettings.for_members(options, members))

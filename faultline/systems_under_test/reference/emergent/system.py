@@ -13,7 +13,7 @@ import msgspec
 from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
-from faultline.harness.system import Mutant, OptionDescription
+from faultline.harness.system import OptionDescription, PlantedBug
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.emergent.client import EmergentClient
 from faultline.systems_under_test.reference.emergent.features import FEATURES
@@ -39,16 +39,16 @@ class EmergentLeader:
     usual_workload = "membership"
     usual_nodes = 5
     options: Mapping[str, OptionDescription] = OPTIONS
-    mutants: Mapping[str, Mutant] = BUGS.mutants
+    planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
     def node(
-        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> EmergentNode:
         """Return a node with empty memory over `ports`. Raise `UsageError` for unusable options or bugs."""
-        node_class = BUGS.node(EmergentNode, mutants)
-        return node_class(ports, members, EmergentSettings.read(options), BUGS.parts(mutants))
+        node_class = BUGS.node(EmergentNode, planted_bugs)
+        return node_class(ports, members, EmergentSettings.read(options), BUGS.parts(planted_bugs))
 
     def client(
         self,
@@ -56,7 +56,7 @@ class EmergentLeader:
         members: tuple[NodeId, ...],
         node: NodeId,
         options: Mapping[str, str],
-        mutants: frozenset[str],
+        planted_bugs: frozenset[str],
     ) -> EmergentClient:
         """Return a client of `node`."""
         return EmergentClient(ports, node, EmergentSettings.read(options))

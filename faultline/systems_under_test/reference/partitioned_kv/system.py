@@ -14,7 +14,7 @@ import msgspec
 from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
-from faultline.harness.system import Mutant, OptionDescription
+from faultline.harness.system import OptionDescription, PlantedBug
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.partitioned_kv.client import FUNCTIONS, PartitionedClient
 from faultline.systems_under_test.reference.partitioned_kv.features import FEATURES
@@ -44,16 +44,16 @@ class PartitionedKv:
     )
     functions = FUNCTIONS
     options: Mapping[str, OptionDescription] = OPTIONS
-    mutants: Mapping[str, Mutant] = BUGS.mutants
+    planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
     def node(
-        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> PartitionedNode:
         """Return a node with empty memory. Raise `UsageError` for options or planted bugs it cannot use."""
         settings = PartitionSettings.for_cluster(options, len(members))
-        return BUGS.node(PartitionedNode, mutants)(ports, members, settings, BUGS.parts(mutants))
+        return BUGS.node(PartitionedNode, planted_bugs)(ports, members, settings, BUGS.parts(planted_bugs))
 
     def client(
         self,
@@ -61,11 +61,11 @@ class PartitionedKv:
         members: tuple[NodeId, ...],
         node: NodeId,
         options: Mapping[str, str],
-        mutants: frozenset[str],
+        planted_bugs: frozenset[str],
     ) -> PartitionedClient:
         """Return a client that asks `node` for the table first."""
         settings = PartitionSettings.for_cluster(options, len(members))
-        return BUGS.client(PartitionedClient, mutants)(ports, members, node, settings)
+        return BUGS.client(PartitionedClient, planted_bugs)(ports, members, node, settings)
 
     def not_promised(self, asked: Asked) -> str | None:
         """Return a clause that says why the workload's checks need not hold; None when they must."""

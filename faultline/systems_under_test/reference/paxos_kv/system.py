@@ -42,7 +42,7 @@ import msgspec
 
 from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
-from faultline.harness.system import Mutant, OptionDescription
+from faultline.harness.system import OptionDescription, PlantedBug
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.paxos_kv.client import PaxosKvClient
 from faultline.systems_under_test.reference.paxos_kv.features import FEATURES
@@ -72,16 +72,16 @@ class PaxosKv:
     )
     functions = FUNCTIONS
     options: Mapping[str, OptionDescription] = OPTIONS
-    mutants: Mapping[str, Mutant] = BUGS.mutants
+    planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = PAXOS_KV_MESSAGES
 
     def node(
-        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> PaxosKvNode:
         """Return a node with empty memory over `ports`. Raise `UsageError` for unusable options, bugs or members."""
-        node_class = BUGS.node(PaxosKvNode, mutants)
-        return node_class(ports, members, PaxosKvSettings.read(options), BUGS.parts(mutants))
+        node_class = BUGS.node(PaxosKvNode, planted_bugs)
+        return node_class(ports, members, PaxosKvSettings.read(options), BUGS.parts(planted_bugs))
 
     def client(
         self,
@@ -89,7 +89,7 @@ class PaxosKv:
         members: tuple[NodeId, ...],
         node: NodeId,
         options: Mapping[str, str],
-        mutants: frozenset[str],
+        planted_bugs: frozenset[str],
     ) -> PaxosKvClient:
         """Return a client that talks to `node` first."""
         return PaxosKvClient(ports, members, node, PaxosKvSettings.read(options))

@@ -44,7 +44,7 @@ import msgspec
 from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
-from faultline.harness.system import Mutant, OptionDescription
+from faultline.harness.system import OptionDescription, PlantedBug
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.quorum_kv.client import FUNCTIONS, QuorumKeyValueClient
 from faultline.systems_under_test.reference.quorum_kv.features import FEATURES
@@ -70,16 +70,16 @@ class QuorumKeyValueStore:
     usual_workload = "siblings"
     usual_nodes = 3
     options: Mapping[str, OptionDescription] = OPTIONS
-    mutants: Mapping[str, Mutant] = BUGS.mutants
+    planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
     def node(
-        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> QuorumKeyValueNode:
         """Return a node with empty memory over `ports`. Raise `UsageError` for unusable options or bugs."""
         settings = KeyValueSettings.of_cluster(options, len(members))
-        return QuorumKeyValueNode(ports, members, settings, BUGS.parts(mutants))
+        return QuorumKeyValueNode(ports, members, settings, BUGS.parts(planted_bugs))
 
     def client(
         self,
@@ -87,11 +87,11 @@ class QuorumKeyValueStore:
         members: tuple[NodeId, ...],
         node: NodeId,
         options: Mapping[str, str],
-        mutants: frozenset[str],
+        planted_bugs: frozenset[str],
     ) -> QuorumKeyValueClient:
         """Return a client that talks to `node` first."""
         settings = KeyValueSettings.of_cluster(options, len(members))
-        return BUGS.client(QuorumKeyValueClient, mutants)(ports, members, node, settings)
+        return BUGS.client(QuorumKeyValueClient, planted_bugs)(ports, members, node, settings)
 
     def not_promised(self, asked: Asked) -> str | None:
         """Return in a clause why the claim of the workload need not hold; None when it must."""

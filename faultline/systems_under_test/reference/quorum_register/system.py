@@ -44,7 +44,7 @@ import msgspec
 from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
-from faultline.harness.system import Mutant, OptionDescription
+from faultline.harness.system import OptionDescription, PlantedBug
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.quorum_register.client import QuorumRegisterClient
 from faultline.systems_under_test.reference.quorum_register.features import FEATURES
@@ -69,16 +69,16 @@ class QuorumRegister:
     usual_workload = "read-write"
     usual_nodes = 3
     options: Mapping[str, OptionDescription] = OPTIONS
-    mutants: Mapping[str, Mutant] = BUGS.mutants
+    planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
     def node(
-        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> QuorumRegisterNode:
         """Return a node with empty memory over `ports`. Raise `UsageError` for unusable options or bugs."""
         settings = RegisterSettings.of_cluster(options, len(members))
-        return QuorumRegisterNode(ports, members, settings, BUGS.parts(mutants))
+        return QuorumRegisterNode(ports, members, settings, BUGS.parts(planted_bugs))
 
     def client(
         self,
@@ -86,11 +86,11 @@ class QuorumRegister:
         members: tuple[NodeId, ...],
         node: NodeId,
         options: Mapping[str, str],
-        mutants: frozenset[str],
+        planted_bugs: frozenset[str],
     ) -> QuorumRegisterClient:
         """Return a client that talks to `node` first."""
         settings = RegisterSettings.of_cluster(options, len(members))
-        return BUGS.client(QuorumRegisterClient, mutants)(ports, members, node, settings)
+        return BUGS.client(QuorumRegisterClient, planted_bugs)(ports, members, node, settings)
 
     def not_promised(self, asked: Asked) -> str | None:
         """Return in a clause why the claim of the workload need not hold; None when it must."""

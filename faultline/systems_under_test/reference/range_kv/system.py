@@ -12,7 +12,7 @@ import msgspec
 
 from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
-from faultline.harness.system import Mutant, OptionDescription
+from faultline.harness.system import OptionDescription, PlantedBug
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.range_kv.client import FUNCTIONS, RangeClient
 from faultline.systems_under_test.reference.range_kv.features import FEATURES
@@ -38,15 +38,15 @@ class RangeKv:
     patterns = ("key-range-partitions", "write-ahead-log", "generation-clock")
     functions = FUNCTIONS
     options: Mapping[str, OptionDescription] = OPTIONS
-    mutants: Mapping[str, Mutant] = BUGS.mutants
+    planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
     def node(
-        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> RangeNode:
         """Return a node with empty memory. Raise `UsageError` for options or planted bugs it cannot use."""
-        return RangeNode(ports, members, RangeSettings.read(options), BUGS.parts(mutants))
+        return RangeNode(ports, members, RangeSettings.read(options), BUGS.parts(planted_bugs))
 
     def client(
         self,
@@ -54,10 +54,10 @@ class RangeKv:
         members: tuple[NodeId, ...],
         node: NodeId,
         options: Mapping[str, str],
-        mutants: frozenset[str],
+        planted_bugs: frozenset[str],
     ) -> RangeClient:
         """Return a client that asks the coordinator for the table, and the hosts for keys and ranges."""
-        return RangeClient(ports, members[0], RangeSettings.read(options), BUGS.parts(mutants).map)
+        return RangeClient(ports, members[0], RangeSettings.read(options), BUGS.parts(planted_bugs).map)
 
     def invariants(self) -> list[Invariant]:
         """Return new instances of the system's invariants."""

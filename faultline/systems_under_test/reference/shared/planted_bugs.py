@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypedDict, TypeVar, Unpack
 
 from faultline.harness.errors import UsageError
-from faultline.harness.system import Mutant
+from faultline.harness.system import PlantedBug
 from faultline.harness.world.ports import Ports
 from faultline.systems_under_test.reference.shared.settings import unknown_name
 
@@ -88,7 +88,7 @@ class PlantedBugs(Generic[NodeParts]):
     """The bugs planted in `system`; `usual` makes the correct parts, `common` is what the records have in common."""
 
     def __init__(self, system: str, usual: Callable[[], NodeParts], **common: Unpack[BugRecord]) -> None:
-        self.mutants: dict[str, Mutant] = {}
+        self.planted_bugs: dict[str, PlantedBug] = {}
         self._system, self._usual, self._common = system, usual, common
         self._places: dict[str, list[_Place]] = {}
 
@@ -96,7 +96,7 @@ class PlantedBugs(Generic[NodeParts]):
         """Return a place to plant bugs of this system whose records have `common` in common."""
         record: BugRecord = {**self._common, **common}
         group = PlantedBugs(self._system, self._usual, **record)
-        group.mutants, group._places = self.mutants, self._places
+        group.planted_bugs, group._places = self.planted_bugs, self._places
         return group
 
     def plant(
@@ -106,13 +106,13 @@ class PlantedBugs(Generic[NodeParts]):
 
         With `replaces` the class stands alone where the correct one was; else it is put in front of it.
         """
-        assert name not in self.mutants, f"{self._system} has two planted bugs {name}"
+        assert name not in self.planted_bugs, f"{self._system} has two planted bugs {name}"
 
         def planted(change: Change) -> Change:
             summary, _, shows_as = (inspect.getdoc(change) or "").partition("\n\nShows as: ")
             assert shows_as, f"the docstring of the planted bug {name} has no paragraph `Shows as: …`"
             fields: BugRecord = {**self._common, **record}
-            self.mutants[name] = Mutant(
+            self.planted_bugs[name] = PlantedBug(
                 name=name, id=row, summary=_as_clause(summary), shows_as=_as_clause(shows_as), **fields
             )
             return self.also(name, part=part, replaces=replaces)(change)
@@ -156,8 +156,8 @@ class PlantedBugs(Generic[NodeParts]):
         # In one order, whatever the order of the names: a set of bugs always makes the same classes.
         chosen = sorted(names)
         for name in chosen:
-            if name not in self.mutants:
-                raise unknown_name(f"{self._system} has no planted bug", name, self.mutants)
+            if name not in self.planted_bugs:
+                raise unknown_name(f"{self._system} has no planted bug", name, self.planted_bugs)
         return [place for name in chosen for place in self._places[name]]
 
 
@@ -187,9 +187,9 @@ def planted(
     pattern: str,
     campaign: str,
     **options: str,
-) -> Mutant:
+) -> PlantedBug:
     """The record of a planted bug, for tables in which most rows have the pattern and the campaign in common."""
-    return Mutant(
+    return PlantedBug(
         name=name,
         pattern=pattern,
         id=row,
@@ -254,10 +254,13 @@ def in_front(change: type[Any], correct: type[Part]) -> type[Part]:
     return type(change.__name__, (change, correct), {})
 
 
-def forced_options(names: Iterable[str], mutants: Mapping[str, Mutant]) -> dict[str, str]:
+def forced_options(names: Iterable[str], planted_bugs: Mapping[str, PlantedBug]) -> dict[str, str]:
     """The options that the planted bugs `names` need to show."""
     return {
-        option: value for name in sorted(names) if name in mutants for option, value in mutants[name].options.items()
+        option: value
+        for name in sorted(names)
+        if name in planted_bugs
+        for option, value in planted_bugs[name].options.items()
     }
 
 

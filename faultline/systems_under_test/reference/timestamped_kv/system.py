@@ -38,7 +38,7 @@ import msgspec
 from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
-from faultline.harness.system import Mutant, OptionDescription
+from faultline.harness.system import OptionDescription, PlantedBug
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.timestamped_kv.client import TimestampedKvClient
 from faultline.systems_under_test.reference.timestamped_kv.features import FEATURES
@@ -64,15 +64,15 @@ class TimestampedKv:
     usual_workload = "causal-pairs"
     usual_nodes = 3
     options: Mapping[str, OptionDescription] = OPTIONS
-    mutants: Mapping[str, Mutant] = BUGS.mutants
+    planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
     def node(
-        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> TimestampedKvNode:
         """Return a node with empty memory over `ports`. Raise `UsageError` for unusable options or bugs."""
-        return TimestampedKvNode(ports, TimestampSettings.read(options), BUGS.parts(mutants))
+        return TimestampedKvNode(ports, TimestampSettings.read(options), BUGS.parts(planted_bugs))
 
     def client(
         self,
@@ -80,10 +80,10 @@ class TimestampedKv:
         members: tuple[NodeId, ...],
         node: NodeId,
         options: Mapping[str, str],
-        mutants: frozenset[str],
+        planted_bugs: frozenset[str],
     ) -> TimestampedKvClient:
         """Return a client that reads by the clock of `node`."""
-        client_class = BUGS.client(TimestampedKvClient, mutants)
+        client_class = BUGS.client(TimestampedKvClient, planted_bugs)
         return client_class(ports, members, node, TimestampSettings.read(options))
 
     def not_promised(self, asked: Asked) -> str | None:

@@ -14,7 +14,7 @@ import msgspec
 from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
-from faultline.harness.system import Mutant, OptionDescription
+from faultline.harness.system import OptionDescription, PlantedBug
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.shared.clock_faults import has_runaway_clocks
 from faultline.systems_under_test.reference.transactional_kv.client import GroupClient, TransactionalKvClient
@@ -60,17 +60,17 @@ class TransactionalKv:
     usual_workload = "txn-append"
     usual_nodes = 3
     options: Mapping[str, OptionDescription] = OPTIONS
-    mutants: Mapping[str, Mutant] = BUGS.mutants
+    planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = (*MESSAGES, *GROUP_MESSAGES)
 
     def node(
-        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> TransactionalKvNode | GroupedNode:
         """Return a node with empty memory. Raise `UsageError` for options or planted bugs it cannot use."""
         settings = TransactionSettings.read(options)
         node = GroupedNode if settings.is_replicated else TransactionalKvNode
-        return node(ports, members, settings, BUGS.parts(mutants))
+        return node(ports, members, settings, BUGS.parts(planted_bugs))
 
     def client(
         self,
@@ -78,7 +78,7 @@ class TransactionalKv:
         members: tuple[NodeId, ...],
         node: NodeId,
         options: Mapping[str, str],
-        mutants: frozenset[str],
+        planted_bugs: frozenset[str],
     ) -> TransactionalKvClient:
         """Return a client. It talks to the nodes that hold the keys of its transactions, not to `node` first."""
         settings = TransactionSettings.read(options)
