@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from faultline.harness.errors import UsageError
@@ -20,8 +19,7 @@ from faultline.systems_under_test.reference.shared.settings import (
 __all__ = ["OPTIONS", "RangeSettings"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Splits(Kind):
+class _Splits(Kind, frozen=True):
     """The keys at which ranges begin, ascending, with commas between them."""
 
     def described(self, summary: str) -> OptionDescription:
