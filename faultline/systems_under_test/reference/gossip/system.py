@@ -23,7 +23,7 @@ from faultline.systems_under_test.reference.gossip.limits import not_promised
 from faultline.systems_under_test.reference.gossip.messages import MESSAGES
 from faultline.systems_under_test.reference.gossip.node import GossipNode
 from faultline.systems_under_test.reference.gossip.options import OPTIONS, GossipSettings
-from faultline.systems_under_test.reference.gossip.planted_bugs import PLANTED_BUGS, mutated_parts, node_class
+from faultline.systems_under_test.reference.gossip.planted_bugs import BUGS
 
 __all__ = ["Gossip"]
 
@@ -41,7 +41,7 @@ class Gossip:
     usual_workload = "metadata"
     usual_nodes = 5
     options: Mapping[str, OptionDescription] = OPTIONS
-    planted_bugs: Mapping[str, PlantedBug] = PLANTED_BUGS
+    planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
@@ -49,7 +49,8 @@ class Gossip:
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> GossipNode:
         """A node with empty memory over `ports`. Raises UsageError for options or planted bugs it cannot use."""
-        return node_class(planted_bugs)(ports, members, GossipSettings.read(options), mutated_parts(planted_bugs))
+        node_class = BUGS.node(GossipNode, planted_bugs)
+        return node_class(ports, members, GossipSettings.read(options), BUGS.parts(planted_bugs))
 
     def client(
         self,
