@@ -47,7 +47,7 @@ from faultline.systems_under_test.reference.timestamped_kv.limits import not_pro
 from faultline.systems_under_test.reference.timestamped_kv.messages import MESSAGES
 from faultline.systems_under_test.reference.timestamped_kv.node import TimestampedKvNode
 from faultline.systems_under_test.reference.timestamped_kv.options import OPTIONS, TimestampSettings
-from faultline.systems_under_test.reference.timestamped_kv.planted_bugs import PLANTED_BUGS, client_class, mutated_parts
+from faultline.systems_under_test.reference.timestamped_kv.planted_bugs import BUGS
 
 __all__ = ["TimestampedKv"]
 
@@ -64,7 +64,7 @@ class TimestampedKv:
     usual_workload = "causal-pairs"
     usual_nodes = 3
     options: Mapping[str, OptionDescription] = OPTIONS
-    planted_bugs: Mapping[str, PlantedBug] = PLANTED_BUGS
+    planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
@@ -72,7 +72,7 @@ class TimestampedKv:
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> TimestampedKvNode:
         """A node with empty memory over `ports`. Raises UsageError for options or planted bugs it cannot use."""
-        return TimestampedKvNode(ports, TimestampSettings.read(options), mutated_parts(planted_bugs))
+        return TimestampedKvNode(ports, TimestampSettings.read(options), BUGS.parts(planted_bugs))
 
     def client(
         self,
@@ -83,7 +83,8 @@ class TimestampedKv:
         planted_bugs: frozenset[str],
     ) -> TimestampedKvClient:
         """A client that reads by the clock of `node`."""
-        return client_class(planted_bugs)(ports, members, node, TimestampSettings.read(options))
+        client_class = BUGS.client(TimestampedKvClient, planted_bugs)
+        return client_class(ports, members, node, TimestampSettings.read(options))
 
     def not_promised(self, asked: Asked) -> str | None:
         """Why what a workload judges by need not hold, in a clause; None when it must."""
