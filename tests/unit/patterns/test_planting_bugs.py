@@ -90,6 +90,17 @@ class _AsksForCards(_Customer):
         return super().asks() + " by card"
 
 
+@BUGS.plant("rounds-down", "SHOP-M8", part="tills.*", replaces=True)
+class _RoundsDown(_Till):
+    """Every till forgets the cents.
+
+    Shows as: prices end in two zeros
+    """
+
+    def total(self, prices: list[int]) -> int:
+        return super().total(prices) // 100 * 100
+
+
 @BUGS.plant("free", "SHOP-M4", part="back.till", replaces=True)
 class _Free:
     """Nothing costs anything.
@@ -130,7 +141,7 @@ def test_a_capital_that_begins_an_abbreviation_stays() -> None:
 
 
 def test_records_stand_in_the_order_of_the_file_also_those_of_groups() -> None:
-    assert list(BUGS.planted_bugs) == ["heavy-thumb", "doubled", "card-fee", "free", "rounds-up"]
+    assert list(BUGS.planted_bugs) == ["heavy-thumb", "doubled", "card-fee", "rounds-down", "free", "rounds-up"]
 
 
 def test_without_bugs_all_parts_are_the_correct_ones() -> None:
@@ -154,6 +165,13 @@ def test_an_entry_of_a_mapping_and_a_part_of_a_part_can_be_changed() -> None:
     parts = BUGS.parts({"card-fee", "free"})
     assert (parts.tills["card"]().total([5]), parts.tills["cash"]().total([5])) == (6, 5)
     assert parts.back.till is _Free
+
+
+def test_all_entries_of_a_mapping_can_be_changed_at_once() -> None:
+    assert {name: till().total([150]) for name, till in BUGS.parts({"rounds-down"}).tills.items()} == {
+        "cash": 100,
+        "card": 100,
+    }
 
 
 def test_a_function_takes_the_place_of_the_correct_one() -> None:

@@ -10,8 +10,8 @@ undone; its outcome is unknown, and read repair carries it on.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from faultline.harness.world.ports import NodeId, Ports
@@ -44,11 +44,11 @@ from faultline.systems_under_test.reference.quorum_kv.messages import (
 )
 from faultline.systems_under_test.reference.quorum_kv.options import KeyValueSettings, replicas_of
 from faultline.systems_under_test.reference.quorum_kv.sibling_store import (
+    VERSIONINGS,
     Siblings,
     SiblingStore,
     Update,
     Versioning,
-    versioning_of,
 )
 from faultline.systems_under_test.reference.shared.leaderless_node import Handlers, LeaderlessNode
 from faultline.systems_under_test.reference.shared.replica_requests import QuorumAnswers, ReplicaRequests
@@ -116,7 +116,7 @@ class NoRepair(ReadRepair):
 class Parts:
     """The classes a node is built from; a planted bug replaces one of them."""
 
-    versioning: Callable[[str], Versioning] = versioning_of
+    versionings: Mapping[str, Callable[[], Versioning]] = field(default_factory=lambda: VERSIONINGS)
     store: Callable[[Ports, Versioning], SiblingStore] = SiblingStore
     repair: Callable[[Versioning, Callable[[NodeId, Siblings], None]], ReadRepair] = ReadRepair
     context: Callable[[Siblings], VersionVector] = context_of
@@ -137,7 +137,7 @@ class QuorumKeyValueNode(LeaderlessNode):
         }
         waiting: RequestWaitingList[int, Any] = RequestWaitingList(ports.clock, settings.expiration_us)
         super().__init__(ports, members, waiting, settings.expiration_us, handlers)
-        self._versioning = parts.versioning(settings.versions)
+        self._versioning = parts.versionings[settings.versions]()
         self.store = parts.store(ports, self._versioning)
         self._repair_class = parts.repair if settings.read_repair else NoRepair
         self._settings = settings

@@ -28,6 +28,7 @@ from faultline.systems_under_test.patterns.data_replication.version_vector impor
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import WriteAheadLog
 
 __all__ = [
+    "VERSIONINGS",
     "ClientIds",
     "Dotted",
     "LastWriteWins",
@@ -36,7 +37,6 @@ __all__ = [
     "Siblings",
     "Update",
     "Versioning",
-    "versioning_of",
 ]
 
 Siblings = tuple[VersionedValue, ...]
@@ -111,17 +111,13 @@ class LastWriteWins(Dotted):
         return (last_write_wins(both),) if both else ()
 
 
-_KINDS: dict[str, type[Versioning]] = {
+VERSIONINGS: dict[str, type[Versioning]] = {
+    "dotted": Dotted,
     "server-id": ServerIds,
     "client-id": ClientIds,
-    "dotted": Dotted,
     "last-write-wins": LastWriteWins,
 }
-
-
-def versioning_of(kind: str) -> Versioning:
-    """The versioning called `kind`, as the option `versions` has it."""
-    return _KINDS[kind]()
+"""The kinds of versions, as the option `versions` names them."""
 
 
 class _Entry(msgspec.Struct, frozen=True, array_like=True):

@@ -53,7 +53,7 @@ from faultline.systems_under_test.reference.quorum_kv.limits import not_promised
 from faultline.systems_under_test.reference.quorum_kv.messages import MESSAGES
 from faultline.systems_under_test.reference.quorum_kv.node import QuorumKeyValueNode
 from faultline.systems_under_test.reference.quorum_kv.options import OPTIONS, KeyValueSettings
-from faultline.systems_under_test.reference.quorum_kv.planted_bugs import PLANTED_BUGS, client_class, mutated_parts
+from faultline.systems_under_test.reference.quorum_kv.planted_bugs import BUGS
 
 __all__ = ["QuorumKeyValueStore"]
 
@@ -70,7 +70,7 @@ class QuorumKeyValueStore:
     usual_workload = "siblings"
     usual_nodes = 3
     options: Mapping[str, OptionDescription] = OPTIONS
-    planted_bugs: Mapping[str, PlantedBug] = PLANTED_BUGS
+    planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
@@ -78,8 +78,8 @@ class QuorumKeyValueStore:
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> QuorumKeyValueNode:
         """A node with empty memory over `ports`. Raises UsageError for options or planted bugs it cannot use."""
-        settings = KeyValueSettings.read(options, len(members))
-        return QuorumKeyValueNode(ports, members, settings, mutated_parts(planted_bugs))
+        settings = KeyValueSettings.of_cluster(options, len(members))
+        return QuorumKeyValueNode(ports, members, settings, BUGS.parts(planted_bugs))
 
     def client(
         self,
@@ -90,7 +90,8 @@ class QuorumKeyValueStore:
         planted_bugs: frozenset[str],
     ) -> QuorumKeyValueClient:
         """A client that talks to `node` first."""
-        return client_class(planted_bugs)(ports, members, node, KeyValueSettings.read(options, len(members)))
+        settings = KeyValueSettings.of_cluster(options, len(members))
+        return BUGS.client(QuorumKeyValueClient, planted_bugs)(ports, members, node, settings)
 
     def not_promised(self, asked: Asked) -> str | None:
         """Why what a workload judges by need not hold, in a clause; None when it must."""

@@ -64,7 +64,7 @@ class BugRecord(TypedDict, total=False):
 
 
 class _Place(NamedTuple):
-    """The place of a change: a part of the node (`stamps`), an entry of one (`waits.write`), `node` or `client`."""
+    """The place of a change: a part (`stamps`), an entry of one (`waits.write`, `waits.*`), `node` or `client`."""
 
     part: str
     change: Callable[..., object]
@@ -156,11 +156,14 @@ class PlantedBugs(Generic[NodeParts]):
 
 
 def _changed(owner: Any, path: str, place: _Place) -> Any:
-    """Return the parts `owner`, a record or a mapping, with the change at `path`, as in `waits.write`."""
+    """Return the parts `owner`, a record or a mapping, with the change at `path`, as in `waits.write` or `waits.*`."""
+    if not path:
+        return place.put(owner)
     name, _, rest = path.partition(".")
-    correct = owner[name] if isinstance(owner, Mapping) else getattr(owner, name)
-    new = _changed(correct, rest, place) if rest else place.put(correct)
-    return {**owner, name: new} if isinstance(owner, Mapping) else replace(owner, **{name: new})
+    if isinstance(owner, Mapping):
+        entries = owner if name == "*" else (name,)
+        return {**owner, **{entry: _changed(owner[entry], rest, place) for entry in entries}}
+    return replace(owner, **{name: _changed(getattr(owner, name), rest, place)})
 
 
 def _as_clause(text: str) -> str:
