@@ -8,7 +8,7 @@ Each attempt has a number of its own, so that no late answer is taken for anothe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
 
 from faultline.harness.operation import Operation
@@ -19,10 +19,7 @@ from faultline.systems_under_test.reference.quorum_register.messages import Read
 from faultline.systems_under_test.reference.quorum_register.options import RegisterSettings
 from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, UNSUPPORTED, OpenOperation
 
-__all__ = ["DEFINITE", "QuorumRegisterClient"]
-
-DEFINITE = frozenset((UNSUPPORTED, NO_QUORUM_TO_ASK))
-"""After these errors nothing happened and nothing will."""
+__all__ = ["QuorumRegisterClient"]
 
 _PAUSE_US = 50_000
 
@@ -30,19 +27,15 @@ _PAUSE_US = 50_000
 class QuorumRegisterClient:
     """One logical client: implements `PortClient` over its ports."""
 
-    def __init__(
-        self,
-        ports: Ports,
-        members: tuple[NodeId, ...],
-        node: NodeId,
-        settings: RegisterSettings,
-        definite: Collection[str] = DEFINITE,
-    ) -> None:
+    definite = frozenset((UNSUPPORTED, NO_QUORUM_TO_ASK))
+    """After these errors nothing happened and nothing will."""
+
+    def __init__(self, ports: Ports, members: tuple[NodeId, ...], node: NodeId, settings: RegisterSettings) -> None:
         self._ports = ports
         self._members = members
         self._target = node
         self._settings = settings
-        self._registry = OutcomeRegistry(definite)
+        self._registry = OutcomeRegistry(self.definite)
         self._number = 0
         self._operation: Operation | None = None
         self._error = TIMEOUT

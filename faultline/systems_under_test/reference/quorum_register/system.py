@@ -55,11 +55,7 @@ from faultline.systems_under_test.reference.quorum_register.limits import not_pr
 from faultline.systems_under_test.reference.quorum_register.messages import MESSAGES
 from faultline.systems_under_test.reference.quorum_register.node import QuorumRegisterNode
 from faultline.systems_under_test.reference.quorum_register.options import OPTIONS, RegisterSettings
-from faultline.systems_under_test.reference.quorum_register.planted_bugs import (
-    PLANTED_BUGS,
-    definite_errors,
-    mutated_parts,
-)
+from faultline.systems_under_test.reference.quorum_register.planted_bugs import BUGS
 
 __all__ = ["QuorumRegister"]
 
@@ -75,7 +71,7 @@ class QuorumRegister:
     usual_workload = "read-write"
     usual_nodes = 3
     options: Mapping[str, OptionDescription] = OPTIONS
-    planted_bugs: Mapping[str, PlantedBug] = PLANTED_BUGS
+    planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
@@ -83,8 +79,8 @@ class QuorumRegister:
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> QuorumRegisterNode:
         """A node with empty memory over `ports`. Raises UsageError for options or planted bugs it cannot use."""
-        settings = RegisterSettings.read(options, len(members))
-        return QuorumRegisterNode(ports, members, settings, mutated_parts(planted_bugs))
+        settings = RegisterSettings.of_cluster(options, len(members))
+        return QuorumRegisterNode(ports, members, settings, BUGS.parts(planted_bugs))
 
     def client(
         self,
@@ -95,8 +91,8 @@ class QuorumRegister:
         planted_bugs: frozenset[str],
     ) -> QuorumRegisterClient:
         """A client that talks to `node` first."""
-        settings = RegisterSettings.read(options, len(members))
-        return QuorumRegisterClient(ports, members, node, settings, definite_errors(planted_bugs))
+        settings = RegisterSettings.of_cluster(options, len(members))
+        return BUGS.client(QuorumRegisterClient, planted_bugs)(ports, members, node, settings)
 
     def not_promised(self, asked: Asked) -> str | None:
         """Why what a workload judges by need not hold, in a clause; None when it must."""
