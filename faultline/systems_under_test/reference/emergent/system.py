@@ -22,7 +22,7 @@ from faultline.systems_under_test.reference.emergent.limits import not_promised
 from faultline.systems_under_test.reference.emergent.messages import MESSAGES
 from faultline.systems_under_test.reference.emergent.node import EmergentNode
 from faultline.systems_under_test.reference.emergent.options import OPTIONS, EmergentSettings
-from faultline.systems_under_test.reference.emergent.planted_bugs import PLANTED_BUGS, mutated_parts, node_class
+from faultline.systems_under_test.reference.emergent.planted_bugs import BUGS
 
 __all__ = ["EmergentLeader"]
 
@@ -39,7 +39,7 @@ class EmergentLeader:
     usual_workload = "membership"
     usual_nodes = 5
     options: Mapping[str, OptionDescription] = OPTIONS
-    planted_bugs: Mapping[str, PlantedBug] = PLANTED_BUGS
+    planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
@@ -47,7 +47,8 @@ class EmergentLeader:
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> EmergentNode:
         """A node with empty memory over `ports`. Raises UsageError for options or planted bugs it cannot use."""
-        return node_class(planted_bugs)(ports, members, EmergentSettings.read(options), mutated_parts(planted_bugs))
+        node_class = BUGS.node(EmergentNode, planted_bugs)
+        return node_class(ports, members, EmergentSettings.read(options), BUGS.parts(planted_bugs))
 
     def client(
         self,
