@@ -100,7 +100,7 @@ class _TimerRang:
 
 @dataclass(frozen=True, slots=True)
 class PaxosKvParts:
-    """The classes a node is built from; `local_reads` and `quorums` deviate only for a planted bug."""
+    """The classes a node is built from; `quorums` deviates only for a planted bug."""
 
     acceptor: Callable[[], Acceptor] = Acceptor
     ids: Callable[[str], MonotonicIds] = MonotonicIds
@@ -108,7 +108,6 @@ class PaxosKvParts:
     proposer: type[Proposer] = Proposer
     change: type[ClientChange] = ClientChange
     quorums: Callable[[PaxosKvSettings, int], PaxosQuorums] = PaxosKvSettings.quorums
-    local_reads: bool = False
 
 
 class PaxosKvNode:
@@ -183,16 +182,11 @@ class PaxosKvNode:
     # -- clients ------------------------------------------------------------------------------------------------------
 
     def _handle_client_request(self, source: NodeId, request: PaxosClientRequest) -> None:
-        key = request.command.key
         if request in self._requests:
-            return
-        if self._parts.local_reads and type(request.command) is GetValue:
-            value = register_in(self.store.committed(key)).value
-            self.ports.network.send(source, ClientResponse(request.request_number, None, value))
             return
         self._requests.append(request)
         deadline_us = self.ports.clock.monotonic_us() + self.settings.client_timeout_us
-        self.proposer.submit(key, self._parts.change(self, source, request, deadline_us))
+        self.proposer.submit(request.command.key, self._parts.change(self, source, request, deadline_us))
 
     def forget(self, request: PaxosClientRequest) -> None:
         """The request is answered: another copy of it is looked at anew."""

@@ -28,10 +28,7 @@ grow without bound, and so does the table of clients of a key.
 
 *Checkers.* Linearizability per key; the invariants.
 
-*Planted bugs.* See `planted_bugs`: `ignore-accepted`, `adopt-oldest-accepted`, `accept-below-promise`,
-`late-answers-count`, `strict-accept`, `promise-not-durable`, `ids-not-unique`, `naive-reset`, `local-read`,
-`success-without-accepts`, `success-with-other-value`, `half-quorums`, `adopt-under-old-generation`,
-`rounds-not-learned`, `no-duplicate-detection`.
+*Planted bugs.* See `planted_bugs`.
 
 Sources: Patterns of Distributed Systems ch. 8; Cassandra's lightweight transactions, which are built so. Multi-Paxos
 and a change function over the current value in one instance (CASPaxos, gryadka) are not.
@@ -53,8 +50,8 @@ from faultline.systems_under_test.reference.paxos_kv.features import FEATURES
 from faultline.systems_under_test.reference.paxos_kv.invariants import paxos_kv_invariants
 from faultline.systems_under_test.reference.paxos_kv.messages import PAXOS_KV_MESSAGES
 from faultline.systems_under_test.reference.paxos_kv.node import PaxosKvNode
-from faultline.systems_under_test.reference.paxos_kv.options import PAXOS_KV_OPTIONS, PaxosKvSettings
-from faultline.systems_under_test.reference.paxos_kv.planted_bugs import PAXOS_KV_PLANTED_BUGS, paxos_kv_parts
+from faultline.systems_under_test.reference.paxos_kv.options import OPTIONS, PaxosKvSettings
+from faultline.systems_under_test.reference.paxos_kv.planted_bugs import BUGS
 
 __all__ = ["PaxosKv"]
 
@@ -74,8 +71,8 @@ class PaxosKv:
         "singular-update-queue",
     )
     functions = FUNCTIONS
-    options: Mapping[str, OptionDescription] = PAXOS_KV_OPTIONS
-    planted_bugs: Mapping[str, PlantedBug] = PAXOS_KV_PLANTED_BUGS
+    options: Mapping[str, OptionDescription] = OPTIONS
+    planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = PAXOS_KV_MESSAGES
 
@@ -83,7 +80,8 @@ class PaxosKv:
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> PaxosKvNode:
         """Return a node with empty memory over `ports`. Raise UsageError for options, bugs or members it cannot use."""
-        return PaxosKvNode(ports, members, PaxosKvSettings.read(options), paxos_kv_parts(planted_bugs))
+        node_class = BUGS.node(PaxosKvNode, planted_bugs)
+        return node_class(ports, members, PaxosKvSettings.read(options), BUGS.parts(planted_bugs))
 
     def client(
         self,
