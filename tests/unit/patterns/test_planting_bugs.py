@@ -10,7 +10,7 @@ import pytest
 
 from faultline.harness.errors import UsageError
 from faultline.harness.system import PlantedBug
-from faultline.systems_under_test.reference.shared.planted_bugs import PlantedBugs
+from faultline.systems_under_test.reference.shared.planted_bugs import NoParts, PlantedBugs
 
 
 class _Scale:
@@ -182,6 +182,24 @@ def test_a_bug_may_take_changes_in_several_places_also_in_the_client() -> None:
     assert BUGS.client(_Customer, {"card-fee"})().asks() == "bread by card"
     assert BUGS.client(_Customer, {"free"}) is _Customer
     assert BUGS.node(_Customer, {"card-fee"}) is _Customer
+
+
+def test_a_system_without_parts_has_bugs_in_its_node_and_its_client() -> None:
+    bugs = PlantedBugs("stall", NoParts, pattern="fair-trade", campaign="market", caught_by=("honesty",))
+
+    @bugs.plant("asks-for-cake", "SHOP-M9", part="node")
+    class _AsksForCake(_Customer):
+        """A customer asks for cake.
+
+        Shows as: there is no bread
+        """
+
+        def asks(self) -> str:
+            return "cake"
+
+    assert bugs.node(_Customer, {"asks-for-cake"})().asks() == "cake"
+    assert bugs.client(_Customer, {"asks-for-cake"}) is _Customer
+    assert bugs.parts({"asks-for-cake"}) == NoParts()
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypedDict, TypeVar, Unpack
 
 from faultline.harness.errors import UsageError
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BugRecord",
     "LazyFlush",
+    "NoParts",
     "PlantedBugs",
     "class_with_bugs",
     "forced_options",
@@ -61,6 +62,11 @@ class BugRecord(TypedDict, total=False):
     options: dict[str, str]
     worlds: tuple[str, ...]
     why_not: str
+
+
+@dataclass(frozen=True)
+class NoParts:
+    """The parts of a system that has none: all its bugs sit in the node or the client."""
 
 
 class _Place(NamedTuple):
