@@ -22,42 +22,44 @@ class GossipSettings(Settings, frozen=True):
     gossip_interval_us: Annotated[
         int,
         Milliseconds(100),
-        "how long between two rounds of a node; 1000 in the source, and less here because a run lasts seconds",
+        "the time between two rounds of a node; 1000 in the source, and less here because a run lasts seconds",
     ]
-    fanout: Annotated[int, Number(3), "with how many peers a node gossips in a round"]
+    fanout: Annotated[int, Number(3), "the number of peers that a node gossips with in a round"]
     exchange: Annotated[
         str,
         Choice(_EXCHANGES),
-        "digest and values both ways; a digest answered with values; everything every time; or a checksum"
+        "digest and values both ways; a digest that is answered with values; all entries every time; or a checksum"
         " first, and a three-way exchange only where it differs",
     ]
-    entries_max: Annotated[int, Number(1000), "how many entries a message holds at most"]
-    seeds: Annotated[int, Number(1), "how many of the members are known to all at the start"]
+    entries_max: Annotated[int, Number(1000), "the most entries that a message holds"]
+    seeds: Annotated[int, Number(1), "the number of members that all nodes know at the start"]
     seed_every: Annotated[
         int,
         Number(5, least=0),
-        "every how many rounds a seed is asked beside the peers, so that islands meet; 0 is never",
+        "the rounds from one question to a seed to the next, beside the peers, so that islands meet; 0 is never",
     ]
     peers: Annotated[str, Choice(("random", "least-contacted")), "how peers are chosen among the known nodes"]
     detector: Annotated[
         str,
         Choice(_DETECTORS, default="fixed"),
-        "who is up: nobody judges; whose heartbeat grew within down_after_ms; whose silence is not suspicious;"
-        " or who answers when asked",
+        "the nodes that count as up: all (none); those whose heartbeat grew within down_after_ms; those whose"
+        " silence is not suspicious; or those that answer a probe",
     ]
     down_after_us: Annotated[
-        int, Milliseconds(1000), "after how long without a new heartbeat a node is taken for down (detector=fixed)"
+        int,
+        Milliseconds(1000),
+        "the time without a new heartbeat after which a node is taken for down (detector=fixed)",
     ]
     phi_threshold: Annotated[int, Number(8), "the suspicion from which a node is taken for down"]
-    request_timeout_us: Annotated[int, Milliseconds(300), "after how long a client asks again"]
-    client_timeout_us: Annotated[int, Milliseconds(1000), "after how long a client gives up"]
+    request_timeout_us: Annotated[int, Milliseconds(300), "the time after which a client asks again"]
+    client_timeout_us: Annotated[int, Milliseconds(1000), "the time after which a client gives up"]
 
     def check(self) -> None:
         """Raise `UsageError` for a detector that would take nodes for down after one late round."""
         PhiParameters.of(self.gossip_interval_us, self.phi_threshold)
         if self.detector == "fixed" and self.down_after_us < 2 * self.gossip_interval_us:
             raise UsageError(
-                "A node would be taken for down when the news of one round are late: down_after_ms is below twice"
+                "A node would be taken for down when the news of one round is late: down_after_ms is below twice"
                 " gossip_interval_ms.",
                 "Raise down_after_ms.",
             )

@@ -41,7 +41,7 @@ class _ByArrivalState(NodeState):
     "merge-by-arrival", "GO-M1", part="metadata", caught_by=("GO-I1", "convergence"), options={"exchange": "full"}
 )
 class _MergeByArrival(ClusterMetadata):
-    """What arrives last is kept, whatever its version.
+    """The entry that arrives last is kept, whatever its version.
 
     Shows as: knowledge gets older when messages are late.
     """
@@ -53,20 +53,20 @@ class _MergeByArrival(ClusterMetadata):
 
 @BUGS.plant("reply-not-merged", "GO-M2", part="node", options={"exchange": "digest"})
 class _ReplyNotMerged(GossipNode):
-    """Who opened an exchange does not take what the other sends back.
+    """A node that opened an exchange does not merge the entries that come back.
 
-    Shows as: where replies are all that carries values, nobody ever learns anything.
+    Shows as: where only replies carry values, no node ever learns anything.
     """
 
     def _handle_states(self, _: NodeId, message: GossipStates) -> None:
-        """What comes back is thrown away."""
+        """Throw the entries away."""
 
 
 @_RESTARTS.plant("no-generation", "GO-M3", part="generation", caught_by=("GO-I2", "convergence"))
 def _always_the_first(_: GenerationClock) -> int:
     """A restarted node counts its versions from one again, in the old generation.
 
-    Shows as: what the node said before it was restarted is believed for ever.
+    Shows as: the statements of the node from before its restart are believed for ever.
     """
     return 1
 
@@ -95,7 +95,7 @@ class _OwnEntryOverwritten(ClusterMetadata):
         return [(self.own, key, entry) for key, entry in delta.entries.items() if state.take(key, entry)]
 
     def newer_than(self, digest: Mapping[str, Sequence[int]], entries_max: int) -> dict[str, Delta]:
-        """An older generation of the other itself is sent too, as if generations were no reason to keep silent."""
+        """Return also the older generation of a node that asks, as if its new generation did not supersede it."""
         found = super().newer_than(digest, entries_max)
         for node, state in self.states.items():
             if node not in found and node in digest and digest[node][0] > state.generation:
@@ -111,9 +111,9 @@ class _OwnEntryOverwritten(ClusterMetadata):
     options={"fanout": "1", "seed_every": "0", "exchange": "digest"},
 )
 def _first_peers(pool: Sequence[str], fanout: int, _: Callable[[int, int], int]) -> list[str]:
-    """The same peers are asked in every round.
+    """A node asks the same peers in every round.
 
-    Shows as: when they are away nothing spreads.
+    Shows as: when they are down nothing spreads.
     """
     return chosen_peers(pool, fanout, lambda _draw, _bound: 0)
 
@@ -134,7 +134,7 @@ class _OffByOne(ClusterMetadata):
 class _OneKeyErasesTheOther(ClusterMetadata):
     """A node's second statement replaces its first, under whatever key.
 
-    Shows as: the owner does not know what it has said, and others do.
+    Shows as: the owner does not know its own statement, and other nodes do.
     """
 
     def _say(self, key: str, value: Any, *, deleted: bool) -> Entry:
@@ -144,7 +144,7 @@ class _OneKeyErasesTheOther(ClusterMetadata):
 
 @BUGS.plant("version-not-incremented", "GO-M10", part="metadata", caught_by=("GO-I2", "convergence"))
 class _SameVersion(ClusterMetadata):
-    """A change is said under the version of what it changes.
+    """A changed entry keeps the version of the entry that it replaces.
 
     Shows as: changes never spread; one version has two values.
     """
@@ -162,7 +162,7 @@ class _SameVersion(ClusterMetadata):
 class _PerKeyVersions(ClusterMetadata):
     """Versions are counted per key, while the digest has one per node.
 
-    Shows as: what was changed less often than something else never spreads.
+    Shows as: a key that changed less often than another one never spreads.
     """
 
     def _say(self, key: str, value: Any, *, deleted: bool) -> Entry:
@@ -175,9 +175,9 @@ class _PerKeyVersions(ClusterMetadata):
 
 @_RESTARTS.plant("generations-merged", "GO-M12", part="metadata", caught_by=("convergence", "GO-I1", "GO-I2"))
 class _GenerationsMerged(ClusterMetadata):
-    """A higher generation is merged with what was known of the lower one.
+    """The entries of a lower generation are kept when a higher one begins.
 
-    Shows as: what a node does not say any more is still believed.
+    Shows as: statements that a node no longer makes are still believed.
     """
 
     def _begin_generation(self, node: str, generation: int) -> NodeState:
@@ -190,9 +190,9 @@ class _GenerationsMerged(ClusterMetadata):
 
 @_RESTARTS.plant("gap-accepted", "GO-R15", part="metadata")
 class _GapAccepted(ClusterMetadata):
-    """A delta is taken although what lies below it was never received.
+    """A delta is merged although the entries below it were never received.
 
-    Shows as: the digest claims entries that the node has not, and it never gets them.
+    Shows as: the digest claims entries that the node lacks, and it never gets them.
     """
 
     def _merge_node(self, node: str, delta: Delta) -> list[tuple[str, str, Entry]]:
