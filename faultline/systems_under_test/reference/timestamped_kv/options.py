@@ -24,18 +24,18 @@ class TimestampSettings(Settings, frozen=True):
 
     system: ClassVar[str] = "timestamped-kv"
 
-    clock: Annotated[str, Choice(("hybrid", "lamport")), "what stamps the versions of values"]
+    clock: Annotated[str, Choice(("hybrid", "lamport")), "the clock that stamps the versions of values"]
     wait: Annotated[
         str,
         Choice(_WAITS),
-        "who waits until clocks agree: nobody (reads may be stale), the writer for max_offset, the reader by"
+        "the wait until clocks agree: none (reads may be stale), the writer's for max_offset, the reader's by"
         " reading again, or both for the error bound of their clocks",
     ]
     max_offset_us: Annotated[
-        int, Milliseconds(200), "by how much the clocks of two nodes may differ (wait=write and wait=restart)"
+        int, Milliseconds(200), "the most by which the clocks of two nodes may differ (wait=write and wait=restart)"
     ]
     error_bound_us: Annotated[
-        int, Milliseconds(100), "by how much a node's clock may differ from the true time (wait=commit)"
+        int, Milliseconds(100), "the most by which a node's clock may differ from the true time (wait=commit)"
     ]
     forward_jump_us: Annotated[
         int | None,
@@ -49,9 +49,9 @@ class TimestampSettings(Settings, frozen=True):
         "where an uncertain reader reads again: at the version that made it uncertain, or at the node's time"
         " once max_offset has passed",
     ]
-    read_attempts: Annotated[int, Number(5), "how often an uncertain reader tries before it gives up"]
-    request_timeout_us: Annotated[int, Milliseconds(600), "after how long a reader asks again"]
-    client_timeout_us: Annotated[int, Milliseconds(1500), "after how long a client gives up: outcome unknown"]
+    read_attempts: Annotated[int, Number(5), "the attempts of an uncertain reader before it gives up"]
+    request_timeout_us: Annotated[int, Milliseconds(600), "the time after which a reader asks again"]
+    client_timeout_us: Annotated[int, Milliseconds(1500), "the time after which a client gives up: outcome unknown"]
 
     def check(self) -> None:
         """Raise `UsageError` for a wait that the clock cannot end, or that outlasts the patience of clients."""

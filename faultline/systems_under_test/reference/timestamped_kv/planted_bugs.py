@@ -62,7 +62,7 @@ _COMMIT_WAIT = BUGS.group(
 class _IgnoreRequest:
     """A server stamps a write by its own clock alone, whatever the client has seen.
 
-    Shows as: the effect gets a smaller stamp than its cause; who reads at the effect's stamp misses the cause.
+    Shows as: the effect gets a smaller stamp than its cause; a read at the effect's stamp misses the cause.
     """
 
     def tick(self, _: HybridTimestamp) -> HybridTimestamp:
@@ -90,14 +90,14 @@ class _NotRestored:
     """
 
     def restore(self, _: HybridTimestamp) -> None:
-        """The disk has versions, and the clock does not know."""
+        """Forget that versions with stamps are on the disk."""
 
 
 @_LAMPORT.plant("client-keeps-last-stamp", "LMC-M4", part="client")
 class _KeepsLastStamp(TimestampedKvClient):
     """A client remembers the last stamp it was given, not the largest.
 
-    Shows as: the client's clock goes back, and what it writes next is stamped below what it knows.
+    Shows as: the client's clock goes back, and its next write is stamped below a version that it knows.
     """
 
     def _learn(self, owner: NodeId, stamp: HybridTimestamp) -> None:
@@ -135,7 +135,7 @@ class _NoWriteWait(NoWait):
 class _AnswerBeforeWait(WriteWait):
     """A write is acknowledged at once, and shown after the wait.
 
-    Shows as: nobody sees an acknowledged write for as long as the writer waits.
+    Shows as: no reader sees an acknowledged write for as long as the writer waits.
     """
 
     def write(self, request: WriteRequest, written: Written) -> None:
@@ -165,7 +165,7 @@ class _StoreBeforeWait(WriteWait):
     "stamp-earliest", "CBW-M4", part="waits.commit", caught_by=("linearizability", "CBW-I1", "CBW-I3", "node-crash")
 )
 class _StampEarliest(CommitWait):
-    """A write is stamped with the earliest the time may be.
+    """A write is stamped with the earliest possible time.
 
     Shows as: a version is shown at or below a time that was read before.
     """
@@ -184,7 +184,7 @@ class _NothingPends(PendingWrites):
 
 @_COMMIT_WAIT.plant("no-pending-check", "CBW-M6", part="waits.commit", caught_by=("CBW-I3",))
 class _NoPendingCheck(CommitWait):
-    """A reader does not wait for the writes before his time that are still waiting.
+    """A reader does not wait for the writes before its time that are still waiting.
 
     Shows as: a version is shown at or below a time that was read before.
     """
@@ -220,7 +220,7 @@ class _NoReadWait(CommitWait):
     options={"wait": "restart"},
 )
 class _WindowTooSmall(TimestampedKvClient):
-    """A reader takes nothing above his time for uncertain.
+    """A reader takes no version above its time for uncertain.
 
     Shows as: a reader whose node's clock is slow misses an acknowledged write.
     """
