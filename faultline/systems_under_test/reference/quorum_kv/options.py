@@ -28,25 +28,25 @@ class KeyValueSettings(Settings, frozen=True):
 
     system: ClassVar[str] = "quorum-kv"
 
-    versions: Annotated[str, Choice(VERSIONS), "what tells versions apart; `last-write-wins` loses updates"]
+    versions: Annotated[str, Choice(VERSIONS), "the kind of versions; `last-write-wins` loses updates"]
     coordinator: Annotated[
         str,
         Choice(("any", "primary")),
-        "which replica takes a write first: the client's own (any), or the first of the key (primary)",
+        "the replica that takes a write first: the client's own (any), or the first of the key (primary)",
     ]
-    read_repair: Annotated[bool, Switch(), "a read sends what it found to replicas that lack it (on), or not"]
+    read_repair: Annotated[bool, Switch(), "a read sends the siblings it found to replicas that lack them (on), or not"]
     conflicts: Annotated[
         str,
         Choice(("show", "union", "largest")),
-        "what clients make of siblings: a list of them (show); of sets, the union, or only the largest, which"
-        " loses updates",
+        "the answer that clients make of siblings: a list of them (show); of sets, the union, or only the largest,"
+        " which loses updates",
     ]
-    replicas: Annotated[int, Number(3), "on how many nodes each key is (N)"]
+    replicas: Annotated[int, Number(3), "the nodes that have each key (N)"]
     write_quorum: Annotated[int, Number(2), "replicas that must have a write before it counts (W)"]
     read_quorum: Annotated[int, Number(2), "replicas that must answer a read (R)"]
-    expiration_us: Annotated[int, Milliseconds(200), "after how long a replica that is silent counts as lost"]
-    request_timeout_us: Annotated[int, Milliseconds(200), "after how long a client asks another replica"]
-    client_timeout_us: Annotated[int, Milliseconds(1000), "after how long a client gives up: outcome unknown"]
+    expiration_us: Annotated[int, Milliseconds(200), "the silence after which a replica counts as lost"]
+    request_timeout_us: Annotated[int, Milliseconds(200), "the time after which a client asks another replica"]
+    client_timeout_us: Annotated[int, Milliseconds(1000), "the time after which a client gives up: outcome unknown"]
 
     @classmethod
     def of_cluster(cls, options: Mapping[str, str], nodes: int) -> Self:
@@ -62,7 +62,7 @@ class KeyValueSettings(Settings, frozen=True):
 
     @property
     def resolves(self) -> bool:
-        """Whether the application makes one value of several."""
+        """True if the application makes one value of several."""
         return self.conflicts != "show"
 
     @property

@@ -33,7 +33,7 @@ _SERVER_IDS = BUGS.group(options={"versions": "server-id"})
 
 @BUGS.plant("overwrite-siblings", "VVC-M1", part="versionings.*", replaces=True, caught_by=("siblings", "VVC-I5"))
 class _OverwriteSiblings(Dotted):
-    """A replica replaces what it has by what arrives, without comparing versions.
+    """A replica replaces its siblings by those that arrive, without comparing versions.
 
     Shows as: of two concurrent acknowledged writes one vanishes.
     """
@@ -53,7 +53,7 @@ def _common_nodes_only(one: VersionVector, other: VersionVector) -> bool:
 class _UnequalNodesAreOlder(ServerIds):
     """Vectors are compared on the nodes they have in common only.
 
-    Shows as: a value disappears for a concurrent one that knew nothing of it.
+    Shows as: a value disappears for a concurrent one that was written without knowledge of it.
     """
 
     order = staticmethod(_common_nodes_only)
@@ -107,7 +107,7 @@ class _ObsoleteWriteAccepted(ServerIds):
 
 @BUGS.plant("prune-while-walking", "VVC-M7", part="versionings.*", replaces=True, caught_by=("siblings", "VVC-I1"))
 class _PruneWhileWalking(Dotted):
-    """Obsolete values are removed from the list that is being walked through, so some are skipped.
+    """Obsolete values are removed from the list during the walk through it, so some are skipped.
 
     Shows as: a value stays beside one that replaced it.
     """
