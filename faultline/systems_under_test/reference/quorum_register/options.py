@@ -22,7 +22,7 @@ class RegisterSettings(Settings, frozen=True):
     write_back: Annotated[
         str,
         Choice(("on", "later", "off")),
-        "a read stores what it found on a quorum before it answers (on: linearizable), afterwards (later: read"
+        "a read stores the copy it found on a quorum before it answers (on: linearizable), afterwards (later: read"
         " repair), or never (off)",
     ]
     write_quorum: Annotated[
@@ -39,10 +39,10 @@ class RegisterSettings(Settings, frozen=True):
     expiration_us: Annotated[
         int,
         Milliseconds(200),
-        "after how long a replica that is silent counts as lost; below the clients' own timeouts",
+        "the silence after which a replica counts as lost; below the clients' own timeouts",
     ]
-    request_timeout_us: Annotated[int, Milliseconds(300), "after how long a reader asks another replica"]
-    client_timeout_us: Annotated[int, Milliseconds(1000), "after how long a client gives up: outcome unknown"]
+    request_timeout_us: Annotated[int, Milliseconds(300), "the time after which a reader asks another replica"]
+    client_timeout_us: Annotated[int, Milliseconds(1000), "the time after which a client gives up: outcome unknown"]
 
     @classmethod
     def of_cluster(cls, options: Mapping[str, str], replicas: int) -> Self:

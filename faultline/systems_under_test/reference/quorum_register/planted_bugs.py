@@ -59,7 +59,7 @@ class _AckBeforeQuorum(Coordinator):
 class _CountDuplicates(RequestWaitingList[int, Any]):
     """An answer does not remove what waits for it, so its repetition is counted again.
 
-    Shows as: a write is acknowledged that fewer replicas have than were asked for.
+    Shows as: a write is acknowledged that fewer replicas have than its quorum needs.
     """
 
     __slots__ = ()
@@ -72,7 +72,7 @@ class _CountDuplicates(RequestWaitingList[int, Any]):
 
 @_WAITING.plant("timeout-as-failure", "RWL-M5", part="client", caught_by=("linearizability",))
 class _TimeoutAsFailure(QuorumRegisterClient):
-    """The client calls a write failed when no quorum, or nobody, answered in time.
+    """The client calls a write failed when no quorum, or no node at all, answered in time.
 
     Shows as: a value is read whose write had definitely failed.
     """
@@ -82,7 +82,7 @@ class _TimeoutAsFailure(QuorumRegisterClient):
 
 @_WAITING.plant("waits-for-ever", "RWL-M3", part="waiting", caught_by=("RWL-I1", "RWL-I4"))
 class _WaitsForEver(RequestWaitingList[int, Any]):
-    """What a silent replica was asked is never given up.
+    """A request to a silent replica is never given up.
 
     Shows as: the list grows, and a client whose quorum was lost is not answered at all.
     """
@@ -90,7 +90,7 @@ class _WaitsForEver(RequestWaitingList[int, Any]):
     __slots__ = ()
 
     def expire(self) -> int:
-        """Nothing waits too long."""
+        """Expire no request; return the time."""
         return self._clock.monotonic_us()
 
 
@@ -105,7 +105,7 @@ class _DecidesAgain(WriteQuorumCallback):
 class _AnswersTwice(Coordinator):
     """A store that is decided does not remember it, so each further answer or error decides again.
 
-    Shows as: a client hears twice of one request.
+    Shows as: a client gets two answers to one request.
     """
 
     def _counting(
@@ -146,7 +146,7 @@ class _HalfIsAMajority(Coordinator):
 
 
 def _of_the_living(alive: int) -> tuple[int, int]:
-    """How many of them decide, and how many are left over."""
+    """Return the number of replicas that decide, and the number of those left over."""
     needed = majority(max(1, alive))
     return needed, alive - needed
 
@@ -155,7 +155,7 @@ class _AnswersOfTheLiving(QuorumAnswers[QueryResponse]):
     __slots__ = ()
 
     def on_error(self, error: Exception) -> None:
-        # One fewer is alive, and who is left decides.
+        # One fewer is alive, and a majority of the others decides.
         self._needed, self._spare = _of_the_living(self._needed + self._spare - 1)
         if not self._done and len(self._answers) >= self._needed:
             self._done = True
@@ -207,9 +207,9 @@ class _CoordinatorCountsTwice(Coordinator):
 
 @BUGS.plant("first-answer-decides", "QRM-M6", part="coordinator", caught_by=("linearizability", "QRM-I1", "QRM-I3"))
 class _FirstAnswerDecides(Coordinator):
-    """A quorum must store, but one answer is enough to know what is newest: the first that comes.
+    """A quorum must store, but the first answer alone tells which copy is the newest.
 
-    Shows as: what an operation begins from is not what the last one ended with: reads are stale, writes sink.
+    Shows as: an operation begins from an older copy than the last one ended with: reads are stale, writes sink.
     """
 
     def _answers_needed(self) -> int:
@@ -234,7 +234,7 @@ class _ErrorsAreOldCopies(QuorumAnswers[QueryResponse]):
 class _CountErrors(Coordinator):
     """A replica that did not answer in time is counted as if it had.
 
-    Shows as: a coordinator that is cut off goes on alone: it acknowledges writes that only it has.
+    Shows as: a coordinator that is cut off goes on alone and acknowledges writes that only it has.
     """
 
     def _collecting(
