@@ -1,4 +1,4 @@
-"""The options of `paxos-kv`: what can be set, and which combinations are refused."""
+"""The options of `paxos-kv`, and the combinations that are refused."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class PaxosKvSettings(Settings, frozen=True):
         Choice(("no-op", "prepare")),
         "a read gets a no-op decided (the book), or ends after a prepare phase that found nothing under way",
     ]
-    rejections: Annotated[bool, Switch(), "acceptors say no to what is stale, or stay silent"]
+    rejections: Annotated[bool, Switch(), "acceptors answer a stale request with a rejection (on), or stay silent"]
     prepare_quorum: Annotated[int, Number(0, least=0), "promises an attempt needs; 0 is a majority"]
     accept_quorum: Annotated[int, Number(0, least=0), "acceptances that choose a value; 0 is a majority"]
-    phase_timeout_us: Annotated[int, Milliseconds(50), "how long a proposer waits for a quorum"]
+    phase_timeout_us: Annotated[int, Milliseconds(50), "the time that a proposer waits for a quorum"]
     backoff_us: Annotated[
         int, Milliseconds(10), "the longest random wait before a second attempt; it doubles with each further one"
     ]
     attempts_max: Annotated[int, Number(5), "attempts without a quorum after which a node gives up"]
     segment_size_bytes: Annotated[int, Number(65536), "the size at which a log file is closed"]
-    request_timeout_us: Annotated[int, Milliseconds(300), "after how long a client asks another node"]
-    client_timeout_us: Annotated[int, Milliseconds(1000), "after how long a client gives up: outcome unknown"]
+    request_timeout_us: Annotated[int, Milliseconds(300), "the time after which a client asks another node"]
+    client_timeout_us: Annotated[int, Milliseconds(1000), "the time after which a client gives up: outcome unknown"]
 
     def check(self) -> None:
         """Raise `UsageError` for clients that would give up before they ask a second node."""
@@ -51,7 +51,7 @@ class PaxosKvSettings(Settings, frozen=True):
 
     @property
     def prepares_only(self) -> bool:
-        """Whether reads end after a prepare phase that found nothing under way."""
+        """True if reads end after a prepare phase that found nothing under way."""
         return self.read_mode == "prepare"
 
     @property

@@ -75,7 +75,7 @@ class _AdoptedUnderOldGeneration(Attempt):
 class _AdoptUnderOldGeneration(Proposer):
     """A proposer proposes the value it adopts under the generation in which that was accepted.
 
-    Shows as: the acceptors have promised a higher one and refuse, so nobody ever finishes that value and its key is
+    Shows as: the acceptors have promised a higher one and refuse, so no proposer finishes that value and its key is
     stuck.
     """
 
@@ -89,11 +89,11 @@ class _AdoptUnderOldGeneration(Proposer):
 class _RoundsNotLearned(MonotonicIds):
     """A node does not learn the rounds of others, and tries again at once.
 
-    Shows as: it proposes below what it has promised itself; after a duel it needs many attempts, or starves.
+    Shows as: it proposes below its own promise; after a duel it needs many attempts, or starves.
     """
 
     def observe(self, generation: MonotonicId) -> None:
-        # Its own are kept over a restart: a node that uses a generation twice has another bug (PAX-R3).
+        # The node's own rounds are kept over a restart: to use a generation twice is another bug (PAX-R3).
         if generation.node == self._node:
             super().observe(generation)
 
@@ -136,7 +136,7 @@ class _LateAnswersCount(Proposer):
 
 @BUGS.plant("strict-accept", "PAX-M12", part="acceptor", caught_by=("availability",))
 class _StrictAccept(Acceptor):
-    """An acceptor accepts only what is above its promise, as the table of the text has it.
+    """An acceptor accepts only generations above its promise, as the table of the text has it.
 
     Shows as: no value is ever chosen, so no operation is answered after the heal either.
     """
@@ -159,7 +159,7 @@ class _PromiseNotDurable(PaxosStore):
     """
 
     def _flush(self) -> None:
-        """Leave it to chance."""
+        """Leave the flush to chance."""
 
 
 @BUGS.plant("ids-not-unique", "PAX-M7", part="ids", caught_by=("PAX-R3", "PAX-I1", "PAX-I3", "linearizability"))
@@ -177,7 +177,7 @@ class _IdsNotUnique(MonotonicIds):
     "naive-reset", "PAX-M8", part="store", caught_by=("PAX-I2", "PAX-I1", "PAX-I3", "PAX-I4", "linearizability")
 )
 class _NaiveReset(PaxosStore):
-    """As printed, an acceptor starts over after each commit and neither tells nor learns what was committed.
+    """As printed, an acceptor starts over after each commit and neither tells nor learns the committed version.
 
     Shows as: a node that missed a commit reads nothing, or brings the value before it back.
     """
@@ -186,12 +186,12 @@ class _NaiveReset(PaxosStore):
         return True
 
     def _catch_up(self, key: str, commit: Commit) -> None:
-        """What the proposer builds on is ignored."""
+        """Ignore the commit that the proposer builds on."""
 
 
 @BUGS.plant("local-read", "PAX-M9", part="node", caught_by=("linearizability",))
 class _LocalRead(PaxosKvNode):
-    """A read is answered from what the asked node knows to be committed.
+    """A read is answered from the newest commit that the asked node knows.
 
     Shows as: a read returns a value that was overwritten before it began.
     """
@@ -220,7 +220,7 @@ class _SuccessWithoutAccepts(Proposer):
 
 @BUGS.plant("success-with-other-value", "PAX-M11", part="proposer", caught_by=("linearizability",))
 class _SuccessWithOtherValue(Proposer):
-    """A proposer that had to finish somebody else's value reports success for its own.
+    """A proposer that had to finish the value of another one reports success for its own.
 
     Shows as: an acknowledged write never happened.
     """

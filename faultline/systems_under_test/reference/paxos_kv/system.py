@@ -18,9 +18,9 @@ queue. `node` shows how.
 *Invariants.* See `invariants`: PAX-I1 to PAX-I4, PAX-I6, PAX-R3, PAX-R4, PAX-R8; PAX-I5 is linearizability.
 
 *Tolerates.* Any minority of nodes crashed, paused or cut off, at any time and without a pause for an election;
-everything a network does to messages; clocks of any kind, since time only decides when to try again.
+lost, late, repeated and reordered messages; clocks of any kind, since time only decides when to try again.
 
-*Does not tolerate.* More nodes down than the quorums leave: it then answers nothing, and nothing wrong. Nodes without
+*Does not tolerate.* More nodes down than the quorums leave: it then gives no answers, but no wrong ones. Nodes without
 their disks. Many clients on one key: duelling proposers cost time, and a request may end with an unknown outcome. Logs
 grow without bound, and so does the table of clients of a key.
 
@@ -79,7 +79,7 @@ class PaxosKv:
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> PaxosKvNode:
-        """Return a node with empty memory over `ports`. Raise UsageError for options, bugs or members it cannot use."""
+        """Return a node with empty memory over `ports`. Raise `UsageError` for unusable options, bugs or members."""
         node_class = BUGS.node(PaxosKvNode, planted_bugs)
         return node_class(ports, members, PaxosKvSettings.read(options), BUGS.parts(planted_bugs))
 
@@ -91,9 +91,9 @@ class PaxosKv:
         options: Mapping[str, str],
         planted_bugs: frozenset[str],
     ) -> PaxosKvClient:
-        """A client that talks to `node` first."""
+        """Return a client that talks to `node` first."""
         return PaxosKvClient(ports, members, node, PaxosKvSettings.read(options))
 
     def invariants(self) -> list[Invariant]:
-        """Fresh instances of the system's invariants."""
+        """Return fresh instances of the invariants."""
         return paxos_kv_invariants()
