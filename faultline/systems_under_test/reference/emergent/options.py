@@ -1,4 +1,4 @@
-"""The options of `emergent-leader`: how soon silence is noticed, who watches whom, and below which size to refuse."""
+"""The options of `emergent-leader`: the watch over silent members, joins and merges, and the minimum size."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ class EmergentSettings(Settings, frozen=True):
 
     system: ClassVar[str] = "emergent-leader"
 
-    seeds: Annotated[int, Number(2), "how many of the members admit others; each knows their addresses"]
+    seeds: Annotated[int, Number(2), "the number of members that admit others; each node knows their addresses"]
     heartbeats: Annotated[
         str,
         Choice(("all", "ring")),
-        "who watches whom: everybody everybody, or each the two before it in a ring, reporting to all",
+        "the members that each node watches: all, or the two before it in a ring, with reports to all",
     ]
-    heartbeat_interval_us: Annotated[int, Milliseconds(50), "how long between two heartbeats"]
-    failure_timeout_us: Annotated[int, Milliseconds(300), "after how much silence a member counts as failed"]
-    join_timeout_us: Annotated[int, Milliseconds(100), "how long a joiner waits for an answer"]
+    heartbeat_interval_us: Annotated[int, Milliseconds(50), "the time between two heartbeats"]
+    failure_timeout_us: Annotated[int, Milliseconds(300), "the silence after which a member counts as failed"]
+    join_timeout_us: Annotated[int, Milliseconds(100), "the time that a joiner waits for an answer"]
     join_attempts: Annotated[
         int,
         Number(0, least=0),
-        "how often a joiner tries before it gives up for good; 0 is without end, 5 the printed code's",
+        "the attempts of a joiner before it gives up for good; 0 is without end, 5 the printed code's",
     ]
     acknowledgement_us: Annotated[
         int,
         Milliseconds(200),
-        "how long a joiner's answer waits for the members to know it; 2000 in the source, and less here because"
-        " a run lasts seconds",
+        "the time that a joiner's answer waits for the members to know it; 2000 in the source, and less here"
+        " because a run lasts seconds",
     ]
     merge_interval_us: Annotated[
         int,
         Milliseconds(200),
-        "how often a coordinator looks for those it believes failed; 1000 in the source, and less here for the"
-        " same reason",
+        "the time between two searches of a coordinator for failed members; 1000 in the source, and less here for"
+        " the same reason",
     ]
     minimum: Annotated[
         int,
         Number(0, least=0),
-        "below how many live members clients are refused; 0 is a majority of the largest membership ever seen",
+        "the live members below which clients are refused; 0 is a majority of the largest membership ever seen",
     ]
-    client_timeout_us: Annotated[int, Milliseconds(800), "after how long a client gives up"]
+    client_timeout_us: Annotated[int, Milliseconds(800), "the time after which a client gives up"]
 
     def check(self) -> None:
         """Raise `UsageError` for a timeout that one late heartbeat exceeds."""

@@ -11,7 +11,7 @@ from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.cluster_management.emergent_leader import Member, Membership
 from faultline.systems_under_test.reference.emergent.messages import JoinRequest, SplitBrainJoin
 from faultline.systems_under_test.reference.emergent.node import EmergentNode, Parts
-from faultline.systems_under_test.reference.emergent.silence import Silence
+from faultline.systems_under_test.reference.emergent.watching import Silence
 from faultline.systems_under_test.reference.shared.planted_bugs import PlantedBugs
 
 __all__ = ["BUGS"]
@@ -28,9 +28,9 @@ _RESTARTS = BUGS.group(campaign="emergent-restarts")
 
 @BUGS.plant("claim-past-the-living", "EL-M1", part="node")
 class _ClaimsPastTheLiving(EmergentNode):
-    """A member claims the coordination when the silent ones are older, though others that live are too.
+    """A member claims the coordination when an older one is silent, though another older one lives.
 
-    Shows as: somebody takes over although an older member lives.
+    Shows as: a member takes over although an older one lives.
     """
 
     def _may_remove(self, membership: Membership, gone: tuple[str, ...]) -> bool:
@@ -42,7 +42,7 @@ class _ClaimsPastTheLiving(EmergentNode):
 class _ClaimRefused(EmergentNode):
     """The next oldest does not claim when a younger member is silent too.
 
-    Shows as: when the coordinator and another fail together nobody coordinates any more.
+    Shows as: when the coordinator and another member fail together, no member coordinates any more.
     """
 
     def _may_remove(self, membership: Membership, gone: tuple[str, ...]) -> bool:
@@ -51,10 +51,10 @@ class _ClaimRefused(EmergentNode):
 
 
 @BUGS.plant("everybody-removes", "EL-M3", part="node")
-class _EverybodyRemoves(EmergentNode):
-    """Every member removes whom it finds silent.
+class _AllMembersRemove(EmergentNode):
+    """Every member removes the others that it finds silent.
 
-    Shows as: memberships are made by many.
+    Shows as: many members make memberships.
     """
 
     def _may_remove(self, membership: Membership, gone: tuple[str, ...]) -> bool:
@@ -63,7 +63,7 @@ class _EverybodyRemoves(EmergentNode):
 
 @BUGS.plant("update-without-version-check", "EL-M4", part="node")
 class _NoVersionCheck(EmergentNode):
-    """Every membership that comes is installed, however old.
+    """Every membership that arrives is installed, however old.
 
     Shows as: a node's version goes back.
     """
@@ -153,7 +153,7 @@ class _FailedListKept(EmergentNode):
 
 @_RESTARTS.plant("strangers-ignored", "EL-M14", part="node")
 class _StrangersIgnored(EmergentNode):
-    """A coordinator answers only the search of those whom it believes failed itself.
+    """A coordinator answers only the search of members that it believes failed itself.
 
     Shows as: a seed that founded a cluster of its own after a restart stays alone.
     """
@@ -165,9 +165,9 @@ class _StrangersIgnored(EmergentNode):
 
 @BUGS.plant("no-pause-guard", "EL-M18", part="silence", campaign="emergent-pauses", caught_by=("EL-I8",))
 class _NoPauseGuard(Silence):
-    """A coordinator that slept judges the silence of the others by what it missed.
+    """A coordinator that slept takes what it missed for the silence of the others.
 
-    Shows as: after a pause it removes everybody.
+    Shows as: after a pause it removes all other members.
     """
 
     def check(self) -> tuple[str, ...] | None:

@@ -1,7 +1,7 @@
 """The system `emergent-leader`: a cluster of equals, coordinated by its oldest member, that heals itself after a cut.
 
-Clients ask any node who belongs to the cluster. A node answers only for a group that may serve: not while it belongs to
-none, and not for a group below the minimum size.
+Clients ask any node for the members of the cluster. A node answers only for a group that may serve: not while it
+belongs to none, and not for a group below the minimum size.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class EmergentLeader:
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> EmergentNode:
-        """A node with empty memory over `ports`. Raises UsageError for options or planted bugs it cannot use."""
+        """Return a node with empty memory over `ports`. Raise `UsageError` for unusable options or bugs."""
         node_class = BUGS.node(EmergentNode, planted_bugs)
         return node_class(ports, members, EmergentSettings.read(options), BUGS.parts(planted_bugs))
 
@@ -58,13 +58,13 @@ class EmergentLeader:
         options: Mapping[str, str],
         planted_bugs: frozenset[str],
     ) -> EmergentClient:
-        """A client of `node`."""
+        """Return a client of `node`."""
         return EmergentClient(ports, node, EmergentSettings.read(options))
 
     def not_promised(self, asked: Asked) -> str | None:
-        """Why what a workload judges by need not hold, in a clause; None when it must."""
+        """Return in a clause why the claim of the workload need not hold; None when it must."""
         return not_promised(asked)
 
     def invariants(self) -> list[Invariant]:
-        """Fresh instances of the system's invariants."""
+        """Return fresh instances of the invariants."""
         return emergent_invariants()
