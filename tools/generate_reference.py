@@ -184,7 +184,10 @@ def pages() -> dict[Path, str]:
     """Every page that is made, with the content it should have."""
     listings = {what: listing(what) for what in LISTINGS}
     listings["workloads"] = [with_sensitivity(entry) for entry in listings["workloads"]]
-    made = {GENERATED / f"{PAGES.get(what, what)}.md": reference_page(what, LISTINGS[what], listings[what]) for what in LISTINGS}
+    made = {
+        GENERATED / f"{PAGES.get(what, what)}.md": reference_page(what, LISTINGS[what], listings[what])
+        for what in LISTINGS
+    }
     made[GENERATED / "anomalies.md"] = anomalies_page(listing("anomalies"))
     made[GENERATED / "python-api.md"] = python_api_page()
     made[GENERATED / "rows.md"] = row_evidence.rows_page(load_requirements(), row_evidence.evidence())
