@@ -31,7 +31,7 @@ from faultline.systems_under_test.reference.coordinated_kv.options import OPTION
 from faultline.systems_under_test.reference.coordinated_kv.planted_bugs import PLANTED_BUGS, mutated_parts, node_class
 from faultline.systems_under_test.reference.leases_and_watches.extension import serviced_server
 from faultline.systems_under_test.reference.leases_and_watches.messages import SERVICE_MESSAGES
-from faultline.systems_under_test.reference.shared.client_messages import MESSAGES as CORE_MESSAGES
+from faultline.systems_under_test.reference.raft.messages import RAFT_MESSAGES
 
 __all__ = ["CoordinatedKv"]
 
@@ -60,7 +60,7 @@ class CoordinatedKv:
     options: Mapping[str, OptionDescription] = OPTIONS
     planted_bugs: Mapping[str, PlantedBug] = PLANTED_BUGS
     features: tuple[Feature, ...] = FEATURES
-    messages: tuple[type[msgspec.Struct], ...] = (*CORE_MESSAGES, *SERVICE_MESSAGES, *MESSAGES)
+    messages: tuple[type[msgspec.Struct], ...] = (*RAFT_MESSAGES, *SERVICE_MESSAGES, *MESSAGES)
 
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]

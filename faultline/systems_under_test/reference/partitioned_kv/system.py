@@ -29,6 +29,7 @@ from faultline.systems_under_test.reference.partitioned_kv.planted_bugs import (
     mutated_parts,
     node_class,
 )
+from faultline.systems_under_test.reference.raft.messages import RAFT_MESSAGES
 
 __all__ = ["PartitionedKv"]
 
@@ -52,7 +53,7 @@ class PartitionedKv:
     options: Mapping[str, OptionDescription] = OPTIONS
     planted_bugs: Mapping[str, PlantedBug] = PLANTED_BUGS
     features: tuple[Feature, ...] = FEATURES
-    messages: tuple[type[msgspec.Struct], ...] = MESSAGES
+    messages: tuple[type[msgspec.Struct], ...] = (*RAFT_MESSAGES, *MESSAGES)
 
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
