@@ -14,6 +14,7 @@ from tidy_bans import (
     complaints_about_names,
     complaints_about_sets,
 )
+from tidy_closure import complaints_about_closures, complaints_about_foreign_packages
 from tidy_imports import complaints_about_cycles, complaints_about_direction, read_import_table, room_of
 from tidy_shape import (
     complaints_about_docstring,
@@ -82,6 +83,14 @@ def test_the_import_table_names_every_room_and_no_other() -> None:
 
 def test_imports_never_form_a_circle() -> None:
     _assert_none(complaints_about_cycles(_library()))
+
+
+def test_the_node_of_a_system_imports_no_more_files_than_its_ceiling() -> None:
+    _assert_none(complaints_about_closures(_library()))
+
+
+def test_no_system_takes_anything_from_the_folder_of_another() -> None:
+    _assert_none(complaints_about_foreign_packages(_library()))
 
 
 def test_what_runs_inside_a_world_asks_only_its_ports() -> None:

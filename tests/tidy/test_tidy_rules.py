@@ -12,6 +12,7 @@ from tidy_bans import (
     complaints_about_names,
     complaints_about_sets,
 )
+from tidy_closure import closure, complaints_about_foreign_packages
 from tidy_imports import complaints_about_cycles, complaints_about_direction, read_import_table
 from tidy_shape import (
     FILE_LINES_AIM,
@@ -102,6 +103,39 @@ def test_a_circle_of_imports_is_found_also_through_a_function() -> None:
     (complaint,) = complaints_about_cycles([first, second])
     assert "faultline.harness.a" in complaint
     assert complaints_about_cycles([first, Source("faultline/harness/b.py", "def f(): ...")]) == []
+
+
+REFERENCE = "faultline/systems_under_test/reference"
+
+
+def test_a_closure_follows_imports_but_not_those_of_a_type_checker() -> None:
+    texts = {
+        f"{REFERENCE}/tiny/node.py": "from faultline.systems_under_test.reference.shared.table import Table",
+        f"{REFERENCE}/shared/table.py": """
+            from faultline.harness.plan import Plan
+            from faultline.systems_under_test.reference.shared import rows
+            if TYPE_CHECKING:
+                from faultline.systems_under_test.reference.shared.types import Row
+        """,
+        f"{REFERENCE}/shared/rows.py": "",
+        f"{REFERENCE}/shared/types.py": "",
+    }
+    sources = {each.module: each for each in (source(dedent(text), path) for path, text in texts.items())}
+    node = "faultline.systems_under_test.reference.tiny.node"
+    assert {module.rpartition(".")[2] for module in closure(node, sources)} == {"node", "table", "rows"}
+
+
+def test_a_system_that_imports_another_ones_folder_is_refused() -> None:
+    texts = {
+        f"{REFERENCE}/tiny/system.py": "from faultline.systems_under_test.reference.other.client import Client",
+        f"{REFERENCE}/other/system.py": "from faultline.systems_under_test.reference.other.client import Client",
+        f"{REFERENCE}/other/client.py": "from faultline.systems_under_test.reference.shared.table import Table",
+        f"{REFERENCE}/shared/table.py": "",
+    }
+    [complaint] = complaints_about_foreign_packages([source(text, path) for path, text in texts.items()])
+    assert complaint.startswith(
+        f"{REFERENCE}/tiny/system.py: takes faultline.systems_under_test.reference.other.client"
+    )
 
 
 # -- banned names ---------------------------------------------------------------------------------------------------

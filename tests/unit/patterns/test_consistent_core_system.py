@@ -50,8 +50,8 @@ from faultline.systems_under_test.reference.raft.invariants.replicated_log impor
     REPLICATED_LOG_INVARIANTS,
 )
 from faultline.systems_under_test.reference.raft.invariants.storage import STORAGE_INVARIANTS
+from faultline.systems_under_test.reference.raft.messages import RAFT_MESSAGES
 from faultline.systems_under_test.reference.shared.client_messages import (
-    MESSAGES,
     ClientRequest,
     CompareAndSet,
     SetValue,
@@ -154,8 +154,8 @@ def test_a_single_node_with_options_that_need_others_is_refused(options: dict[st
 
 def test_every_message_survives_the_wire() -> None:
     decoder = msgspec.msgpack.Decoder(Any)
-    union: Any = MESSAGES[0]
-    for message in MESSAGES[1:]:
+    union: Any = RAFT_MESSAGES[0]
+    for message in RAFT_MESSAGES[1:]:
         union = union | message
     typed = msgspec.msgpack.Decoder(union)
     samples = [
@@ -170,7 +170,7 @@ def test_every_message_survives_the_wire() -> None:
 
 
 def test_message_tags_are_distinct() -> None:
-    tags = [message.__struct_config__.tag for message in MESSAGES]
+    tags = [message.__struct_config__.tag for message in RAFT_MESSAGES]
     assert len(set(tags)) == len(tags)
 
 

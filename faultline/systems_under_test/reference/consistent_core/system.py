@@ -88,9 +88,10 @@ from faultline.systems_under_test.reference.raft.client import KeyValueClient
 from faultline.systems_under_test.reference.raft.invariants.agreement import raft_invariants
 from faultline.systems_under_test.reference.raft.key_value_server import KeyValueServer
 from faultline.systems_under_test.reference.raft.key_value_store import KeyValueStore
+from faultline.systems_under_test.reference.raft.messages import RAFT_MESSAGES
 from faultline.systems_under_test.reference.raft.parts import replicas_of, store_of
 from faultline.systems_under_test.reference.raft.server import ServerExtension
-from faultline.systems_under_test.reference.shared.client_messages import MESSAGES, ClientResponse
+from faultline.systems_under_test.reference.shared.client_messages import ClientResponse
 from faultline.systems_under_test.reference.shared.key_commands import FUNCTIONS
 from faultline.systems_under_test.reference.shared.planted_bugs import in_front
 
@@ -131,7 +132,7 @@ class ConsistentCore:
     planted_bugs: Mapping[str, PlantedBug] = PLANTED_BUGS
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = (
-        *MESSAGES,
+        *RAFT_MESSAGES,
         *FOLLOWER_READ_MESSAGES,
         *SERVICE_MESSAGES,
         *FORWARDING_MESSAGES,

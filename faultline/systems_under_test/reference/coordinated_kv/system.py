@@ -31,7 +31,7 @@ from faultline.systems_under_test.reference.coordinated_kv.options import OPTION
 from faultline.systems_under_test.reference.coordinated_kv.planted_bugs import BUGS
 from faultline.systems_under_test.reference.leases_and_watches.extension import serviced_server
 from faultline.systems_under_test.reference.leases_and_watches.messages import SERVICE_MESSAGES
-from faultline.systems_under_test.reference.shared.client_messages import MESSAGES as CORE_MESSAGES
+from faultline.systems_under_test.reference.raft.messages import RAFT_MESSAGES
 from faultline.systems_under_test.reference.shared.clock_faults import has_runaway_clocks
 
 __all__ = ["CoordinatedKv"]
@@ -64,7 +64,7 @@ class CoordinatedKv:
     options: Mapping[str, OptionDescription] = OPTIONS
     planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
-    messages: tuple[type[msgspec.Struct], ...] = (*CORE_MESSAGES, *SERVICE_MESSAGES, *MESSAGES)
+    messages: tuple[type[msgspec.Struct], ...] = (*RAFT_MESSAGES, *SERVICE_MESSAGES, *MESSAGES)
 
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]

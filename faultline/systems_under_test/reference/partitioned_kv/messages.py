@@ -8,7 +8,6 @@ import msgspec
 
 from faultline.systems_under_test.patterns.data_partitioning.cluster_directory import Migration, PartitionTable
 from faultline.systems_under_test.patterns.data_partitioning.partition_host import PartitionContent
-from faultline.systems_under_test.reference.shared.client_messages import MESSAGES as CORE_MESSAGES
 from faultline.systems_under_test.reference.shared.key_commands import (
     CompareAndSet,
     GetValue,
@@ -179,7 +178,6 @@ CONTROL_MESSAGES: tuple[type[msgspec.Struct], ...] = (
 """The messages between members and coordinator."""
 
 MESSAGES: tuple[type[msgspec.Struct], ...] = (
-    *CORE_MESSAGES,
     *CONTROL_MESSAGES,
     ReadTable,
     TableResponse,

@@ -23,6 +23,7 @@ from faultline.systems_under_test.reference.partitioned_kv.messages import MESSA
 from faultline.systems_under_test.reference.partitioned_kv.node import PartitionedNode
 from faultline.systems_under_test.reference.partitioned_kv.options import OPTIONS, PartitionSettings
 from faultline.systems_under_test.reference.partitioned_kv.planted_bugs import BUGS
+from faultline.systems_under_test.reference.raft.messages import RAFT_MESSAGES
 
 __all__ = ["PartitionedKv"]
 
@@ -46,7 +47,7 @@ class PartitionedKv:
     options: Mapping[str, OptionDescription] = OPTIONS
     planted_bugs: Mapping[str, PlantedBug] = BUGS.planted_bugs
     features: tuple[Feature, ...] = FEATURES
-    messages: tuple[type[msgspec.Struct], ...] = MESSAGES
+    messages: tuple[type[msgspec.Struct], ...] = (*RAFT_MESSAGES, *MESSAGES)
 
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]

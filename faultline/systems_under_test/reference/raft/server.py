@@ -40,7 +40,6 @@ from faultline.systems_under_test.reference.raft.append_batches import AppendBat
 from faultline.systems_under_test.reference.raft.key_value_store import Applied, KeyValueStore
 from faultline.systems_under_test.reference.raft.sessions import SessionKeeping
 from faultline.systems_under_test.reference.shared.client_messages import RedirectToLeader
-from faultline.systems_under_test.reference.shared.compaction import compaction_handlers
 from faultline.systems_under_test.reference.shared.handler_table import HandlerTable
 from faultline.systems_under_test.reference.shared.trace_events import (
     AnsweredWithoutLeading,
@@ -154,7 +153,7 @@ class RaftServer:
             ReplicationRequest: self._handle_replication_request,
             ReplicationResponse: self._handle_replication_response,
             **self.log.handlers(self.election, lambda: self.reads.progress()),
-            **compaction_handlers(self.compaction, self.election, self._clock),
+            **self.compaction.handlers(self.election, self._clock),
             **self.election.handlers(),
             _Task: lambda _, task: task.run(),
         }

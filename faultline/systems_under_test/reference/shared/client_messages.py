@@ -1,6 +1,7 @@
 """The messages of clients and servers of a replicated log, and the commands they put into it.
 
-The messages among servers stand beside the patterns they belong to; `MESSAGES` lists all of them.
+The messages that servers exchange among themselves stand beside the patterns they belong to; `raft.messages` lists them
+all.
 """
 
 from __future__ import annotations
@@ -9,43 +10,6 @@ from typing import Any
 
 import msgspec
 
-from faultline.systems_under_test.patterns.data_replication.generation_agreement import (
-    GenerationPromised,
-    NewGeneration,
-)
-from faultline.systems_under_test.patterns.data_replication.leader_key_store import (
-    CreateLeaderKey,
-    DeleteLeaderKey,
-    LeaderKeyCreated,
-    LeaderKeyDeleted,
-    LeaderKeyRead,
-    LeaderKeyRefreshed,
-    LeaderKeyWatched,
-    ReadLeaderKey,
-    RefreshLeaderKey,
-    WatchLeaderKey,
-)
-from faultline.systems_under_test.patterns.data_replication.lone_log import OwnCopyDurable
-from faultline.systems_under_test.patterns.data_replication.low_water_mark import StoredByAll
-from faultline.systems_under_test.patterns.data_replication.pulled_log import FetchDiverged, FetchRequest, FetchResponse
-from faultline.systems_under_test.patterns.data_replication.raft_election import (
-    PreVoteRequest,
-    PreVoteResponse,
-    VoteRequest,
-    VoteResponse,
-)
-from faultline.systems_under_test.patterns.data_replication.replicated_log import (
-    ReplicationRequest,
-    ReplicationResponse,
-)
-from faultline.systems_under_test.patterns.data_replication.snapshot_installation import (
-    InstallSnapshotRequest,
-    InstallSnapshotResponse,
-)
-from faultline.systems_under_test.patterns.data_replication.zab_election import (
-    ElectionNotification,
-    FollowerInformation,
-)
 from faultline.systems_under_test.reference.shared.key_commands import (
     Command,
     CompareAndSet,
@@ -54,7 +18,6 @@ from faultline.systems_under_test.reference.shared.key_commands import (
 )
 
 __all__ = [
-    "MESSAGES",
     "ClientCommand",
     "ClientRequest",
     "ClientResponse",
@@ -154,41 +117,3 @@ class RedirectToLeader(msgspec.Struct, frozen=True, tag="redirect-to-leader"):
 
     correlation_id: int
     leader_id: str | None
-
-
-MESSAGES: tuple[type[msgspec.Struct], ...] = (
-    PreVoteRequest,
-    PreVoteResponse,
-    VoteRequest,
-    VoteResponse,
-    ElectionNotification,
-    FollowerInformation,
-    NewGeneration,
-    GenerationPromised,
-    WatchLeaderKey,
-    LeaderKeyWatched,
-    CreateLeaderKey,
-    LeaderKeyCreated,
-    ReadLeaderKey,
-    LeaderKeyRead,
-    RefreshLeaderKey,
-    LeaderKeyRefreshed,
-    DeleteLeaderKey,
-    LeaderKeyDeleted,
-    ReplicationRequest,
-    ReplicationResponse,
-    OwnCopyDurable,
-    FetchRequest,
-    FetchResponse,
-    FetchDiverged,
-    RegisterClientRequest,
-    RegisterClientResponse,
-    ClientRequest,
-    ClientResponse,
-    RedirectToLeader,
-    SessionHeartbeat,
-    InstallSnapshotRequest,
-    InstallSnapshotResponse,
-    StoredByAll,
-)
-"""Every message that crosses the network."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 from zlib import crc32
 
 import msgspec
@@ -26,7 +26,11 @@ import msgspec
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.data_replication.follower_handler import FollowerHandler
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
-from faultline.systems_under_test.patterns.data_replication.leader_and_followers import LeaderElection, ServerRole
+from faultline.systems_under_test.patterns.data_replication.leader_and_followers import (
+    Handlers,
+    LeaderElection,
+    ServerRole,
+)
 from faultline.systems_under_test.patterns.data_replication.low_water_mark import (
     AcknowledgedMark,
     LogCleaned,
@@ -53,7 +57,7 @@ from faultline.systems_under_test.patterns.data_replication.snapshot_store impor
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import WriteAheadLog
 from faultline.systems_under_test.reference.shared.trace_events import SnapshotTaken, StateRestored
 
-__all__ = ["Compaction", "CompactionSettings", "SnapshottedState", "compaction_handlers"]
+__all__ = ["Compaction", "CompactionSettings", "SnapshottedState"]
 
 _NEVER = sys.maxsize
 
@@ -130,6 +134,28 @@ class Compaction:
         self._receiver = SnapshotReceiver()
         self._stored_by_all = 0
         log.send_snapshot = self._send_snapshot
+
+    def handlers(self, election: LeaderElection, clock: GenerationClock) -> Handlers:
+        """Return the handlers of the messages of snapshots and marks; only a leader of this generation installs."""
+
+        def handle_request(source: NodeId, request: InstallSnapshotRequest) -> None:
+            if request.generation < clock.generation:
+                self.refuse_install(source, request)
+            else:
+                election.follow(request.generation, source)
+                self.handle_install_request(source, request)
+
+        def handle_response(source: NodeId, response: InstallSnapshotResponse) -> None:
+            if response.generation > clock.generation:
+                election.become_follower(response.generation, None)
+            elif response.generation == clock.generation and election.role is ServerRole.LEADING:
+                self.handle_install_response(source, response)
+
+        return {
+            InstallSnapshotRequest: handle_request,
+            InstallSnapshotResponse: handle_response,
+            StoredByAll: self.handle_stored_by_all,
+        }
 
     def recover(self) -> None:
         """Restore the newest usable snapshot, and the log after it. Raise `UnusableSnapshot` or `CorruptLog`."""
@@ -310,28 +336,3 @@ class Compaction:
     def applied_in(self, snapshot: Snapshot) -> int:
         """Return the last entry that need not be applied any more."""
         return snapshot.index
-
-
-def compaction_handlers(
-    compaction: Compaction, election: LeaderElection, clock: GenerationClock
-) -> dict[type, Callable[[NodeId, Any], None]]:
-    """Return the handlers for snapshots and marks, by message type; installing is for the generation's leader."""
-
-    def handle_request(source: NodeId, request: InstallSnapshotRequest) -> None:
-        if request.generation < clock.generation:
-            compaction.refuse_install(source, request)
-        else:
-            election.follow(request.generation, source)
-            compaction.handle_install_request(source, request)
-
-    def handle_response(source: NodeId, response: InstallSnapshotResponse) -> None:
-        if response.generation > clock.generation:
-            election.become_follower(response.generation, None)
-        elif response.generation == clock.generation and election.role is ServerRole.LEADING:
-            compaction.handle_install_response(source, response)
-
-    return {
-        InstallSnapshotRequest: handle_request,
-        InstallSnapshotResponse: handle_response,
-        StoredByAll: compaction.handle_stored_by_all,
-    }

@@ -43,7 +43,7 @@ from faultline.systems_under_test.patterns.data_replication.replicated_log impor
 )
 from faultline.systems_under_test.patterns.data_replication.snapshot_store import Snapshot
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, NO_OP, LogEntry, WriteAheadLog
-from faultline.systems_under_test.reference.shared.compaction import Compaction, compaction_handlers
+from faultline.systems_under_test.reference.shared.compaction import Compaction
 from faultline.systems_under_test.reference.shared.handler_table import HandlerTable
 from faultline.systems_under_test.reference.shared.trace_events import EntryApplied, NodeStarted
 from faultline.systems_under_test.reference.transactional_kv.group_messages import TookOver
@@ -178,7 +178,7 @@ class GroupReplica:
             {
                 ReplicationRequest: self._handle_replication_request,
                 ReplicationResponse: self._handle_replication_response,
-                **compaction_handlers(self.compaction, self.election, self._clock),
+                **self.compaction.handlers(self.election, self._clock),
                 **self.election.handlers(),
             }
         )
