@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from faultline.harness.nemesis import Nemesis
-from faultline.nemesis.clock import ClockDrift, ClockStep, ClockStrobe
-from faultline.nemesis.connection import ConnectionKill, ConnectionReset, LinkDown
-from faultline.nemesis.disk import DiskFull, DiskReadOnly, DiskStall, FsyncFail, PowerOff
-from faultline.nemesis.limits import CpuSqueeze, Freeze, MemorySqueeze
+from faultline.nemesis.clock import CLOCK_DRIFT, ClockStep, ClockStrobe
+from faultline.nemesis.connection import CONNECTION_RESET, LINK_DOWN, ConnectionKill
+from faultline.nemesis.disk import DISK_FAULTS
 from faultline.nemesis.packages import Package, Recipe, combined
 from faultline.nemesis.packet import PACKET_FAULTS
 from faultline.nemesis.partition import Partition
-from faultline.nemesis.process import Kill, Pause
+from faultline.nemesis.process import PROCESS_FAULTS
 
 __all__ = ["NEMESES", "PACKAGES"]
 
@@ -18,23 +17,15 @@ NEMESES: dict[str, Nemesis] = {
     nemesis.kind: nemesis
     for nemesis in (
         Partition(),
-        Kill(),
-        Pause(),
+        *PROCESS_FAULTS,
         ClockStep(),
         ClockStrobe(),
-        ClockDrift(),
+        CLOCK_DRIFT,
         *PACKET_FAULTS,
         ConnectionKill(),
-        ConnectionReset(),
-        LinkDown(),
-        Freeze(),
-        CpuSqueeze(),
-        MemorySqueeze(),
-        PowerOff(),
-        DiskFull(),
-        DiskReadOnly(),
-        DiskStall(),
-        FsyncFail(),
+        CONNECTION_RESET,
+        LINK_DOWN,
+        *DISK_FAULTS,
     )
 }
 """Every nemesis by its kind."""

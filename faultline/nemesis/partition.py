@@ -143,9 +143,9 @@ class Partition:
             shape, nodes=port.nodes, victim=victim, direction=direction, chance=chance
         )
         note = resolution.remark if victim in description else ""
-        cut_before = port.are_cut(map(_link, links))
-        mine = [link for link in links if _link(link) not in cut_before]
-        port.cut(map(_link, mine))
+        actuator = port.actuators["cut"]
+        mine = [link for link, is_cut in actuator.probe([*map(_link, links)]).items() if not is_cut]
+        actuator.strike(mine, True)
         touched = {node for link in links for node in link}
         hit = (victim,) if shape in ("one", "leader-alone", "one-way") else tuple(n for n in port.nodes if n in touched)
         return Injection(nodes=hit, links=links, description=description + note, state={"mine": mine})
@@ -154,16 +154,16 @@ class Partition:
         """Probe every link."""
         if not injection.links:
             return "there are no links to cut in a cluster of one node"
-        cut = port.are_cut(map(_link, injection.links))
-        open_links = [f"{source}->{target}" for source, target in injection.links if (source, target) not in cut]
+        found = port.actuators["cut"].probe([*map(_link, injection.links)])
+        open_links = [f"{source}->{target}" for (source, target), is_cut in found.items() if not is_cut]
         return f"messages still pass over {', '.join(open_links)}" if open_links else None
 
     def tick(self, port: FaultPort, injection: Injection, count: int) -> None:
-        """A partition stands still."""
+        """Do nothing: a partition stands still."""
 
     def stop(self, port: FaultPort, injection: Injection) -> None:
         """Restore the links this injection cut."""
-        port.restore(map(_link, injection.state["mine"]))
+        port.actuators["cut"].mend(injection.state["mine"])
 
 
 def _link(link: tuple[str, str]) -> Link:

@@ -34,7 +34,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from faultline.harness.errors import HarnessError
-from faultline.harness.world.disk_faults import DiskState
+from faultline.harness.world.faults import DiskState
 
 __all__ = ["HostDisk"]
 

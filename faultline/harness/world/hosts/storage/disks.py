@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from faultline.harness.errors import HarnessError
-from faultline.harness.world.disk_faults import DiskState
+from faultline.harness.world.faults import DiskState
 
 __all__ = ["HostDisks", "NoDisks"]
 
