@@ -1,4 +1,4 @@
-"""Cutting links: who cannot hear whom.
+"""Cut links between nodes: the shapes of partitions.
 
 The maths is Jepsen's (`jepsen.nemesis`, grudges) as pure functions from nodes to directed links; the shapes:
 
@@ -11,7 +11,7 @@ The maths is Jepsen's (`jepsen.nemesis`, grudges) as pure functions from nodes t
 | `majority-minority` | a drawn minority, with the targeted node in it, apart from the rest |
 | `majorities-ring` | every node hears a majority, no two the same one |
 | `bridge` | two halves that only one node connects |
-| `one-way` | one node (by target) that hears nobody, or that nobody hears (`direction`: `in` or `out`) |
+| `one-way` | one node (by target) that hears no other, or that no other hears (`direction`: `in` or `out`) |
 
 `majorities-ring` and `bridge` need three nodes and become `one` with fewer, which the description says.
 
@@ -50,25 +50,25 @@ Links = tuple[tuple[str, str], ...]
 
 
 def between(some: Iterable[str], others: Iterable[str]) -> Links:
-    """All links, both ways, between two groups of nodes."""
+    """Return all links, both ways, between two groups of nodes."""
     pairs = [(one, other) for one in some for other in others]
     return tuple(link for one, other in pairs for link in ((one, other), (other, one)))
 
 
 def halves(nodes: Sequence[str]) -> Links:
-    """The links between the first half of `nodes` (the smaller one) and the second."""
+    """Return the links between the first half of `nodes` (the smaller one) and the second."""
     middle = len(nodes) // 2
     return between(nodes[:middle], nodes[middle:])
 
 
 def bridge(nodes: Sequence[str]) -> Links:
-    """The links between two halves of `nodes` but for the middle node, which stays connected to all."""
+    """Return the links between two halves of `nodes` but for the middle node, which stays connected to all."""
     middle = len(nodes) // 2
     return between(nodes[:middle], nodes[middle + 1 :])
 
 
 def majorities_ring(nodes: Sequence[str]) -> Links:
-    """Cuts that leave each node of a ring hearing the majority around it, itself included."""
+    """Return cuts that leave each node of a ring hearing the majority around it, itself included."""
     count = len(nodes)
     majority = count // 2 + 1
     links = []
@@ -117,7 +117,7 @@ def _names(nodes: Sequence[str]) -> str:
 
 
 def _named_links(argument: dict[str, Any]) -> tuple[Links, str] | None:
-    """The directed links that a plan names itself, each a pair of nodes."""
+    """Return the directed links that a plan names itself, each a pair of nodes."""
     links = tuple((str(source), str(target)) for source, target in argument.get("links", ()))
     return (links, ", ".join(f"{source}->{target}" for source, target in links)) if links else None
 

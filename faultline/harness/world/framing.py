@@ -37,7 +37,7 @@ class FrameDecoder:
 
     @property
     def pending_bytes(self) -> int:
-        """How many bytes of an unfinished frame have arrived."""
+        """Return the number of bytes of an unfinished frame that have arrived."""
         return len(self._buffer)
 
     def feed(self, data: bytes) -> list[bytes]:

@@ -113,7 +113,7 @@ class RandomSource(Protocol):
 
 
 class Trace(Protocol):
-    """What a node tells the harness about itself: typed events for invariants and diagrams, and marks."""
+    """The reports of a node to the harness: typed events for invariants and diagrams, and marks."""
 
     def emit(self, event: msgspec.Struct) -> None:
         """Report a typed event; invariants of the system are checked on these."""
@@ -150,11 +150,11 @@ class Ports(Protocol):
 
     @property
     def random(self) -> RandomSource:
-        """Seeded randomness."""
+        """The source of seeded randomness."""
 
     @property
     def trace(self) -> Trace:
-        """What the node tells the harness."""
+        """The reports of the node to the harness."""
 
 
 READY = "ready"
@@ -162,9 +162,9 @@ READY = "ready"
 
 
 class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """What the harness may ask a node: who leads, as this node believes; used to aim faults at roles.
+    """The answer of a node to the harness: the leader, as this node believes; used to aim faults at roles.
 
-    `role` is `leader` for a node that leads, and `READY` where nobody ever does: a real run begins once one node
+    `role` is `leader` for a node that leads, and `READY` where no node ever does: a real run begins once one node
     leads, or all are ready.
     """
 

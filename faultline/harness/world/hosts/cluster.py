@@ -75,7 +75,7 @@ class HostCluster(NodeCluster):
         super().__init__(plan, self.secret, self.remote)
 
     def statistics(self) -> dict[str, int]:
-        """What became of the packets of bad links, once the cluster is closed; who ended of a bad disk or squeeze."""
+        """Return the fate of packets on bad links, once the cluster is closed, and ends for disks and memory."""
         ends = sum(process.ends_for_memory for process in self.remote.values())
         for_memory = {"nodes_ended_for_memory": ends} if ends else {}
         return self._packets | self.disks.statistics() | for_memory

@@ -101,7 +101,7 @@ class _ChannelProtocol(asyncio.Protocol):
 class OutgoingChannel:
     """A connection from `name` to the one peer `peer`, at which both prove themselves, and which heals itself.
 
-    `address` is asked before each attempt and may answer None while nobody knows where the peer is. `on_payload`
+    `address` is asked before each attempt and may answer None while the peer's place is unknown. `on_payload`
     receives what the peer sends back over the same connection.
     """
 
@@ -227,7 +227,7 @@ class InboundConnection(asyncio.Protocol):
             self.transport.write(frame)
 
     def close(self) -> None:
-        """Hang up."""
+        """Hang up on the peer."""
         if self.transport is not None:
             self.transport.abort()
 

@@ -2,7 +2,7 @@
 
 Clients are not part of the cluster under test: their connections go to the nodes directly, never through a proxy, and
 their ports share the machine's clock. A worker whose process retired gets a fresh client under a new network name, so
-that a late answer to the old process reaches nobody.
+that a late answer to the old process is lost.
 """
 
 from __future__ import annotations

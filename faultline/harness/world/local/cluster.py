@@ -44,7 +44,7 @@ class Clients(Protocol):
         """Let the client of the operation's process perform it; `done` is called exactly once, in the event loop."""
 
     def is_ready(self, worker: int) -> bool:
-        """Whether the client of `worker` has a connection, as far as is known, or makes its own."""
+        """Return whether the client of `worker` has a connection, as far as is known, or makes its own."""
 
     def reconnect(self, worker: int, process: int, error: str, done: Callable[[], None]) -> None:
         """Call `done` in the event loop once the client of `process` has a connection, or it is time to try without.
@@ -81,7 +81,7 @@ class NodeCluster(ABC):
 
     @abstractmethod
     def config(self, node: NodeId) -> NodeConfig:
-        """What the process of `node` is told at its start."""
+        """Return the configuration that the process of `node` gets at its start."""
 
     @abstractmethod
     def address(self, node: NodeId) -> Address | None:
@@ -107,7 +107,7 @@ class NodeCluster(ABC):
         return {}
 
     def detail(self) -> dict[str, Any]:
-        """What else the record of the run is to say."""
+        """Return further facts for the record of the run."""
         return {}
 
     # -- the course of a run --------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ class NodeCluster(ABC):
         )
 
     def status(self, node: NodeId) -> NodeStatus | None:
-        """What `node` says of itself, or last said when it is stopped: then it still believes so. None when dead."""
+        """Return the status that `node` reports, or last reported when it is stopped. None when dead."""
         process = self.processes[node]
         if not process.is_alive():
             return None
@@ -167,7 +167,7 @@ class NodeCluster(ABC):
         return leader_of(self.statuses())
 
     def serving(self) -> str | None:
-        """Who serves clients, in words; None while nobody leads and not all nodes of a leaderless system are ready."""
+        """Return who serves, in words; None while no node leads and some of a leaderless system are not ready."""
         return self._serving(self.statuses())
 
     def _serving(self, statuses: Mapping[NodeId, NodeStatus | None]) -> str | None:
@@ -178,7 +178,7 @@ class NodeCluster(ABC):
         return "all nodes are ready" if ready else None
 
     def statuses(self) -> dict[NodeId, NodeStatus | None]:
-        """What every node says of itself, as `status` has it."""
+        """Return the status of every node, each as `status` has it."""
         return {node: self.status(node) for node in self.nodes}
 
     def unexpected_exits(self) -> list[tuple[NodeId, int]]:

@@ -1,4 +1,4 @@
-"""How both ends of a connection prove that they belong to the run, before any message crosses it.
+"""The proof that both ends of a connection belong to the run, before any message crosses it.
 
 Each run draws a secret that the harness, its clients and its nodes know. It never travels over these connections, and
 it stands in no file: node processes read it from the pipe that they are born with. Both ends prove that they know it by
@@ -47,7 +47,7 @@ _ENCODER = msgspec.msgpack.Encoder()
 
 
 class _Hello(msgspec.Struct, frozen=True, array_like=True):
-    """Who calls, and random bytes."""
+    """The caller's name, and random bytes."""
 
     caller: str
     nonce: bytes
@@ -102,7 +102,7 @@ class RunSecret:
         return data
 
     def proof(self, part: str, hello: _Hello, listener: str, nonce: bytes) -> bytes:
-        """What only one who knows the secret can say in this `part`, on the connection of these random bytes."""
+        """Return the proof that takes the secret, for this `part` and the connection of these random bytes."""
         told = _ENCODER.encode((part, hello.caller, listener, hello.nonce, nonce))
         return hmac.digest(self._key, told, "sha256")
 
@@ -135,7 +135,7 @@ class Listener:
         self.caller: str | None = None
 
     def take(self, payload: bytes) -> bytes:
-        """What to answer to `payload`, if anything. Raises WireError when the caller does not know the secret."""
+        """Return the answer to `payload`, if any. Raises WireError when the caller does not know the secret."""
         if self._hello is None:
             self._hello = _hello_in(payload)
             proof = self._secret.proof("listener", self._hello, self._name, self._nonce)

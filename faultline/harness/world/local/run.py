@@ -194,7 +194,7 @@ class RealRun:
                 return
 
     def _asks_again(self) -> bool:
-        """Whether operations are left to do, because the system has not answered any since the heal."""
+        """Return whether operations are left to do because the system has answered none since the heal."""
         again = asked_again(
             self.plan,
             access_of(self.parts.workload),
@@ -314,4 +314,4 @@ def _interrupts_go_to(loop: asyncio.AbstractEventLoop, callback: Callable[[], No
 
 
 def _say_nothing(sentence: str) -> None:
-    """The progress of a run nobody watches."""
+    """Ignore the progress of a run that is not watched."""

@@ -58,7 +58,7 @@ _DataChange = _Append | _Truncate
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What one `fsync` makes durable: all changes of names so far, then the changes of `file`'s bytes."""
+    """The effect of one `fsync`: all changes of names so far, then the changes of `file`'s bytes."""
 
     names: tuple[_NameChange, ...]
     file: str | None
@@ -157,7 +157,7 @@ class Disk:
         self.fsyncs = 0
 
     def content(self) -> list[tuple[str, bytes]]:
-        """What is on disk: names and bytes."""
+        """Return the names and bytes of the files on disk."""
         return [(unquote(path.name), path.read_bytes()) for path in sorted(self._folder.iterdir()) if path.is_file()]
 
     def carry_out(self, commits: Sequence[Commit]) -> None:

@@ -35,16 +35,16 @@ class TraceLine(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SilentTrace:
-    """A trace nobody reads: that of clients."""
+    """The trace of clients, which is not read."""
 
     def emit(self, event: msgspec.Struct) -> None:
-        """Ignore `event`."""
+        """Ignore an event."""
 
     def sometimes(self, mark: str) -> None:
-        """Ignore `mark`."""
+        """Ignore a mark."""
 
     def always(self, mark: str, condition: bool, detail: str = "") -> None:
-        """Ignore `mark`."""
+        """Ignore a mark."""
 
 
 class FileTrace:

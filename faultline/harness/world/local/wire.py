@@ -1,4 +1,4 @@
-"""What crosses a connection after the handshake: messages as MessagePack.
+"""The messages that cross a connection after the handshake, as MessagePack.
 
 The codec is built from the message types a system declares; their tags tell them apart on the wire.
 """
@@ -17,7 +17,7 @@ __all__ = ["MessageCodec", "WireError"]
 
 
 class WireError(Exception):
-    """What came over a connection is not what belongs there; the connection is of no more use."""
+    """A connection carried bytes that do not belong there, and is of no more use."""
 
 
 class MessageCodec:

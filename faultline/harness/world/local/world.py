@@ -52,7 +52,7 @@ def run_local(
 def make_nodes_folder(folder: Path) -> None:
     """Make the run's `folder`, without anything that nodes of an earlier run left there. Raises HarnessError."""
     try:
-        # A node that recovered the log of an earlier run would answer with values nobody has written in this one.
+        # A node that recovered the log of an earlier run would answer with values that no client of this one wrote.
         shutil.rmtree(folder / "nodes", ignore_errors=True)
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -36,7 +36,7 @@ class SimulatedClock:
         return WALL_EPOCH_US + self.monotonic_us() + self._offset_us
 
     def true_delay_us(self, local_delay_us: int) -> int:
-        """How long `local_delay_us` on this clock takes in true time, rounded up, at the present rate."""
+        """Return how long `local_delay_us` on this clock takes in true time, rounded up, at the present rate."""
         return -(-local_delay_us * _MILLION // self._rate)
 
     def step(self, delta_us: int) -> None:

@@ -141,7 +141,7 @@ class SimulatedNetwork:
     # -- inside -------------------------------------------------------------------------------------------------
 
     def open(self, source: str, target: str) -> Link:
-        """A new link. What is sent to a name that nobody bears is lost."""
+        """A new link. A message to a name that no host bears is lost."""
         deliver = self._receivers.get(target, _lose)
         if source in self._nodes and target in self._nodes:
             low_us, high_us = self.weather.latency_us_min, self.weather.latency_us_max
@@ -150,7 +150,7 @@ class SimulatedNetwork:
         return Link(self, source, target, latency_us, _CLIENT_LATENCY_US_SPAN, deliver)
 
     def _distance_us(self, source: str, target: str) -> int:
-        """How far a client is from a node, the same in both directions."""
+        """Return how far a client is from a node, the same in both directions."""
         farthest_us = self.weather.client_distance_us_max
         return farthest_us and uniform(salt(self.seed, "distance", *sorted((source, target))), 0, 0, farthest_us)
 
@@ -172,4 +172,4 @@ class Links(dict[str, Link]):
 
 
 def _lose(_source: str, _message: Any) -> None:
-    """Nobody is there."""
+    """Do nothing: no host is there."""

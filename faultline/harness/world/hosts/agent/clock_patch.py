@@ -48,7 +48,7 @@ class PatchError(Exception):
 
 
 class ClockView(NamedTuple):
-    """What a process takes the time to be, minus the host's own time; and the setting in its memory."""
+    """The time that a process sees, minus the host's own time; and the setting in its memory."""
 
     wall_off_ns: int
     monotonic_off_ns: int
@@ -101,7 +101,7 @@ class ClockPatch:
         return active_setting(self._blob())
 
     def view(self) -> ClockView:
-        """What the process sees, found by running what is in its memory."""
+        """Return the time that the process sees, found by running the code in its memory."""
         if not self.is_in_force():
             raise PatchError(f"the clock code is not in force in process {self.pid}")
         blob = self._blob()
@@ -197,7 +197,7 @@ def _write(memory: _Memory, address: int, content: bytes) -> None:
 
 
 def _seen(page: mmap.mmap, clock: int) -> int:
-    """What the code in `page` answers for `clock`, minus what is true."""
+    """Return the answer of the code in `page` for `clock`, minus true time."""
     function = _CLOCK_GETTIME(ctypes.addressof(ctypes.c_char.from_buffer(page)) + ENTRIES["__vdso_clock_gettime"])
     answer = (ctypes.c_int64 * 2)()
     before_ns = time.clock_gettime_ns(clock)

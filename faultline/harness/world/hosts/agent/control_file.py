@@ -1,4 +1,4 @@
-"""What libfaketime reads: one line that says how the clocks of a member go wrong.
+"""The control file of libfaketime: one line that says how the clocks of a member go wrong.
 
 A program that has libfaketime loaded asks it for the time, and libfaketime (0.9.10, Debian's package) reads this file
 anew each time. With `+OFFSET xRATE` in it, it answers

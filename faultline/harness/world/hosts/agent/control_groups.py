@@ -2,7 +2,7 @@
 
 Two versions are about, often on one machine (cgroups(7)): in version 1 every controller (`freezer`, `cpu`, `memory`)
 has a tree of its own, in version 2 one tree has them all, as far as they are enabled from the root down. A group of
-ours is called `faultline-SET/MEMBER` in each tree, so that whoever finds one knows whose it is. A process is in exactly
+ours is called `faultline-SET/MEMBER` in each tree, so that its owner is known. A process is in exactly
 one group of each tree; children are born into the group of their parent.
 """
 

@@ -88,7 +88,7 @@ class CpuSqueeze:
             while self._group.count("cpu.stat", "nr_throttled") == before:
                 elapsed_s = time.monotonic() - started_s
                 if elapsed_s > _THROTTLED_WITHIN_S:
-                    # A machine that is this busy gives nobody enough to be throttled.
+                    # A machine that is this busy gives no process enough to be throttled.
                     if helper.used_s() > share * elapsed_s * _SLACK:
                         raise GroupError(f"a process got {helper.used_s() / elapsed_s:.2f} of a processor all the same")
                     return
@@ -96,7 +96,7 @@ class CpuSqueeze:
 
 
 class MemorySqueeze:
-    """How much more memory a member may take. Raises GroupError where the kernel has no such limit."""
+    """A limit on the memory that a member may take. Raises GroupError where the kernel has no such limit."""
 
     def __init__(self, group: ControlGroup) -> None:
         group.make("memory")
@@ -145,7 +145,7 @@ class MemorySqueeze:
         return 0 if value == self._free else int(value)
 
     def killed(self) -> int:
-        """How many processes of the member the kernel has killed for want of memory, since the squeeze."""
+        """Return the number of processes that the kernel has killed for want of memory since the limit was set."""
         return self._kills() - self._killed_before
 
     def close(self) -> None:
@@ -188,7 +188,7 @@ class _Helper:
             os.waitpid(self.pid, 0)
 
     def ended(self, timeout_s: float) -> int | None:
-        """How the process ended; None when it has not in time."""
+        """Return the exit code of the process, or None when it does not end in time."""
         deadline_s = time.monotonic() + timeout_s
         while self._status is None and time.monotonic() < deadline_s:
             found, status = os.waitpid(self.pid, os.WNOHANG)

@@ -42,7 +42,7 @@ _NOT_ASKED_FOR = 'its host file does not say clock = "real"'
 
 
 class Agent:
-    """What is done to one member on this host. `group` names its control groups: `faultline-SET/MEMBER`."""
+    """The actions on one member on this host. `group` names its control groups: `faultline-SET/MEMBER`."""
 
     def __init__(self, member: Member, group: str, clock: MemberClock | PreloadedClock | RealClock) -> None:
         self._member = member
@@ -90,7 +90,7 @@ class Agent:
         release_late_threads()
         if not self._clock.in_use and not self._squeezed:
             return None
-        # What cannot be reached is said when somebody asks.
+        # A question about it is answered with the reason; a part that fails must not keep the others from working.
         with suppress(PatchError, GroupError, OSError):
             self._clock.adopt()
             if self._cpu is not None and "cpu" in self._squeezed:
@@ -107,7 +107,7 @@ class Agent:
         return self._wait_s
 
     def close(self) -> None:
-        """Undo everything."""
+        """Undo all limits and give the clock back."""
         with suppress(PatchError, OSError):
             self._clock.reset()
         if isinstance(self._clock, PreloadedClock):

@@ -91,7 +91,7 @@ class MemberClock:
                 return
 
     def view(self) -> ClockView:
-        """What the process sees that is farthest from the setting; the setting itself while the member does not run."""
+        """Return the view farthest from the setting; the setting itself while the member does not run."""
         seen = self._views()
         expected = self._expected()
         if not seen:
@@ -99,7 +99,7 @@ class MemberClock:
         return max(seen, key=lambda view: abs(view.wall_off_ns - expected.wall_off_ns))
 
     def _views(self) -> list[ClockView]:
-        """What each process sees; once more for one that became another program in between."""
+        """Return the view of each process; asked once more of a process that became another program in between."""
         for _ in range(_ROUNDS):
             self.adopt()
             seen = [_view(patch) for patch in self._patches.values()]

@@ -17,7 +17,7 @@
 
 A harness is only as good as what it has been seen to find. So claims come in pairs: a *known-bad* configuration, of
 which the store's own documentation says that it breaks a promise, and its *known-good* twin, which differs in that one
-thing and must be clean. A checker that accuses everybody fails the second, one that sees nothing fails the first.
+thing and must be clean. A checker that accuses every store fails the second, one that sees nothing fails the first.
 
 A violation is expected of at least one of the seeds, since a real run is one draw; a pass is expected of all of them.
 """

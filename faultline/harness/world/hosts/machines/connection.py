@@ -46,12 +46,12 @@ OUTPUT_BYTES_MAX = 64 * 1024 * 1024
 _LOGIN_UNANSWERED = "Authentication timeout."
 """What paramiko says, as if the login had been refused, when a busy host has not answered it yet."""
 
-# Hosts that are powered off break connections; paramiko would tell standard error, whoever asks gets a typed error.
+# Hosts that are powered off break connections; paramiko would tell standard error, but callers get a typed error.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 
 class Patience(msgspec.Struct, frozen=True, kw_only=True):
-    """How long to wait: for a connection, how often to try for one and how far apart, and for a command by default."""
+    """The time to wait: for a connection, between attempts and how many of them, and for a command by default."""
 
     connect_s: float = 5.0
     attempts: int = 3
@@ -60,7 +60,7 @@ class Patience(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How a command ended and what it wrote."""
+    """The exit code of a command and its output."""
 
     host: str
     command: str
@@ -308,12 +308,12 @@ class _Refuse(paramiko.MissingHostKeyPolicy):  # type: ignore[misc]  # paramiko 
         self._refusal = refusal
 
     def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:
-        raise self._refusal(f"shows a key that nobody has vouched for ({key.get_name()} {key.fingerprint})")
+        raise self._refusal(f"shows a key that no known_hosts file has ({key.get_name()} {key.fingerprint})")
 
 
 class _TakeAny(paramiko.MissingHostKeyPolicy):  # type: ignore[misc]  # paramiko has no types
     def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:
-        """Anything goes."""
+        """Accept any key."""
 
 
 def _send_at_once(client: paramiko.SSHClient) -> None:

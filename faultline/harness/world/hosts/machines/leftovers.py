@@ -1,4 +1,4 @@
-"""What aborted runs left behind, found and removed: only what Faultline made, and never anything that is in use.
+"""Leftovers of aborted runs, found and removed: only things that Faultline made, and never one that is in use.
 
 A run cleans up after itself however it ends, since the keeper of its hosts does that (`namespaces/keeper.sh`). Left is
 something only when the keeper itself was killed, or the machine lost power: the set's folder, loop devices of disks in
@@ -59,14 +59,14 @@ class Leftover:
 
 
 def leftovers_here() -> list[Leftover]:
-    """What is left on this machine, in the order in which it can be removed."""
+    """Return the leftovers on this machine, in the order in which they can be removed."""
     living = frozenset(_living_sets())
     # What hangs in a write to a frozen disk keeps its control group busy.
     return [*_disks(living), *_groups(living), *_links(living), *_shared(living), *_folders(living)]
 
 
 def leftovers_on(connection: Connection) -> list[Leftover]:
-    """What is left on the host at the other end: a table of rules, processes that stand still, control groups."""
+    """Return the leftovers on a host: a table of rules, processes that stand still, control groups."""
     nft = "PATH=$PATH:/usr/sbin:/sbin nft"
     host, found = connection.host.name, []
     for table in _TABLES:

@@ -34,7 +34,7 @@ class LineChannel:
         return not self.channel.closed and not self.channel.exit_status_ready()
 
     def ask(self, question: dict[str, Any]) -> Any:
-        """What is answered. Raises OSError or EOFError when nothing is, UnreadableAnswer when it is no JSON."""
+        """Return the answer. Raises OSError or EOFError when none comes, UnreadableAnswer when it is no JSON."""
         self.channel.sendall(msgspec.json.encode(question) + b"\n")
         line = self._line()
         try:

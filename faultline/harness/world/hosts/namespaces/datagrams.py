@@ -129,7 +129,7 @@ class DatagramProbe:
 
 
 def _arrived(sockets: Collection[socket.socket]) -> list[bytes]:
-    """What arrives within a moment."""
+    """Return the datagrams that arrive within a moment."""
     ready, _, _ = select.select(sockets, [], [], LOST_TIMEOUT_S / 4)
     arrived = []
     for arriving in ready:

@@ -7,7 +7,7 @@ unmounts it with the namespace, and the loop device, which is set to clear itsel
     FOLDER/data     its folder `data`, where the node writes: empty at first, without the `lost+found` of ext4
 
 **Power.** EXT4_IOC_SHUTDOWN stops the file system without flushing its journal: from one moment to the next all writes
-fail, and what had not been flushed is gone at the next mount. The journal is committed when somebody calls fsync, and
+fail, and what had not been flushed is gone at the next mount. The journal is committed when a program calls fsync, and
 otherwise every five minutes (`commit=300`), so an unsynced write is lost for sure in a run shorter than that; its data
 may be written back after half a minute, but no name or length leads there.
 
@@ -116,7 +116,7 @@ class HostDisk:
     # -- power --------------------------------------------------------------------------------------------------
 
     def _write_synced_canary(self) -> None:
-        """What must survive the next cut. Written early: an fsync flushes the names and lengths of everything else."""
+        """Write the file that must survive the next cut. Early: fsync flushes names and lengths of all other files."""
         self._canary += 1
         descriptor = os.open(self.whole / _SYNCED, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
@@ -222,7 +222,7 @@ class HostDisk:
             os.close(descriptor)
 
     def thaw(self) -> None:
-        """Let those go on who hang in a write; harmless when nobody does."""
+        """Let writers that hang go on; harmless when there are none."""
         if self._struck != "stalled":
             return
         # Thawed already, or gone: there is nothing left to thaw.

@@ -114,7 +114,7 @@ class NamespaceDisks:
         self._disks[host].mend()
 
     def state(self, host: str) -> DiskState:
-        """What happens to somebody who writes."""
+        """Return the fate of a write to the disk of `host`."""
         return self._disks[host].state()
 
     def _tried(self) -> str:

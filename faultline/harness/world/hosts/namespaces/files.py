@@ -38,7 +38,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HostFiles(msgspec.Struct, frozen=True, kw_only=True):
-    """What was written for a host: the folder for what runs on it, and the line it has in `known_hosts`."""
+    """The files of a host: the folder for its processes, and the line that it has in `known_hosts`."""
 
     work: Path
     known_hosts_line: str
@@ -103,7 +103,7 @@ exec unshare --mount --pid --uts --ipc --fork --kill-child=SIGKILL --mount-proc 
 """
 
 
-# The machine's /root is closed to whoever is not the machine's root, and so is the file that says who may log in.
+# The machine's /root is closed to all but the machine's root, and so is the file that says who may log in.
 _AS_USER = """\
 mount -t tmpfs tmpfs /root
 rm -f /etc/shadow

@@ -122,7 +122,7 @@ class NamespaceHosts:
             self.keeper.close()
 
     def _make_qualities(self) -> LinkQualities:
-        # One kernel for all hosts: what is there is there on each of them.
+        # One kernel serves all hosts, so one trial tells for each of them.
         if not subprocess.run(["/bin/sh", "-c", NETEM_TRIAL], capture_output=True, check=False).returncode:
             return RemoteQualities(self.fleet, shares_clock=True, chosen=Netem(self.fleet))
         reason = reason_against_queues(self.keeper)

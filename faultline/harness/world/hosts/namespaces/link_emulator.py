@@ -196,7 +196,7 @@ class LinkEmulator:
 
     def _send_copy(self, setting: LinkSetting, content: bytes) -> None:
         frame = bytes.fromhex(setting.frame_head) + content
-        # The target may have been powered off meanwhile; then there is nobody to send a copy to.
+        # The target may have been powered off meanwhile; then no socket takes the copy.
         with suppress(OSError):
             self._frames.sendto(frame, (setting.target, 0))
 

@@ -1,7 +1,7 @@
 """The netlink messages by which a program decides about packets: Linux's nfnetlink_queue, as far as it is used here.
 
-The kernel hands a queued packet to whoever has bound the queue's number, and waits for a verdict. Every message is a
-netlink header, four bytes that name family and queue, and attributes of a length, a type and a padded content; see
+The kernel hands a queued packet to the socket that has bound the queue's number, and waits for a verdict. Every message
+is a netlink header, four bytes that name family and queue, and attributes of a length, a type and a padded content; see
 `include/uapi/linux/netfilter/nfnetlink_queue.h` of the kernel's sources. Numbers within attributes are big-endian,
 those of the headers are the machine's.
 """

@@ -103,7 +103,7 @@ class PacketQueue:
         self._ask(Order())
 
     def reports(self) -> dict[HostLink, LinkReport]:
-        """What the links have met with that were ever degraded."""
+        """Return the reports of all links that were ever degraded."""
         if not self._path.exists():
             return {}
         return {(report.source, report.target): report for report in self._ask(Order()).links}

@@ -112,7 +112,7 @@ class QualityProbe:
 
 
 class _Burst:
-    """What was sent in one round, and what has come of it."""
+    """The datagrams of one round, and what has come of them."""
 
     def __init__(self, number: int, expected: Mapping[HostLink, LinkQuality]) -> None:
         self._number = number
@@ -164,7 +164,7 @@ class _Burst:
         )
 
     def longest_s(self) -> float:
-        """How much longer the worst link makes everything take."""
+        """The delay that the worst link adds to everything."""
         waits_s = [(quality.delay_us + quality.jitter_us) / 1e6 for quality in self._expected.values()]
         narrow = any(quality.rate_kbit_per_s for quality in self._expected.values())
         bad = any(quality != LinkQuality() for quality in self._expected.values())

@@ -1,4 +1,4 @@
-"""What a machine needs so that hosts can be made of its namespaces, and what to do where it lacks that."""
+"""The requirements of hosts made of namespaces, and the next step where a machine does not meet one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hosts of namespaces for somebody who is not root: the command starts itself anew in a user namespace.
+"""Hosts of namespaces for a user who is not root: the command starts itself anew in a user namespace.
 
 In a user namespace an ordinary user is root of whatever belongs to it: of network namespaces made there, their links,
 bridges and firewall rules, of mounts in its own mount namespace, and of a range of user numbers that the machine's
@@ -60,7 +60,7 @@ def enter_user_namespace(
 
 
 def lacks_without_root(find: Callable[[str], str | None] | None = None) -> list[Lack]:
-    """What keeps this user from making a user namespace with a range of user numbers."""
+    """Return what keeps this user from making a user namespace with a range of user numbers."""
     from shutil import which
 
     found = []

@@ -1,11 +1,12 @@
 """Connections between hosts, killed and reset: by the means of each host itself, over SSH.
 
 A connection is killed with `ss -K`, which lets the kernel abort the socket and tell the other side. It is reset for a
-while by a rule in the receiving host's nftables, which answers what comes from the sender's address as if nobody were
-there. Neither touches the connections of clients or of SSH, which come from other addresses.
+while by a rule in the receiving host's nftables, which answers what comes from the sender's address as if no program
+listened there. Neither touches the connections of clients or of SSH, which come from other addresses.
 
-Whether this works is tried on each host, once and only when somebody asks: a kernel without `CONFIG_INET_DIAG_DESTROY`
-takes the command and does nothing. Rules stand in a table of ours, which is replaced as a whole and deleted at the end.
+Whether this works is tried on each host, once and only when a plan asks for it: a kernel without
+`CONFIG_INET_DIAG_DESTROY` takes the command and does nothing. Rules stand in a table of ours, which is replaced as a
+whole and deleted at the end.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Links between hosts and how they are cut and degraded, whatever the means.
 
 A link is directed, from one host to another. Everything on it is dropped silently, also on connections that are open,
-as a router does that has lost a route: nobody gets an error to notice it by.
+as a router does that has lost a route: no sender gets an error to notice it by.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class NoLinkFaults:
 
 
 class LinkQualities(Protocol):
-    """How bad the links between the hosts of one set are made."""
+    """The means by which links between the hosts of one set are degraded."""
 
     @property
     def refusals(self) -> Mapping[str, str]:
@@ -89,7 +89,7 @@ class LinkQualities(Protocol):
         """Probe: the quality of each link."""
 
     def statistics(self) -> dict[str, int]:
-        """What became of packets on bad links since the set came up, as far as it is counted."""
+        """Return the fate of packets on bad links since the set came up, as far as it is counted."""
 
     def close(self) -> None:
         """Make all links healthy; they can be degraded again afterwards."""

@@ -2,7 +2,7 @@
 
 The control channel is the SSH channel of the command that started the node, and it is the lifeline here too: when the
 harness ends or the connection breaks, the node reads the end of the stream and ends. (A node that is stopped at that
-moment cannot; on hosts of namespaces it goes with the host, elsewhere it waits until somebody lets it go on.)
+moment cannot; on hosts of namespaces it goes with the host, elsewhere it waits until it is let go on.)
 
 Signals and probes are commands of their own: what they report is what the host's kernel says.
 """
@@ -174,7 +174,7 @@ class RemoteProcess:
         return crashes
 
     def note_end(self) -> None:
-        """Take note when the process has ended: its host's kernel knows before anybody has told how it ended."""
+        """Take note when the process has ended: its host's kernel knows it before SSH tells how it ended."""
         if self._pid is not None and not self.is_alive():
             self._wait_for(self._has_ended)
         self._note_crash()

@@ -68,7 +68,7 @@ class StoreClients:
         self._threads.submit(perform)
 
     def is_ready(self, worker: int) -> bool:
-        """Whether the client of `worker` has a connection, as far as is known; one that was never asked may make it."""
+        """Return whether the client of `worker` seems connected; a client that was never asked may connect then."""
         client = self._connecting.get(worker)
         return client is None or client.is_connected
 

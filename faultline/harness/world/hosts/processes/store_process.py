@@ -100,7 +100,7 @@ class StoreProcess(RemoteProcess):
         self.founding_lines = int(said)
 
     def log_tail(self) -> str:
-        """What matters of the log's end, as one line: the last lines that tell of trouble, each with what follows."""
+        """Return the log's end as one line: the last lines that tell of trouble, each with what follows."""
         tail = f"tail -n {_EXCERPT_FROM_LINES} {self._quoted('node.log')}"
         script = f"{tail} | grep -iE -A 3 {shlex.quote(_TROUBLE)} | tail -n 4 | cut -c -{_EXCERPT_CHARACTERS}"
         try:
