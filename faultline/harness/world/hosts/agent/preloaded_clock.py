@@ -110,10 +110,10 @@ class PreloadedClock:
         self._skew = skew
         self.rewrite()
 
-    def _wait_for(self, lack: Callable[[], str]) -> None:
+    def _wait_for(self, missing: Callable[[], str]) -> None:
         """A program that has just begun has not loaded anything yet, so it takes a moment to see what is lacking."""
         deadline_s = time.monotonic() + _PATIENCE_S
-        while why := lack():
+        while why := missing():
             if time.monotonic() > deadline_s:
                 raise PatchError(why)
             time.sleep(_PAUSE_S)

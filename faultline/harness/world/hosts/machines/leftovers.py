@@ -1,10 +1,11 @@
 """Leftovers of aborted runs, found and removed: only things that Faultline made, and never one that is in use.
 
-A run cleans up after itself however it ends, since the keeper of its hosts does that (`namespaces/keeper.sh`). Left is
-something only when the keeper itself was killed, or the machine lost power: the set's folder, loop devices of disks in
-it, control groups and shared memory named after it, and for a moment its link. A set is in use while the harness that
-made it runs, whose number is in its name, or its keeper, which has its folder in its command line. Others that have it
-there, as the probe of a frozen disk that hangs in a write, are left over themselves: they end when the disk is thawed.
+A run cleans up after itself however it ends, since the supervisor of its hosts does that (`namespaces/supervisor.sh`).
+Left is something only when the supervisor itself was killed, or the machine lost power: the set's folder, loop devices
+of disks in it, control groups and shared memory named after it, and for a moment its link. A set is in use while the
+harness that made it runs, whose number is in its name, or its supervisor, which has its folder in its command line.
+Others that have it there, as the probe of a frozen disk that hangs in a write, are left over themselves: they end when
+the disk is thawed.
 
 On machines over SSH a broken connection leaves the table of our firewall rules, and nodes that were stopped when it
 broke; an agent that was killed there leaves its control groups, and what libfaketime shares.
@@ -34,7 +35,7 @@ _SETS_FOLDER = Path("/tmp")
 _LINK = re.compile(r"faultline(\d+)m?")
 _TABLES = ("faultline", "faultline_loss", "faultline_resets")
 _GROUPS = Path("/sys/fs/cgroup")
-_KEEPER = b"/keeper.sh"
+_SUPERVISOR = b"/supervisor.sh"
 _FROZEN_NOTE = "frozen"
 """Stands beside the image of a disk that is frozen."""
 # The agent of a group that is in use has its name in its command line.
@@ -118,7 +119,7 @@ def _living_sets() -> Iterator[str]:
     for command_line in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
             words = command_line.read_bytes().split(b"\0")
-            if any(word.endswith(_KEEPER) for word in words):
+            if any(word.endswith(_SUPERVISOR) for word in words):
                 for word in words:
                     yield from (match[0].decode() for match in re.finditer(rb"faultline-hosts-[\w-]+", word))
     for folder in _SETS_FOLDER.glob(f"{SETS}*"):

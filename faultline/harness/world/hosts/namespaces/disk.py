@@ -15,8 +15,8 @@ may be written back after half a minute, but no name or length leads there.
 After the next mount the first must be there and the second must not. And right after the cut a write must fail.
 
 **Read-only.** The kernel is told that it found an error (`trigger_fs_error`), upon which ext4 turns read-only as it
-does on a failing disk, under the feet of those who have files open; mending is what an operator does: unmount, check,
-mount.
+does on a failing disk, under the feet of programs that have files open; mending is what an operator does: unmount,
+check, mount.
 
 All of it is done from outside through `/proc/PID/root` of a process of the host, at the cost of a system call, and
 works also when nothing on the host answers.
@@ -98,8 +98,19 @@ class HostDisk:
         self.thaw()
         for place in ("data", "disk"):
             if _is_mounted(f"{self._host_process()}/root{self.folder}/{place}"):
-                self._on_host("umount", f"{self.folder}/{place}")
+                self._unmount(f"{self.folder}/{place}")
         self.wait_until_released()
+
+    def _unmount(self, place: str) -> None:
+        # A process counts as ended with its first thread, while others may still be closing their files.
+        deadline_s = time.monotonic() + _RELEASE_TIMEOUT_S
+        while True:
+            try:
+                return self._on_host("umount", place)
+            except HarnessError as error:
+                if "target is busy" not in error.message or time.monotonic() > deadline_s:
+                    raise
+            time.sleep(_POLL_S)
 
     def wait_until_released(self) -> None:
         """Wait until no loop device has the image any more: the kernel unmounts with the last process."""
@@ -132,6 +143,7 @@ class HostDisk:
             descriptor = os.open(_UNSYNCED, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600, dir_fd=root)
             os.write(descriptor, self._content)
             os.close(descriptor)
+            # Through a descriptor that was open before: from now on no path on this disk can be looked up.
             fcntl.ioctl(root, SHUTDOWN, struct.pack("I", 2))
             self._refuse_if_writable(root)
         finally:
@@ -165,14 +177,15 @@ class HostDisk:
         elif state == "read-only":
             Path(f"/sys/fs/ext4/{self._device()}/trigger_fs_error").write_text("struck by faultline\n")
         elif state == "stalled":
-            # For the keeper: who is held by a frozen file system cannot be killed, so it thaws what is named here.
+            # For the supervisor: a process held by a frozen file system cannot be killed, so it thaws this one first.
             self._frozen_note.write_text(f"{self.folder}/disk\n")
             self._ioctl(FREEZE)
         self._struck = state
 
     def mend(self) -> None:
         """Bring the disk into order again, whatever was done to it."""
-        (self.whole / _BALLAST).unlink(missing_ok=True) if self._struck == "full" else None
+        if self._struck == "full":
+            (self.whole / _BALLAST).unlink(missing_ok=True)
         self.thaw()
         if self._struck == "read-only":
             self.unmount()
@@ -181,7 +194,7 @@ class HostDisk:
         self._struck = "well"
 
     def state(self) -> DiskState:
-        """Write a file and look what comes of it. Who is expected to hang is not waited for as long."""
+        """Write a file and return its fate. A writer that is expected to hang is not waited for as long."""
         probe = f"{self.whole}/probe.{time.monotonic_ns()}"
         command = ["/bin/sh", "-c", 'dd if=/dev/zero of="$1" bs=65536 count=1 && rm -f "$1"', "probe", probe]
         writer = subprocess.Popen(
@@ -207,7 +220,7 @@ class HostDisk:
         return found[0] if found else "well"
 
     def _fill(self) -> None:
-        """Take all room there is, in ever smaller pieces; nothing is written for it."""
+        """Take all room, in ever smaller pieces; nothing is written for it."""
         descriptor = os.open(self.whole / _BALLAST, os.O_WRONLY | os.O_CREAT, 0o600)
         try:
             length, piece = 0, 1 << 30
@@ -267,7 +280,7 @@ def _run(*command: str, fine: tuple[int, ...] = (0,)) -> None:
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"},
+        env={**os.environ, "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin", "LC_ALL": "C"},
     )
     if done.returncode not in fine:
         said = " / ".join(done.stderr.strip().splitlines()[:2]).rstrip(".") or f"it ended with {done.returncode}"

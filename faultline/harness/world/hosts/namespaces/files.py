@@ -1,6 +1,6 @@
 """The files of one host: its keys, the configuration of its sshd, and the two scripts that bring it up.
 
-`wire.sh` runs in the host's new network namespace, still among the keeper's processes: it makes the cable to the
+`wire.sh` runs in the host's new network namespace, still among the supervisor's processes: it makes the cable to the
 bridge. `init.sh` then runs as process 1 of the host: own name, own processes, a copy-on-write layer over the system's
 changeable folders, and sshd in the end.
 
@@ -83,7 +83,7 @@ def _sshd_config(folder: Path, site: Site) -> list[str]:
 
 
 def _wire_script(folder: Path, site: Site) -> str:
-    # Process 1 is the keeper: the far ends of the cables are made in its namespace, under the host's name.
+    # Process 1 is the supervisor: the far ends of the cables are made in its namespace, under the host's name.
     return f"""\
 set -e
 ip -batch - <<END

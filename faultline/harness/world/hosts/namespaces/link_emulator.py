@@ -1,9 +1,9 @@
 """The process that delays, loses, repeats and spoils packets between hosts of namespaces.
 
-It lives in the bridge's network namespace, as a child of the keeper, so that it ends with the set of hosts. The kernel
-hands it the packets of degraded links only, each link through a queue of its own, and waits for its verdicts; healthy
-links never pass here. When it ends, the kernel lets packets pass (`--queue-bypass`), so the harness looks at its
-counters and at datagrams of its own to see that faults are there.
+It lives in the bridge's network namespace, as a child of the supervisor, so that it ends with the set of hosts. The
+kernel hands it the packets of degraded links only, each link through a queue of its own, and waits for its verdicts;
+healthy links never pass here. When it ends, the kernel lets packets pass (`--queue-bypass`), so the harness looks at
+its counters and at datagrams of its own to see that faults are there.
 
     python -m faultline.harness.world.hosts.namespaces.link_emulator SOCKET
 
