@@ -322,8 +322,8 @@ _DISK = Package(
 )
 
 # Stores take a second or more to replace a leader, so these cuts are few and long. The two are each other's control,
-# which is why `followers` keeps to one: who was cut off still believes for a moment that the leader is down, and if
-# another is cut off meanwhile, the two are a majority that replaces a leader which no fault touched.
+# which is why `followers` keeps to one: a node that was cut off still believes for a moment that the leader is down,
+# and if another is cut off meanwhile, the two are a majority that replaces a leader which no fault touched.
 _FAIL_OVER = Package(
     "fail-over",
     "cuts the leader off for so long that a store puts another in its place",

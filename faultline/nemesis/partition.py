@@ -80,7 +80,7 @@ def majorities_ring(nodes: Sequence[str]) -> Links:
 
 
 def one_way(victim: str, nodes: Sequence[str], direction: str) -> Links:
-    """The links to `victim` (`in`) or from it (`out`)."""
+    """Return the links to `victim` (`in`) or from it (`out`)."""
     others = [node for node in nodes if node != victim]
     if direction == "in":
         return tuple((other, victim) for other in others)
@@ -88,7 +88,7 @@ def one_way(victim: str, nodes: Sequence[str], direction: str) -> Links:
 
 
 def links_of(shape: str, *, nodes: Sequence[str], victim: str, direction: str, chance: int) -> tuple[Links, str]:
-    """The links to cut for `shape` around `victim`, and a sentence that says what that is."""
+    """Return the links to cut for `shape` around `victim`, and a sentence that says what that is."""
     order = shuffled(nodes, chance)
     others = tuple(node for node in order if node != victim)
     if shape not in SHAPES:

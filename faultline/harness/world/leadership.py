@@ -13,7 +13,7 @@ Name = TypeVar("Name", bound=str)
 
 
 def leader_of(statuses: Mapping[Name, NodeStatus | None]) -> Name | None:
-    """The member that says it leads in the highest generation; of two such, the one that more members name as leader.
+    """Return the member that claims to lead in the highest generation; of two, the one that more members name.
 
     A deposed leader goes on saying so until it hears of its successor. Where members tell no generation, what the
     others say is all that tells the two apart. None when no member leads; the status of a silent member is None.
@@ -37,7 +37,7 @@ class Steadiness:
         self._since_s = 0.0
 
     def is_reached(self, answer: str | None, now_s: float) -> bool:
-        """Take note of `answer`, of which None is none; is it by now the same for long enough?"""
+        """Take note of `answer`, where None is none, and return whether it has been the same for long enough."""
         if answer != self._answer:
             self._answer, self._since_s = answer, now_s
         return answer is not None and now_s - self._since_s >= self._steady_s

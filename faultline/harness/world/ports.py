@@ -81,10 +81,10 @@ class Storage(Protocol):
     """Named files of one node. What is not fsynced can be lost in a crash, a suffix at a time and torn anywhere."""
 
     def files(self) -> list[str]:
-        """The names of all files, sorted."""
+        """Return the names of all files, sorted."""
 
     def read(self, file: str) -> bytes:
-        """The whole content as this process sees it; empty when there is no such file."""
+        """Return the whole content as this process sees it; empty when there is no such file."""
 
     def append(self, file: str, data: bytes) -> None:
         """Add `data` to the end of `file`, which is created when it does not exist."""
@@ -109,7 +109,7 @@ class RandomSource(Protocol):
     """Randomness as weather: a pure function of the seed, this node, a named stream and the time of asking."""
 
     def uniform_us(self, stream: str, low_us: int, high_us: int) -> int:
-        """An integer in [low_us, high_us)."""
+        """Return an integer in [low_us, high_us)."""
 
 
 class Trace(Protocol):
@@ -195,4 +195,4 @@ class Node(Protocol):
         """Handle one message from `source` (a node or a client). Raises UnexpectedMessage for what it is never sent."""
 
     def status(self) -> NodeStatus:
-        """A read-only view of the node's role."""
+        """Return a read-only view of the node's role."""

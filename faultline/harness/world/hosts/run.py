@@ -70,7 +70,7 @@ def _cluster(plan: Plan, parts: Parts, host_set: HostSet, folder: Path) -> HostC
 
 
 def _needs(plan: Plan, parts: Parts) -> frozenset[str]:
-    """The capabilities that the plan's faults need."""
+    """Return the capabilities that the plan's faults need."""
     return frozenset(need for fault in plan.faults for need in parts.nemeses[fault.kind].needs)
 
 

@@ -50,7 +50,7 @@ class _HostedClient:
 
 
 class ClientHost:
-    """The clients of all workers, who know the `secret` of the run.
+    """The clients of all workers, which know the `secret` of the run.
 
     `address_of` says where a node listens, `errors` collects clients that raise.
     """
@@ -74,7 +74,7 @@ class ClientHost:
         self._loop = asyncio.get_running_loop()
 
     def node_of(self, worker: int) -> NodeId:
-        """The node that `worker` talks to first."""
+        """Return the node that `worker` talks to first."""
         return self._members[worker % len(self._members)]
 
     def invoke(self, worker: int, operation: Operation, done: Done) -> None:

@@ -38,11 +38,11 @@ class ClockSetting(msgspec.Struct, frozen=True):
         return self.offset_us + (now_us - self.since_us) * self.rate_ppm // 1_000_000
 
     def stepped(self, delta_us: int) -> ClockSetting:
-        """The same clock, moved by `delta_us`."""
+        """Return the same clock, moved by `delta_us`."""
         return ClockSetting(self.offset_us + delta_us, self.rate_ppm, self.since_us)
 
     def drifting(self, rate_ppm: int, now_us: int) -> ClockSetting:
-        """The same clock, which from `now_us` on runs fast by `rate_ppm`."""
+        """Return the same clock, which from `now_us` on runs fast by `rate_ppm`."""
         return ClockSetting(self.skew_us(now_us), rate_ppm, now_us)
 
 

@@ -38,7 +38,7 @@ class Clients(Protocol):
     """The clients of all workers of a run, in its event loop."""
 
     def node_of(self, worker: int) -> NodeId:
-        """The node that `worker` talks to first."""
+        """Return the node that `worker` talks to first."""
 
     def invoke(self, worker: int, operation: Operation, done: Callable[[Outcome], None]) -> None:
         """Let the client of the operation's process perform it; `done` is called exactly once, in the event loop."""
@@ -77,8 +77,6 @@ class NodeCluster(ABC):
         self._last_status: dict[NodeId, NodeStatus] = {}
         self.has_served = False
 
-    # -- what each real world says for itself ---------------------------------------------------------------------
-
     @abstractmethod
     def config(self, node: NodeId) -> NodeConfig:
         """Return the configuration that the process of `node` gets at its start."""
@@ -109,8 +107,6 @@ class NodeCluster(ABC):
     def detail(self) -> dict[str, Any]:
         """Return further facts for the record of the run."""
         return {}
-
-    # -- the course of a run --------------------------------------------------------------------------------------
 
     async def start(self) -> None:
         """Start everything and wait until all nodes listen. Raises HarnessError naming the log of one that does not."""
@@ -163,11 +159,11 @@ class NodeCluster(ABC):
         return self.processes[node].control.status(timeout_s)
 
     def leader(self) -> NodeId | None:
-        """The node that says it leads in the highest generation, if any."""
+        """Return the node that says it leads in the highest generation, if any."""
         return leader_of(self.statuses())
 
     def serving(self) -> str | None:
-        """Return who serves, in words; None while no node leads and some of a leaderless system are not ready."""
+        """Return in words which node serves; None while none leads and some of a leaderless system are not ready."""
         return self._serving(self.statuses())
 
     def _serving(self, statuses: Mapping[NodeId, NodeStatus | None]) -> str | None:
@@ -218,7 +214,7 @@ class LocalCluster(NodeCluster):
         await asyncio.sleep(0.01)
 
     def config(self, node: NodeId) -> NodeConfig:
-        """A node whose peers are its links' proxies."""
+        """Return a node whose peers are its links' proxies."""
         process, plan = self._held[node], self.plan
         return NodeConfig(
             node_id=node,
@@ -241,5 +237,5 @@ class LocalCluster(NodeCluster):
         return (HOST, port) if port is not None else None
 
     def statistics(self) -> dict[str, int]:
-        """The counters of all links, summed."""
+        """Return the counters of all links, summed."""
         return self.mesh.statistics()

@@ -92,7 +92,7 @@ def encode_control(message: Question | Answer) -> bytes:
 
 
 def decode_question(payload: bytes) -> Question:
-    """The question in `payload`."""
+    """Return the question in `payload`."""
     question: Question = _QUESTIONS.decode(payload)
     return question
 

@@ -91,7 +91,7 @@ class LinkProxy:
             self.kill_connections()
 
     def connections(self) -> frozenset[str]:
-        """The open connections, by names that no later one bears."""
+        """Return the open connections, by names that no later one bears."""
         return frozenset(connection.name for connection in self._connections)
 
     def kill_connections(self) -> None:
@@ -100,7 +100,7 @@ class LinkProxy:
             connection.close()
 
     def swallows_a_probe(self) -> bool:
-        """Put a probe to the gate that every message of the link goes through: is it swallowed?"""
+        """Put a probe to the gate that every message of the link goes through, and return whether it is swallowed."""
         before = replace(self.counters)
         passed = self.copies()
         swallowed = self.counters.swallowed > before.swallowed
@@ -136,7 +136,7 @@ class LinkProxy:
         return self._busy_until_s - now_s
 
     async def connect(self, protocol: _Upstream) -> asyncio.Transport | None:
-        """A connection to the target, or None when it cannot be reached."""
+        """Return a connection to the target, or None when it cannot be reached."""
         target = self._target()
         if target is None:
             return None
@@ -323,7 +323,7 @@ class ProxyMesh:
         return {sink: proxy.address for (start, sink), proxy in self.links.items() if start == source}
 
     def statistics(self) -> dict[str, int]:
-        """The counters of all links, summed."""
+        """Return the counters of all links, summed."""
         counters = [proxy.counters for proxy in self.links.values()]
         return {
             "messages_sent": sum(counter.arrived for counter in counters),

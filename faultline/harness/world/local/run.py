@@ -83,8 +83,6 @@ class RealRun:
         self._due_before_us = plan.heal_us
         self._healed_late_us = self._serving_late_us = 0
 
-    # -- the course of a run ------------------------------------------------------------------------------------
-
     async def carry_out(self) -> RunRecord:
         """Carry the plan out; however that ends, the cluster is closed.
 
@@ -263,8 +261,6 @@ class RealRun:
             tail = self.cluster.processes[node].log_tail()
             sentence = f"{node} ended of its own with code {code}: {tail}"
             self.crashes.append(Breach(invariant="node-crash", sentence=sentence, time_us=self._now_us(), node=node))
-
-    # -- the record ---------------------------------------------------------------------------------------------
 
     def _record(self) -> RunRecord:
         processes = self.cluster.processes.values()

@@ -82,11 +82,11 @@ class BufferedStorage:
         self._names: list[_NameChange] = []
 
     def files(self) -> list[str]:
-        """The names of all files, sorted."""
+        """Return the names of all files, sorted."""
         return sorted(self._files)
 
     def read(self, file: str) -> bytes:
-        """The whole content as this process sees it."""
+        """Return the whole content as this process sees it."""
         found = self._files.get(file)
         return bytes(found.content) if found is not None else b""
 
@@ -136,7 +136,7 @@ class BufferedStorage:
 
 
 def _at_once() -> int:
-    """The delay of a disk that is as fast as the machine's."""
+    """Return the delay of a disk that is as fast as the machine's."""
     return 0
 
 

@@ -81,7 +81,7 @@ class FileTrace:
 
 
 def read_traces(paths: Iterable[Path]) -> list[TraceLine]:
-    """The lines of all nodes' traces in order of time. Lines that a kill has torn are dropped."""
+    """Return the lines of all nodes' traces in order of time. Lines that a kill has torn are dropped."""
     lines: list[TraceLine] = []
     for path in paths:
         for line in path.read_bytes().split(b"\n") if path.exists() else ():

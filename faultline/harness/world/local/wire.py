@@ -39,7 +39,7 @@ class MessageCodec:
         return encode_frame(self._encoder.encode(message))
 
     def decode(self, payload: bytes) -> Any:
-        """The message in `payload`. Raises WireError when it is none of the system's."""
+        """Return the message in `payload`. Raises WireError when it is none of the system's."""
         try:
             return self._decoder.decode(payload)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

@@ -52,7 +52,7 @@ class SimulatedWorld:
             host.start(self._build)
 
     def open_client(self, process: int, node: str) -> SimulatedClient:
-        """A fresh client of the system, for one process, that talks to `node` first."""
+        """Return a fresh client of the system, for one process, that talks to `node` first."""
         host = SimulatedHost(
             f"client-{process}",
             scheduler=self.scheduler,

@@ -137,11 +137,11 @@ class Skew(NamedTuple):
         return self.offset_ns + (true_ns - self.since_ns) * self.rate_ppm // _PARTS
 
     def stepped(self, delta_ns: int) -> Skew:
-        """The same, moved by `delta_ns`."""
+        """Return the same, moved by `delta_ns`."""
         return self._replace(offset_ns=self.offset_ns + delta_ns)
 
     def drifting(self, rate_ppm: int, true_ns: int) -> Skew:
-        """The same clock, which runs fast by `rate_ppm` from true time `true_ns` on."""
+        """Return the same clock, which runs fast by `rate_ppm` from true time `true_ns` on."""
         return Skew(self.at(true_ns), true_ns, rate_ppm)
 
 
@@ -178,7 +178,7 @@ BLOB = MAGIC + struct.pack("<q", _SETTINGS_OFFSET) + bytes(_SETTINGS * _SETTING.
 
 
 def active_setting(blob: bytes) -> Setting:
-    """The setting in force in a blob that was read back."""
+    """Return the setting in force in a blob that was read back."""
     numbers = _SETTING.unpack_from(blob, struct.unpack_from("<q", blob, ACTIVE_OFFSET)[0])
     return Setting(Skew(*numbers[:3]), Skew(*numbers[3:]))
 

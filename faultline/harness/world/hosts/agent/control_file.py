@@ -23,7 +23,7 @@ _PARTS = 1_000_000
 
 
 def control_line(skew: Skew, start_ns: int, serial: int) -> str:
-    """The line, without its end, for clocks that are off by `skew` when they began to count at `start_ns`."""
+    """Return the line, without its end, for clocks that are off by `skew` when they began to count at `start_ns`."""
     offset_ns, rate = skew.at(start_ns), _PARTS + skew.rate_ppm
     seconds = f"{'-' if offset_ns < 0 else '+'}{abs(offset_ns) // _NS}.{abs(offset_ns) % _NS:09d}"
     return f"{seconds} x{rate // _PARTS}.{rate % _PARTS:06d} {serial}"

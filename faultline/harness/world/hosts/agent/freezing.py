@@ -126,7 +126,7 @@ class SignalFreezer(Freezer):
 
 
 def state_of(pid: int) -> str:
-    """The state letter that the kernel gives a process; X when it is gone."""
+    """Return the state letter that the kernel gives a process; X when it is gone."""
     try:
         with open(f"/proc/{pid}/stat") as stat:
             # The name in parentheses may hold blanks; the state is the first field after it.

@@ -39,7 +39,7 @@ class MemberClock:
         self._setting = Setting()
         self._patches: dict[tuple[int, float], ClockPatch] = {}
         self._is_catching_up = False
-        """Is the monotonic clock ahead, and slowed down until it is right?"""
+        """Return whether the monotonic clock is ahead, and slowed down until it is right."""
         self._changed = False
         self.in_use = False
 
@@ -139,7 +139,7 @@ class MemberClock:
         return patch.follow(self._setting)
 
     def _running(self) -> list[tuple[int, float]]:
-        """The processes now, each with the time of its start: another one may have its number later."""
+        """Return the processes now, each with the time of its start: another one may have its number later."""
         found = []
         for pid in self._member.processes():
             started = _started(pid)

@@ -130,12 +130,12 @@ class Preload:
 
 
 def files_of(pid: int) -> list[str]:
-    """The files that are mapped into a process. Raises OSError for one that has ended."""
+    """Return the files that are mapped into a process. Raises OSError for one that has ended."""
     return [path for *_, path in _mappings(pid) if path]
 
 
 def has_read(pid: int, line: str) -> bool:
-    """Does `line` stand in the variables of libfaketime in process `pid`? Raises OSError for one that has ended."""
+    """Return whether `line` is in the variables of libfaketime in process `pid`. Raises OSError when it has ended."""
     with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
         for start, end in _variables(pid):
             memory.seek(start)

@@ -49,7 +49,7 @@ class PreloadedClock:
         self.in_use = False
 
     def launcher(self) -> list[str]:
-        """The words before a command that let it and all it starts follow this clock."""
+        """Return the words before a command that let it and all it starts follow this clock."""
         return ["env", *(f"{name}={value}" for name, value in self._preload.environment().items())]
 
     def step(self, wall_ns: int, monotonic_ns: int = 0) -> None:
@@ -89,7 +89,7 @@ class PreloadedClock:
         self._wait_for(self._unloaded)
 
     def rewrite(self) -> None:
-        """Write the line in force anew, so that it is seen who reads it from now on."""
+        """Write the line in force anew, so that its readers are seen from now on."""
         self._preload.write(self._skew)
         self._switches = {pid: _switches(pid) for pid in self._processes()}
 

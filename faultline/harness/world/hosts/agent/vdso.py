@@ -49,7 +49,7 @@ class _Section(NamedTuple):
 
 
 def find_mapping(maps: str) -> tuple[int, int]:
-    """The start and the size of the vDSO in a text as `/proc/PID/maps`. Raises ImageError."""
+    """Return the start and the size of the vDSO in a text as `/proc/PID/maps`. Raises ImageError."""
     for line in maps.splitlines():
         if line.endswith("[vdso]"):
             start, _, end = line.split()[0].partition("-")

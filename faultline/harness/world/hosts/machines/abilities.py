@@ -56,7 +56,7 @@ class Abilities:
 
 
 def examined(connection: Connection, set_name: str) -> dict[str, str]:
-    """The agent's own words on a host: a reason against each fault and means, or nothing; and its means of freezing."""
+    """Return the agent's words on a host: a reason against each fault and means, or none; and its means of freezing."""
     agent = HostAgent(connection, f"{connection.host.folder}/examination", "examination", set_name, is_store=True)
     try:
         answer: dict[str, str] = agent.ask("examine")

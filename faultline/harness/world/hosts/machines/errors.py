@@ -118,6 +118,6 @@ class HostsFailed(HostError):
 
 
 def _shown(stream: bytes) -> str:
-    """The end of a stream in one line."""
+    """Return the end of a stream in one line."""
     text = stream.decode(errors="replace").strip()
     return " / ".join(text[-_SHOWN_CHARACTERS:].splitlines()).rstrip(".")

@@ -38,7 +38,7 @@ _TABLES = ("defaults", "jumps", "hosts")
 
 
 def read_host_file(path: Path) -> tuple[Host, ...]:
-    """The hosts in the order of the file. Raises UsageError that names the file, the host and the key at fault."""
+    """Return the hosts in the order of the file. Raises UsageError with the file, the host and the key at fault."""
     tables = _tables(path)
     defaults = tables.get("defaults", {})
     jumps: dict[str, Host] = {}

@@ -51,7 +51,7 @@ def checked_host_options(asked: Mapping[str, str]) -> dict[str, str]:
 
 
 def host_option(asked: Mapping[str, str], name: str) -> str:
-    """The value of one option: as asked for, else its default."""
+    """Return the value of one option: as asked for, else its default."""
     return asked.get(name, HOST_OPTIONS[name].default)
 
 
@@ -89,5 +89,5 @@ def _refuse_clock(cells: Sequence[Parts]) -> None:
 
 
 def _needs(parts: Parts) -> frozenset[str]:
-    """The capabilities that some fault of the run may need."""
+    """Return the capabilities that some fault of the run may need."""
     return frozenset(need for kind in parts.package.kinds for need in parts.nemeses[kind].needs)

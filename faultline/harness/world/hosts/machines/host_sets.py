@@ -38,7 +38,7 @@ class HostSet(Protocol):
     disks: HostDisks
     cables: Cables
     shares_clock: bool
-    """Do all hosts and the harness run under one kernel, and so read one monotonic clock?"""
+    """Whether all hosts and the harness run under one kernel, and so read one monotonic clock."""
 
     def close(self) -> None:
         """Let the hosts go."""
@@ -55,7 +55,7 @@ class HostSpecification:
 
 
 def parse_hosts(text: str) -> HostSpecification:
-    """The hosts that `text` names, not yet reached. Raises UsageError."""
+    """Return the hosts that `text` names, not yet reached. Raises UsageError."""
     kind, _, argument = text.partition(":")
     if kind == "namespaces" and argument.isdigit() and 1 <= int(argument) <= HOSTS_MAX:
         return HostSpecification(text, kind, int(argument))

@@ -90,7 +90,7 @@ def leftovers_on(connection: Connection) -> list[Leftover]:
 
 
 def _removal(group: str) -> str:
-    """A command that thaws a control group and all in it, moves what still runs to the group above, and removes it."""
+    """Return a command that thaws a control group, moves what still runs there to the group above, and removes it."""
     return (
         f"find {shlex.quote(group)} -depth -type d | while read -r g; do "
         'echo 0 >"$g/cgroup.freeze"; echo THAWED >"$g/freezer.state"; '
@@ -107,7 +107,7 @@ def _command(connection: Connection, command: str) -> Callable[[], None]:
 
 
 def _stopped_below(folder: str) -> str:
-    """A command that prints the processes that are stopped and work in a node's folder."""
+    """Return a command that prints the processes that are stopped and work in a node's folder."""
     return (
         f"for p in /proc/[0-9]*; do case $(readlink $p/cwd) in {shlex.quote(folder)}/*) "
         "grep -q '^State:.T (stopped)' $p/status && basename $p;; esac; done 2>/dev/null; true"
@@ -115,7 +115,7 @@ def _stopped_below(folder: str) -> str:
 
 
 def _living_sets() -> Iterator[str]:
-    """The names of the sets that are in use."""
+    """Return the names of the sets that are in use."""
     for command_line in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
             words = command_line.read_bytes().split(b"\0")
@@ -157,7 +157,7 @@ def _remove_group(group: Path) -> None:
 
 
 def _groups_below(group: Path) -> list[Path]:
-    """All groups within `group`. Others come and go meanwhile, which a walk does not mind."""
+    """Return all groups within `group`. Others come and go meanwhile, which a walk does not mind."""
     return [Path(folder, name) for folder, names, _ in os.walk(group) for name in names]
 
 
@@ -183,7 +183,7 @@ def _free(device: str, backing: Path, image: Path) -> None:
     try:
         _program("losetup", "-d", device)()
     except OSError:
-        # It clears itself when the last who used it has gone.
+        # It clears itself when its last user has gone.
         if backing.exists():
             raise
 
@@ -206,7 +206,7 @@ def _remove_link(link: Path) -> None:
 
 
 def _numbers(folder: Path) -> Iterator[str]:
-    """The number of the set in `folder`, out of the address that its first host listens on."""
+    """Return the number of the set in `folder`, out of the address that its first host listens on."""
     with suppress(OSError):
         match = re.search(r"ListenAddress 198\.18\.(\d+)\.", (folder / "n1" / "sshd_config").read_text())
         if match:

@@ -29,7 +29,7 @@ class BridgeCables:
         self._set(host, "up")
 
     def is_down(self, host: str) -> bool:
-        """Does the host's kernel say that its end has no carrier?"""
+        """Return whether the host's kernel says that its end has no carrier."""
         return "NO-CARRIER" in self._fleet[host].run("PATH=$PATH:/usr/sbin:/sbin ip -o link show dev eth0").text
 
     def _set(self, host: str, state: str) -> None:

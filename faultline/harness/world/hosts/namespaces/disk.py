@@ -73,8 +73,6 @@ class HostDisk:
         """The root of the disk, seen from here."""
         return Path(f"{self._host_process()}/root{self.folder}/disk")
 
-    # -- coming and going ---------------------------------------------------------------------------------------
-
     def make(self, size_mb: int) -> None:
         """Make the image and mount it for the first time. Raises HarnessError with what the tools said."""
         self.image.unlink(missing_ok=True)
@@ -124,8 +122,6 @@ class HostDisk:
         """Let the file system write down everything it holds."""
         _run("sync", "-f", str(self.whole))
 
-    # -- power --------------------------------------------------------------------------------------------------
-
     def _write_synced_canary(self) -> None:
         """Write the file that must survive the next cut. Early: fsync flushes names and lengths of all other files."""
         self._canary += 1
@@ -167,8 +163,6 @@ class HostDisk:
         with suppress(OSError):
             os.close(os.open("after-the-cut", os.O_WRONLY | os.O_CREAT, 0o600, dir_fd=root))
             raise HarnessError(f"The disk of {self.folder} still takes writes after its power was cut.")
-
-    # -- bad states ---------------------------------------------------------------------------------------------
 
     def strike(self, state: DiskState) -> None:
         """Bring the disk into `state`."""

@@ -97,11 +97,11 @@ class NamespaceDisks:
         self._disks[host].mount_after_cut()
 
     def has_power(self, host: str) -> bool:
-        """Does the host's outermost process exist?"""
+        """Return whether the host's outermost process exists."""
         return self._is_running(host)
 
     def thaw(self, host: str) -> None:
-        """Let those go on who hang in a write."""
+        """Let writers that hang go on."""
         if host in self._disks:
             self._disks[host].thaw()
 

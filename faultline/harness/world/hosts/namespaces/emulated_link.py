@@ -100,7 +100,7 @@ class EmulatedLink:
 
 
 def with_flipped_bit(packet: bytes, chosen: int) -> bytes:
-    """An IPv4 packet with one bit flipped behind its headers, or in the transport's checksum when nothing is there.
+    """Return an IPv4 packet with a bit flipped behind its headers, or in the transport's checksum when it is empty.
 
     The checksum is left as it was, so that the receiver can notice; headers are spared, since a wrong address would
     be another fault.

@@ -89,15 +89,15 @@ class NamespaceHosts:
             raise
 
     def network_of(self, name: str) -> Path:
-        """The network namespace of the host `name`, as a file to enter it by."""
+        """Return the network namespace of the host `name`, as a file to enter it by."""
         return self.supervisor.network_of(self._outer[name])
 
     def process_of(self, name: str) -> Path:
-        """The entry in /proc of the outermost process of the host `name`."""
+        """Return the entry in /proc of the outermost process of the host `name`."""
         return self.supervisor.process_of(self._outer[name])
 
     def is_running(self, name: str) -> bool:
-        """Does the host's outermost process exist?"""
+        """Return whether the host's outermost process exists."""
         return self.process_of(name).exists()
 
     def power_off(self, name: str) -> None:
@@ -151,8 +151,6 @@ class NamespaceHosts:
             return Switch(self.supervisor.network, nft, probe)
         except HarnessError as error:
             return NoLinkFaults(error.message.rstrip("."))
-
-    # -- coming up ----------------------------------------------------------------------------------------------
 
     def _write(self, folder: Path, count: int) -> tuple[Host, ...]:
         key = paramiko.ECDSAKey.generate()

@@ -88,8 +88,6 @@ class LinkEmulator:
                 if not self._follow(connection):
                     connections.remove(connection)
 
-    # -- orders -------------------------------------------------------------------------------------------------
-
     def _follow(self, connection: socket.socket) -> bool:
         """Read one order and answer it; False when the other side has hung up."""
         with connection.makefile("rwb") as stream:
@@ -148,8 +146,6 @@ class LinkEmulator:
     def _report(self, queue: int) -> LinkReport:
         link, setting = self._links[queue], self._settings[queue]
         return LinkReport(setting.source, setting.target, link.counters, self._probes.get(queue, 0))
-
-    # -- packets ------------------------------------------------------------------------------------------------
 
     def _take(self) -> None:
         for _ in range(_READS_MAX):

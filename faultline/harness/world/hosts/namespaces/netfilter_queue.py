@@ -79,13 +79,13 @@ def length_request(queue: int, packets: int) -> bytes:
 
 
 def verdict(queue: int, packet_id: int, decision: int, content: bytes | None = None) -> bytes:
-    """The decision `ACCEPT` or `DROP` about a packet; with `content`, that takes the place of the packet's own."""
+    """Return the decision `ACCEPT` or `DROP` about a packet; `content` takes the place of the packet's own."""
     head = _attribute(_VERDICT_HEADER, struct.pack("!II", decision, packet_id))
     return _message(_VERDICT, _REQUEST, queue, head if content is None else head + _attribute(_PAYLOAD, content))
 
 
 def decoded(datagram: bytes) -> Iterator[QueuedPacket]:
-    """The packets and answers in what the kernel sent; messages of other kinds are passed over."""
+    """Return the packets and answers in what the kernel sent; messages of other kinds are passed over."""
     offset = 0
     while offset + _HEADER.size <= len(datagram):
         length, kind, _, _, _ = _HEADER.unpack_from(datagram, offset)

@@ -41,7 +41,7 @@ _TRIED_QUEUE = 65_000
 
 
 def queue_rules(queues: Mapping[HostLink, int]) -> str:
-    """The input of iptables-restore under which exactly the packets of these links go to their queues."""
+    """Return the input of iptables-restore under which exactly the packets of these links go to their queues."""
     rules = [
         f"-A FORWARD -m physdev --physdev-in {source} --physdev-out {target} -j NFQUEUE --queue-num {queue} "
         "--queue-bypass"

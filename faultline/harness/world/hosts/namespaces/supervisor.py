@@ -49,11 +49,11 @@ class Supervisor:
         return Path(f"/proc/{self.pid}/ns/net")
 
     def network_of(self, outer_pid: int) -> Path:
-        """The network namespace of the host that `start` answered with `outer_pid`."""
+        """Return the network namespace of the host that `start` answered with `outer_pid`."""
         return self.process_of(outer_pid) / "ns" / "net"
 
     def process_of(self, outer_pid: int) -> Path:
-        """The entry in /proc of the host's outermost process, as seen from here."""
+        """Return the entry in /proc of the host's outermost process, as seen from here."""
         # The number counts in the supervisor's pid namespace, so it is looked up in the supervisor's own /proc.
         return Path(f"/proc/{self.pid}/root/proc/{outer_pid}")
 

@@ -18,7 +18,7 @@ _NETWORK, _MANAGEMENT = 18, 19
 
 
 def sites(number: int, count: int) -> list[Site]:
-    """The places of the hosts of set `number`."""
+    """Return the places of the hosts of set `number`."""
     everyone = tuple((f"n{index}", _address(_NETWORK, number, index)) for index in range(1, count + 1))
     return [
         Site(
@@ -34,7 +34,7 @@ def sites(number: int, count: int) -> list[Site]:
 
 
 def link_address(number: int, index: int) -> str:
-    """The hardware address of a host; the same after a reboot, so that the others' address tables stay right."""
+    """Return the hardware address of a host; the same after a reboot, so that the others' address tables stay right."""
     return _link_address(_NETWORK, number, index)
 
 

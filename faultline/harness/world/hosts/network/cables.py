@@ -26,7 +26,7 @@ class Cables(Protocol):
         """Let the host's link be up again."""
 
     def is_down(self, host: str) -> bool:
-        """Probe: does the host's kernel say that its link has no carrier?"""
+        """Probe: return whether the host's kernel says that its link has no carrier."""
 
 
 class NoCables:

@@ -1,4 +1,4 @@
-"""Does a link behave as it should? Judged by what became of datagrams that were sent over it.
+"""The verdict on a link, from the fates of datagrams that were sent over it.
 
 Shares are judged by the binomial distribution: as many datagrams are sent as it takes for a share not to stay unseen,
 and the number that was hit may be six standard deviations off, so that a true link is accused less than once in ten

@@ -34,10 +34,10 @@ class LinkFaults(Protocol):
         """Let everything pass over `links` again."""
 
     def is_cut(self, link: HostLink) -> bool:
-        """Probe: does nothing pass over `link`?"""
+        """Probe: return whether nothing passes over `link`."""
 
     def are_cut(self, links: Iterable[HostLink]) -> frozenset[HostLink]:
-        """Probe: those of `links` over which nothing passes, all looked at side by side."""
+        """Probe: return those of `links` over which nothing passes, all looked at side by side."""
 
     def close(self) -> None:
         """Take every rule away."""
@@ -86,7 +86,7 @@ class LinkQualities(Protocol):
         """Give all `links` the `quality`; a healthy one ends it."""
 
     def qualities(self, links: Iterable[HostLink]) -> dict[HostLink, LinkQuality]:
-        """Probe: the quality of each link."""
+        """Probe: return the quality of each link."""
 
     def statistics(self) -> dict[str, int]:
         """Return the fate of packets on bad links since the set came up, as far as it is counted."""
@@ -114,7 +114,7 @@ class NoLinkQualities:
             )
 
     def qualities(self, links: Iterable[HostLink]) -> dict[HostLink, LinkQuality]:
-        """All links are as they are."""
+        """Return healthy qualities: the links are as they are."""
         return dict.fromkeys(links, LinkQuality())
 
     def statistics(self) -> dict[str, int]:

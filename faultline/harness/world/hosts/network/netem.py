@@ -116,7 +116,7 @@ class Netem:
 
 
 def _device(connection: Connection, address: str) -> str:
-    """The device by which the host sends to `address`."""
+    """Return the device by which the host sends to `address`."""
     words = connection.run(f"{_PATH} ip -o route get {shlex.quote(address)}").text.split()
     return words[words.index("dev") + 1]
 

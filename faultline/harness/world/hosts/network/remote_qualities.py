@@ -131,7 +131,7 @@ class RemoteQualities:
 
 
 def _asked(quality: LinkQuality) -> list[str]:
-    """The capabilities that a quality takes."""
+    """Return the capabilities that a quality takes."""
     asked = [name for name in ("loss", "duplicate", "reorder", "corrupt") if getattr(quality, name)]
     if quality.delay_us or quality.jitter_us:
         asked.append("delay")

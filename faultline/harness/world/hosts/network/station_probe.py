@@ -103,7 +103,7 @@ class _Station:
         self.port = port
 
     def ask(self, **order: Any) -> Any:
-        """The station's answer to a line. Raises HostError when there is none."""
+        """Return the station's answer to a line. Raises HostError when there is none."""
         with self._lock:
             try:
                 return self._program.ask(order)
@@ -147,7 +147,7 @@ def _offset_ns(
 
 
 def _fastest_ns(quality: LinkQuality) -> int:
-    """The delay that no datagram escapes on a link of `quality`."""
+    """Return the delay that no datagram escapes on a link of `quality`."""
     return 0 if quality.reorder else quality.delay_us * 1_000
 
 

@@ -67,8 +67,6 @@ class RemoteProcess:
         self._pid: int | None = None
         folder.mkdir(parents=True, exist_ok=True)
 
-    # -- start and end ------------------------------------------------------------------------------------------
-
     def prepare(self) -> None:
         """Make the node's folder on the host, without anything an earlier run left there."""
         own = self._quoted("")
@@ -149,8 +147,6 @@ class RemoteProcess:
         self._pid = None
         self._connection.drop()
 
-    # -- probes -------------------------------------------------------------------------------------------------
-
     @property
     def control(self) -> ControlChannel:
         """The channel to the running node. Raises ConnectionError when there is none."""
@@ -159,15 +155,15 @@ class RemoteProcess:
         return self._control
 
     def is_alive(self) -> bool:
-        """Does the process exist, as the host's kernel sees it?"""
+        """Return whether the process exists, as the host's kernel sees it."""
         return self._kernel_state() not in _DEAD
 
     def is_paused(self) -> bool:
-        """Is the process stopped, as the host's kernel sees it?"""
+        """Return whether the process is stopped, as the host's kernel sees it."""
         return self._kernel_state() == "T"
 
     def take_crashes(self) -> list[int]:
-        """The exit codes of processes that ended without being killed by us, each once."""
+        """Return the exit codes of processes that ended without being killed by us, each once."""
         self._note_crash()
         with self._guard:
             crashes, self._crashes = self._crashes, []
@@ -180,7 +176,7 @@ class RemoteProcess:
         self._note_crash()
 
     def log_tail(self) -> str:
-        """The end of the node's log, as one line."""
+        """Return the end of the node's log, as one line."""
         try:
             tail = self._connection.run(f"tail -c {_LOG_TAIL_BYTES} {self._quoted('node.log')}", check=False).stdout
         except HostError as error:
@@ -223,7 +219,7 @@ class RemoteProcess:
                     self._crashes.append(code)
 
     def _kernel_state(self) -> str:
-        """The state letter of the process, or `gone`."""
+        """Return the state letter of the process, or `gone`."""
         if self._channel is None or self._pid is None:
             return _GONE
         # The name in parentheses may hold blanks; the state is the first field after it.

@@ -49,7 +49,7 @@ class StoreClients:
         self._loop = asyncio.get_running_loop()
 
     def node_of(self, worker: int) -> NodeId:
-        """The node that `worker` talks to first."""
+        """Return the node that `worker` talks to first."""
         return self._members[worker % len(self._members)]
 
     def invoke(self, worker: int, operation: Operation, done: Callable[[Outcome], None]) -> None:
@@ -122,7 +122,7 @@ class StoreClients:
         self._clients.clear()
 
     def _client(self, worker: int, process: int) -> StoreClient:
-        """The client of `process`, made and closed in the worker's thread: a client may have an event loop of its own.
+        """Return the client of `process`, made and closed in the worker's thread: it may have an event loop of its own.
 
         A worker has one operation at a time, so no two threads ask for the same one.
         """

@@ -44,7 +44,7 @@ class ClusterDisks:
         self._ended = 0
 
     def capabilities(self) -> frozenset[str]:
-        """The faults of disks that can be injected, where any is asked for."""
+        """Return the faults of disks that can be injected, where any is asked for."""
         disks = DISK_FAULTS if self._is_needed and not self._host_set.disks.refusal() else frozenset[str]()
         return disks | (SYNC_FAULTS if self._is_supervised else frozenset())
 
@@ -52,8 +52,6 @@ class ClusterDisks:
         """Return how often a node ended of a bad disk, where disks are struck."""
         strikes = self._is_needed or self._is_supervised or self._fsync == "fails"
         return {"ended_on_bad_disks": self._ended} if strikes else {}
-
-    # -- over a run ---------------------------------------------------------------------------------------------
 
     async def open(self) -> None:
         """Make the disks, and bring the filter where fsync is not honest."""
@@ -77,8 +75,6 @@ class ClusterDisks:
     def close(self, node: NodeId) -> None:
         """Take the disk of the node, which has ended, away again."""
         self._host_set.disks.detach(self._host_of(node))
-
-    # -- ends that are no findings ------------------------------------------------------------------------------
 
     def excuse(self, node: NodeId) -> None:
         """The node's disk is about to go bad."""

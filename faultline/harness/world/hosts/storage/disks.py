@@ -41,7 +41,7 @@ class HostDisks(Protocol):
         """Start the host again with what is on its disk. Raises HarnessError when the cut was none."""
 
     def has_power(self, host: str) -> bool:
-        """Probe: does the host run?"""
+        """Probe: return whether the host runs."""
 
     def thaw(self, host: str) -> None:
         """Let writers that hang go on; harmless when there are none."""

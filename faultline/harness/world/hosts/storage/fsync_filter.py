@@ -64,7 +64,7 @@ class _Program(ctypes.Structure):
 
 
 def program(machine: str, action: int) -> bytes:
-    """The filter, as instructions of the classic BPF: struct sock_filter, one after the other. Raises KeyError."""
+    """Return the filter as instructions of the classic BPF, one struct sock_filter after the other. Raises KeyError."""
     architecture, numbers = _MACHINES[machine]
     last = len(numbers)
     instructions = [
@@ -94,7 +94,7 @@ def install(machine: str, answer: int) -> None:
 
 
 def be_supervised(machine: str, switch: str) -> None:
-    """Put this process under a filter that asks a supervisor, who reads `switch`. Raises OSError."""
+    """Put this process under a filter that asks a supervisor, which reads `switch`. Raises OSError."""
     ours, theirs = socket.socketpair()
     child = os.fork()
     if child == 0:
