@@ -11,7 +11,7 @@ PYTHON_CODE := faultline tests tools benchmarks
 # Given to pytest, faultline demo and the benchmark: make test ARGS='-k quorum', make bench ARGS='--seeds 0..49'.
 ARGS ?=
 
-.PHONY: help demo test check lint format fuzz robustness campaign random-runs evidence bench docs harness-bugs lock clean python java hosts
+.PHONY: help demo test check lint format fuzz robustness campaign random-runs evidence bench docs site harness-bugs lock clean python java hosts
 
 help:  ## this list
 	@sed -nE 's/^([a-z-]+):.*  ## (.*)/  make \1\t\2/p' Makefile | expand -t 22
@@ -58,6 +58,10 @@ bench: python  ## runs and events a second of the simulated world, on one core
 docs: python  ## the reference pages that are made from the registries
 	@$(BIN)/python tools/generate_reference.py
 
+site: python  ## the documentation as a site in site/, built strictly: a broken link or anchor fails
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "site: $$(find site -name '*.html' | wc -l) pages, $$(du -sh site | cut -f1), in site/index.html"
+
 harness-bugs: python  ## planted bugs of the harness itself, each with every scenario, and the page that lists them
 	@$(BIN)/python tools/harness_bugs.py
 
@@ -65,7 +69,7 @@ lock: python  ## requirements.lock from pyproject.toml, with hashes; ARGS=--upgr
 	@tools/lock.sh $(ARGS)
 
 clean:  ## remove what these commands made in this folder, but no store and no report
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist site
 	find faultline tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 python:

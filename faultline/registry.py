@@ -139,6 +139,11 @@ def nemesis_kinds() -> tuple[str, ...]:
 def load_system(name: str) -> NodeSystem:
     """The system called `name`. Raises UsageError with the nearest name when there is none."""
     system: NodeSystem = _made("system", name, _SYSTEMS | _STORES, lambda: systems() | _STORES)
+    if hasattr(system, "mutants") and not hasattr(system, "planted_bugs"):  # a former name
+        raise UsageError(
+            f"The system {name} declares `mutants`, which is called `planted_bugs` now.",
+            "Rename the attribute, and Mutant to PlantedBug.",
+        )
     return system
 
 

@@ -1,4 +1,4 @@
-"""The page docs/reference/planted-bugs.md, made from the recorded measurements and nothing else."""
+"""The page docs/reference/generated/planted-bugs.md, made from the recorded measurements and nothing else."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from bug_evidence import (
     runs_until_found,
 )
 
-from faultline.harness.system import Mutant, NodeSystem
+from faultline.harness.system import NodeSystem, PlantedBug
 
 __all__ = ["PAGE", "page"]
 
-PAGE: Path = ROOT / "docs" / "reference" / "planted-bugs.md"
+PAGE: Path = ROOT / "docs" / "reference" / "generated" / "planted-bugs.md"
 
 Records = dict[tuple[str, str, str, str], Record]
 
 _OPENING = """\
 # Planted bugs: what finds them, and how soon
 
-Made by `make campaign` (`tools/record_evidence.py`) from the records in `planted-bugs.jsonl`; do not edit. A run is one
-seed, from 0 on, in the simulated world. *Found in* is the share of runs with a finding by one of the checkers or
-invariants that the bug names, with its Wilson 95 % interval. *Runs until found*: the median at that rate, and the
-number of runs that find the bug with 95 % certainty at the lower end of the interval. Where a campaign has several
-cells, the row is the one in which the bug was found most often; the records have the others.
+Made by `make campaign` (`tools/record_evidence.py`) from the records in `docs/reference/planted-bugs.jsonl`; do not
+edit. A run is one seed, from 0 on, in the simulated world. *Found in* is the share of runs with a finding by one of
+the checkers or invariants that the bug names, with its Wilson 95 % interval. *Runs until found*: the median at that
+rate, and the number of runs that find the bug with 95 % certainty at the lower end of the interval. Where a campaign
+has several cells, the row is the one in which the bug was found most often; the records have the others.
 """
 
 
@@ -41,33 +41,34 @@ def page(records: Records) -> str:
 
 
 def _section(system: NodeSystem, records: Records) -> str:
-    best = {mutant.name: best_record(records, system.name, mutant) for mutant in bugs(system)}
-    shown = [(mutant, record) for mutant in bugs(system) if (record := best[mutant.name]) is not None]
+    best = {planted_bug.name: best_record(records, system.name, planted_bug) for planted_bug in bugs(system)}
+    shown = [(planted_bug, record) for planted_bug in bugs(system) if (record := best[planted_bug.name]) is not None]
     missing = [f"`{name}`" for name, record in best.items() if record is None]
     lines = [f"## {system.name}", ""]
     if shown:
         lines += _table(shown)
-        lines += ["### How each one shows", "", *(_story(mutant, record) for mutant, record in shown), ""]
+        lines += ["### How each one shows", "", *(_story(planted_bug, record) for planted_bug, record in shown), ""]
     if missing:
         lines += [f"Not recorded yet: {', '.join(missing)}.", ""]
     return "\n".join([*lines, *_anomalies(system, records), *_correct(system, records)])
 
 
-def _table(shown: list[tuple[Mutant, Record]]) -> list[str]:
+def _table(shown: list[tuple[PlantedBug, Record]]) -> list[str]:
     return [
         "| pattern | bug | row | campaign: cell | runs | found in | runs until found: median, 95 % | shows as |",
         "|---|---|---|---|--:|--:|--:|---|",
-        *(_row(mutant, record) for mutant, record in shown),
+        *(_row(planted_bug, record) for planted_bug, record in shown),
         "",
     ]
 
 
-def _row(mutant: Mutant, record: Record) -> str:
+def _row(planted_bug: PlantedBug, record: Record) -> str:
     faults = record.cell.rsplit("/", 1)[-1]
     low, high = record.interval
     until = f"{_number(runs_until_found(record.rate, 0.5))}, {_number(runs_until_found(low, 0.95))}"
     return (
-        f"| {mutant.pattern} | `{mutant.name}` | {mutant.id} | `{record.campaign}`: {faults} | {record.runs:,} "
+        f"| {planted_bug.pattern} | `{planted_bug.name}` | {planted_bug.id} | `{record.campaign}`: {faults} "
+        f"| {record.runs:,} "
         f"| {100 * record.rate:.1f} % ({100 * low:.1f}–{100 * high:.1f} %) | {until} | {record.finding or '–'} |"
     )
 
@@ -76,17 +77,17 @@ def _number(runs: int | None) -> str:
     return "–" if runs is None else f"{runs:,}"
 
 
-def _story(mutant: Mutant, record: Record) -> str:
+def _story(planted_bug: PlantedBug, record: Record) -> str:
     """What the bug is, what its first finding said, how to see that again, and where it cannot show."""
-    lines = [f"- **{mutant.name}**: {mutant.summary}; {mutant.shows_as}."]
+    lines = [f"- **{planted_bug.name}**: {planted_bug.summary}; {planted_bug.shows_as}."]
     if record.found:
         lines += [f"  Seed {record.first_seed}: {record.sentence}", f"  `{record.run} {record.first_seed}`;"]
     else:
         lines += ["  It was not found."]
     lines += [f"  `{record.command}`"]
-    if mutant.why_not:
-        worlds = [world for world in ("simulated", "local") if world not in mutant.worlds]
-        lines += [f"  Not in the {' and '.join(worlds)} world: {mutant.why_not}."]
+    if planted_bug.why_not:
+        worlds = [world for world in ("simulated", "local") if world not in planted_bug.worlds]
+        lines += [f"  Not in the {' and '.join(worlds)} world: {planted_bug.why_not}."]
     return "\n".join(lines)
 
 

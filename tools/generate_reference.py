@@ -1,7 +1,7 @@
 """Makes the reference pages that list what there is from the listings of the command line itself.
 
-    python tools/generate_reference.py            write docs/reference/*.md, the pattern table of the README and the
-                                                  package's copy of what was measured about planted bugs
+    python tools/generate_reference.py            write docs/reference/generated, the pattern table of the README and
+                                                  the package's copy of what was measured about planted bugs
     python tools/generate_reference.py --check    write nothing; end with 1 when something is out of date
 
 `faultline list WHAT --json` is the only source of the listings, so a page can say nothing that the command does not.
@@ -48,7 +48,7 @@ __all__ = [
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
-REFERENCE = ROOT / "docs" / "reference"
+GENERATED = ROOT / "docs" / "reference" / "generated"
 
 PUBLIC_PACKAGES = ("faultline", "faultline.testing", "faultline.checkers", "faultline.workloads")
 
@@ -56,16 +56,19 @@ LISTINGS = {
     "systems": "The systems under test that come with Faultline, and their options (`--option NAME=VALUE`).",
     "workloads": (
         "What clients do, what that promises, and who judges it (`--workload`). The tables say how many synthetic\n"
-        "anomalies passes of 20 seeds would have shown ([what a pass is worth](sensitivity.md)), measured by\n"
+        "anomalies passes of 20 seeds would have shown ([what a pass is worth](../sensitivity.md)), measured by\n"
         "`python tools/workload_sensitivity.py`; below 80 % with the reason."
     ),
     "faults": "Fault sets are what `--faults` takes; each plans faults of one or more kinds over a run, then heals.",
     "checkers": "What judges a run.",
-    "mutants": "Planted bugs (`--mutant`): off unless named, and each caught by a campaign.",
+    "planted-bugs": "Planted bugs (`--planted-bug`): off unless named, and each caught by a campaign.",
     "plans": "The campaigns that come with Faultline (`faultline campaign --plan NAME`): what they run, and why.",
     "patterns": "The thirty patterns of the book, and where each is implemented.",
 }
 """What can be listed, with the sentence that opens its page."""
+
+PAGES = {"planted-bugs": "planted-bug-list"}
+"""The names of pages that differ from those of their listings."""
 
 HIDDEN = ("name", "summary", "provider")
 TABLE_START, TABLE_END = "<!-- patterns: made by `make docs` -->", "<!-- end of patterns -->"
@@ -82,9 +85,8 @@ def listing(what: str) -> list[Entry]:
 
 def reference_page(what: str, opening: str, entries: Sequence[Entry]) -> str:
     """The Markdown page for one listing."""
-    head = (
-        f"# {what.capitalize()}\n\n{opening}\nMade by `make docs` from `faultline list {what} --json`; do not edit.\n"
-    )
+    title = what.replace("-", " ").capitalize()
+    head = f"# {title}\n\n{opening}\nMade by `make docs` from `faultline list {what} --json`; do not edit.\n"
     return "\n".join([head, *(_section(entry) for entry in entries)])
 
 
@@ -182,10 +184,10 @@ def pages() -> dict[Path, str]:
     """Every page that is made, with the content it should have."""
     listings = {what: listing(what) for what in LISTINGS}
     listings["workloads"] = [with_sensitivity(entry) for entry in listings["workloads"]]
-    made = {REFERENCE / f"{what}.md": reference_page(what, LISTINGS[what], listings[what]) for what in LISTINGS}
-    made[REFERENCE / "anomalies.md"] = anomalies_page(listing("anomalies"))
-    made[REFERENCE / "python-api.md"] = python_api_page()
-    made[REFERENCE / "rows.md"] = row_evidence.rows_page(load_requirements(), row_evidence.evidence())
+    made = {GENERATED / f"{PAGES.get(what, what)}.md": reference_page(what, LISTINGS[what], listings[what]) for what in LISTINGS}
+    made[GENERATED / "anomalies.md"] = anomalies_page(listing("anomalies"))
+    made[GENERATED / "python-api.md"] = python_api_page()
+    made[GENERATED / "rows.md"] = row_evidence.rows_page(load_requirements(), row_evidence.evidence())
     made[bug_evidence_page.PAGE] = bug_evidence_page.page(read_records())
     cases = [load_case(name) for name in case_names()]
     made[real_evidence.PAGE] = real_evidence.page(cases, real_evidence.read_records())

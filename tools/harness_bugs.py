@@ -1,4 +1,4 @@
-"""Tries every planted bug of the harness with every scenario, and writes docs/reference/harness-bugs.md.
+"""Tries every planted bug of the harness with every scenario, and writes docs/reference/generated/harness-bugs.md.
 
     python tools/harness_bugs.py            also: make harness-bugs
 
@@ -18,7 +18,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 TRIALS = ROOT / "tests" / "harness_bugs"
-PAGE = ROOT / "docs" / "reference" / "harness-bugs.md"
+PAGE = ROOT / "docs" / "reference" / "generated" / "harness-bugs.md"
 
 Noticed = Mapping[str, Mapping[str, str]]
 

@@ -1,4 +1,4 @@
-"""Records what real stores do under faults, with seeds, and makes docs/reference/real-evidence.md of the records.
+"""Records what real stores do under faults, with seeds, and makes docs/reference/generated/real-evidence.md of it.
 
     python tools/real_evidence.py NAME ...    run every seed of these claims (`faultline evidence` lists them), record
     python tools/real_evidence.py --all       all of them; --missing: those without a record of what they now say
@@ -35,7 +35,7 @@ __all__ = ["DATA", "PAGE", "Record", "main", "page", "read_records", "unrecorded
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "docs" / "reference" / "real-evidence.jsonl"
-PAGE = ROOT / "docs" / "reference" / "real-evidence.md"
+PAGE = ROOT / "docs" / "reference" / "generated" / "real-evidence.md"
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,13 +110,13 @@ def _version(case: Case) -> str:
 _OPENING = """\
 # Real stores: known bad, known good
 
-Made by `tools/real_evidence.py` from the records in `real-evidence.jsonl`; do not edit. Each claim is a few runs on
-hosts of namespaces, one process of the store on each, reproduced by the command beside it. A known-bad configuration
-breaks a promise, mostly as the store's own documentation says; its known-good twin differs in that one thing and must
-be clean. *Shown by*: of all seeds, those with the violation that the claim means; a real run is one draw, so one of
-them suffices, and the command stops there. A finding is called what it was called on the day of its record; what was
-recorded before losses were told from stale reads may be a `stale-read` here.
-[How to add one](../how-to/run-on-hosts.md#evidence).
+Made by `tools/real_evidence.py` from the records in `docs/reference/real-evidence.jsonl`; do not edit. Each claim is a
+few runs on hosts of namespaces, one process of the store on each, reproduced by the command beside it. A known-bad
+configuration breaks a promise, mostly as the store's own documentation says; its known-good twin differs in that one
+thing and must be clean. *Shown by*: of all seeds, those with the violation that the claim means; a real run is one
+draw, so one of them suffices, and the command stops there. A finding is called what it was called on the day of its
+record; what was recorded before losses were told from stale reads may be a `stale-read` here.
+[How to add one](../../how-to/reproduce-recorded-findings.md#add-a-claim).
 """
 
 

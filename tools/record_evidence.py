@@ -10,7 +10,7 @@
 
 Each cell is recorded in docs/reference/planted-bugs.jsonl as soon as it is finished, so it can be stopped at any time
 and goes on where it stopped. What is recorded with as many seeds already is left alone, unless its campaign has
-changed. From the records comes docs/reference/planted-bugs.md.
+changed. From the records comes docs/reference/generated/planted-bugs.md.
 
 The runs are those of the command beside each row, seed by seed, through the same engine; only Spark is left out, and
 with it the folders, pages and shrunk runs that nobody would look at here.
@@ -174,10 +174,10 @@ def _of_systems(options: argparse.Namespace) -> Iterator[Wanted]:
     for system in reference_systems():
         if options.system and system.name not in options.system:
             continue
-        for mutant in bugs(system):
-            if not options.bug or mutant.name in options.bug:
-                for place in bug_places(system.name, mutant):
-                    yield Wanted(place, options.bugs, mutant.caught_by)
+        for planted_bug in bugs(system):
+            if not options.bug or planted_bug.name in options.bug:
+                for place in bug_places(system.name, planted_bug):
+                    yield Wanted(place, options.bugs, planted_bug.caught_by)
         if not options.bug:
             yield from (Wanted(place, options.bugs) for place in anomaly_places(system.name))
             yield from (Wanted(place, options.correct) for place in correct_places(system.name))
@@ -237,8 +237,8 @@ def _leave_interrupts_alone() -> None:
 
 def _places(system: NodeSystem) -> Iterator[Place]:
     yield from (*correct_places(system.name), *anomaly_places(system.name))
-    for mutant in bugs(system):
-        yield from bug_places(system.name, mutant)
+    for planted_bug in bugs(system):
+        yield from bug_places(system.name, planted_bug)
 
 
 def _is_due(wanted: Wanted, records: dict[tuple[str, str, str, str], Record]) -> bool:

@@ -4,7 +4,7 @@
 
 Evidence is of four kinds: a test marked `@pytest.mark.rows("LWM-R1")` (or a module's `pytestmark`), a transcript whose
 first line reads `# rows: LWM-S4`, an invariant class with `id = "LWM-I1"`, and a registered planted bug with that id.
-`tools/generate_reference.py` makes docs/reference/rows.md from it.
+`tools/generate_reference.py` makes docs/reference/generated/rows.md from it.
 """
 
 from __future__ import annotations
@@ -121,9 +121,9 @@ def _class_ids(node: ast.ClassDef) -> Iterator[str]:
 
 def _planted_bugs() -> Iterator[Evidence]:
     for system in sorted(systems()):
-        for mutant in load_system(system).mutants.values():
-            for row in _ROW.findall(mutant.id):
-                yield Evidence(row, "planted bug", f"{system}+{mutant.name}, campaign {mutant.campaign}")
+        for planted_bug in load_system(system).planted_bugs.values():
+            for row in _ROW.findall(planted_bug.id):
+                yield Evidence(row, "planted bug", f"{system}+{planted_bug.name}, campaign {planted_bug.campaign}")
 
 
 def unshown(requirements: Requirements, shown: Mapping[str, Sequence[Evidence]]) -> list[str]:
@@ -132,7 +132,7 @@ def unshown(requirements: Requirements, shown: Mapping[str, Sequence[Evidence]])
 
 
 def rows_page(found: Mapping[str, Requirements], shown: Mapping[str, Sequence[Evidence]]) -> str:
-    """docs/reference/rows.md."""
+    """docs/reference/generated/rows.md."""
     head = (
         "# Requirement rows\n\nWhat the source texts ask of each pattern, row by row, and what shows it: a test, an "
         "invariant checked during every run, or a\nplanted bug that a campaign catches. R rows are requirements, "

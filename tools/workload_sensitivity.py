@@ -1,4 +1,4 @@
-"""Measures what passes of each workload are worth, for docs/reference/workloads.md.
+"""Measures what passes of each workload are worth, for docs/reference/generated/workloads.md.
 
     python tools/workload_sensitivity.py              every workload; writes docs/reference/workload-sensitivity.jsonl
     python tools/workload_sensitivity.py register set only these; the others' lines stay as they are

@@ -35,9 +35,20 @@ from faultline.registry import load_system
 
 __all__ = ["load_plan", "parse_plan", "plan_from_flags", "refuse_absurd_counts", "shipped_plans"]
 
-_KEYS = tuple(field.name for field in msgspec.structs.fields(CampaignPlan))
+_FIELDS = msgspec.structs.fields(CampaignPlan)
+_STORED_NAMES = {field.name: field.encode_name for field in _FIELDS if field.name != field.encode_name}
+_KEYS = tuple(name for field in _FIELDS for name in dict.fromkeys((field.name, field.encode_name)))
 _UNITS_MAX = 1_000_000
-_AT_LEAST_ONE = ("systems", "workloads", "fault_sets", "mutants", "nodes", "workers", "operations", "seeds_per_task")
+_AT_LEAST_ONE = (
+    "systems",
+    "workloads",
+    "fault_sets",
+    "planted_bugs",
+    "nodes",
+    "workers",
+    "operations",
+    "seeds_per_task",
+)
 
 
 def shipped_plans() -> tuple[str, ...]:
@@ -62,7 +73,8 @@ def parse_plan(text: str, source: str) -> CampaignPlan:
     return _plan_of(from_toml(text, source), source)
 
 
-def _plan_of(values: Mapping[str, Any], source: str) -> CampaignPlan:
+def _plan_of(given: Mapping[str, Any], source: str) -> CampaignPlan:
+    values = _with_stored_names(given, source)
     _refuse_unknown_keys(values, source)
     try:
         plan = msgspec.convert(values, CampaignPlan)
@@ -78,7 +90,7 @@ def plan_from_flags(
     systems: Sequence[str] = (),
     workloads: Sequence[str] = (),
     fault_sets: Sequence[Sequence[str]] = (),
-    mutants: Sequence[Sequence[str]] = (),
+    planted_bugs: Sequence[Sequence[str]] = (),
     options: Mapping[str, str] | None = None,
     floors: Mapping[str, float] | None = None,
     host_options: Mapping[str, str] | None = None,
@@ -86,7 +98,7 @@ def plan_from_flags(
 ) -> CampaignPlan:
     """The plan named or filed as `plan` (else `default`), with whatever flags were given in place of its own values.
 
-    `fault_sets` and `mutants` are one sequence per flag; `others` are further fields of CampaignPlan, None for unset.
+    `fault_sets` and `planted_bugs` are one sequence per flag; `others` are further fields of CampaignPlan, or None.
     Bugs switched on by a flag are not expected of anyone: the expectations of the shipped `default` stay with it. With
     no plan, systems that are named bring their usual workload and at least their usual number of nodes.
     """
@@ -98,7 +110,7 @@ def plan_from_flags(
         given.setdefault("nodes", max(nodes for _, nodes in usual))
     dimensions = {"systems": systems, "workloads": workloads}
     given |= {key: tuple(value) for key, value in dimensions.items() if value}
-    sets = {"fault_sets": fault_sets, "mutants": mutants}
+    sets = {"fault_sets": fault_sets, "planted_bugs": planted_bugs}
     given |= {key: tuple(map(tuple, value)) for key, value in sets.items() if value}
     if host_options:
         given["host_options"] = base.host_options | dict(host_options)
@@ -106,7 +118,7 @@ def plan_from_flags(
         given["options"] = base.options | dict(options)
     if floors:
         given["floors"] = base.floors | dict(floors)
-    if mutants or fault_sets or systems or workloads:
+    if planted_bugs or fault_sets or systems or workloads:
         given.setdefault("include", ("*",))
     return _checked(msgspec.structs.replace(base, **given), "the flags")
 
@@ -191,6 +203,14 @@ def _on_its_hosts(plan: CampaignPlan, source: str) -> CampaignPlan:
 
     checked_host_options(plan.host_options)
     return msgspec.structs.replace(plan, world="hosts", nodes=min(plan.nodes, parse_hosts(plan.hosts).count))
+
+
+def _with_stored_names(given: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """Return `given` under the names that files of plans have; raise UsageError for a key under both of its names."""
+    for name, stored in _STORED_NAMES.items():
+        if name in given and stored in given:
+            raise UsageError(f"{source}: {name} and {stored} are two names of one key.", f"Leave {stored} out.")
+    return {_STORED_NAMES.get(key, key): value for key, value in given.items()}
 
 
 def _refuse_unknown_keys(values: Mapping[str, Any], source: str) -> None:

@@ -179,7 +179,7 @@ def _made(model: str, make: Any, options: Mapping[str, Any]) -> HistoryChecker:
     except (TypeError, AssertionError) as error:
         raise UsageError(
             f"The checker of {model} cannot be set up with {', '.join(options) or 'no option'}: {error}.",
-            "See docs/reference/checkers.md for its options.",
+            "See docs/reference/generated/checkers.md for its options.",
         ) from error
     return checker
 

@@ -54,7 +54,7 @@ def _system(name: str, system: Any, path: str, workloads: list[str]) -> Entry:
         "only_with": _functions_by_option(system),
         "options": options,
         "features": {feature.name: _feature(feature) for feature in getattr(system, "features", ())},
-        "mutants": list(system.mutants),
+        "planted_bugs": list(system.planted_bugs),
         "provider": path,
     }
 
@@ -140,15 +140,15 @@ def _first_line(documented: Any) -> str:
     return (documented.__doc__ or "").strip().partition("\n")[0]
 
 
-def _mutants() -> list[Entry]:
+def _planted_bugs() -> list[Entry]:
     import msgspec
 
     from faultline.registry import load_system, systems
 
     return [
-        {"system": name} | msgspec.to_builtins(mutant)
+        {"system": name} | msgspec.to_builtins(planted_bug)
         for name, system in _loaded(load_system, systems())
-        for mutant in system.mutants.values()
+        for planted_bug in system.planted_bugs.values()
     ]
 
 
@@ -183,15 +183,24 @@ LISTINGS: dict[str, Callable[[], list[Entry]]] = {
     "faults": _faults,
     "checkers": _checkers,
     "anomalies": _anomalies,
-    "mutants": _mutants,
+    "planted-bugs": _planted_bugs,
     "patterns": _patterns,
     "plans": _plans,
 }
 """What can be listed, by name: each gives plain dictionaries with at least `name` and `summary`."""
 
+_FORMER_NAMES = {"mutants": "planted-bugs"}  # a former name, still taken
+
+
+class _Listed(click.Choice[str]):
+    """One of the listings, also by its former name."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return super().convert(_FORMER_NAMES.get(value, value), param, ctx)
+
 
 @click.command("list")
-@click.argument("what", type=click.Choice(list(LISTINGS)))
+@click.argument("what", type=_Listed(list(LISTINGS)))
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array of objects.")
 def command(what: str, as_json: bool) -> int:
     """List what there is to choose from."""
@@ -205,7 +214,7 @@ def command(what: str, as_json: bool) -> int:
         say("\n".join(line for entry in entries for line in pattern_lines(entry)))
         return 0
     width = max(len(entry["name"]) for entry in entries)
-    owner = max(len(entry["system"]) for entry in entries) if what == "mutants" else 0
+    owner = max(len(entry["system"]) for entry in entries) if what == "planted-bugs" else 0
     for entry in entries:
         system = f"{entry['system']:<{owner}}  " if owner else ""
         say(f"{entry['name']:<{width}}  {system}{entry['summary']}{_note(entry)}")

@@ -14,7 +14,7 @@ from bug_tables import SCENARIOS, TABLES
 from planted_harness_bug import HarnessBug, plant
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "reference" / "harness-bugs.md"
+PAGE = ROOT / "docs" / "reference" / "generated" / "harness-bugs.md"
 BUGS = [bug for bugs in TABLES.values() for bug in bugs]
 
 

@@ -1,4 +1,4 @@
-"""What passes of the shipped workloads would have shown, as docs/reference/workloads.md says."""
+"""What passes of the shipped workloads would have shown, as docs/reference/generated/workloads.md says."""
 
 from __future__ import annotations
 

@@ -5,15 +5,21 @@ A rewritten transcript is read like any other change before it is committed: the
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 
 import pytest
-import transcript_commands  # noqa: F401  # puts the commands into the table
-from transcript_format import CommandError, Step, Transcript, TranscriptError, parse_transcript, read_transcript
-from transcript_script import COMMANDS, HELP, Script
+from transcript_script import Script
 
 from faultline.harness.invariant import Breach
+from faultline.testing.transcripts import (
+    CommandError,
+    Step,
+    Transcript,
+    TranscriptError,
+    check_transcript,
+    parse_transcript,
+    read_transcript,
+)
 
 FOLDER = Path(__file__).parent / "transcripts"
 TRANSCRIPTS = [read_transcript(path) for path in sorted(FOLDER.glob("*.txt"))]
@@ -29,15 +35,8 @@ NOWHERE = Path("story.txt")
 )
 def test_a_transcript_gives_the_output_it_says(transcript: Transcript, request: pytest.FixtureRequest) -> None:
     script = Script()
-    played = transcript.run(script.execute)
+    check_transcript(transcript.path, script.execute, rewrite=request.config.getoption("--rewrite-transcripts"))
     script.finish()
-    if request.config.getoption("--rewrite-transcripts"):
-        transcript.path.write_text(played.text(), encoding="utf-8")
-        return
-    differences = difflib.unified_diff(
-        transcript.text().splitlines(), played.text().splitlines(), "expected", "given", lineterm=""
-    )
-    assert list(differences) == [], f"{transcript.path.name}: see above; --rewrite-transcripts accepts what was given"
 
 
 @pytest.mark.parametrize("transcript", TRANSCRIPTS, ids=[transcript.path.stem for transcript in TRANSCRIPTS])
@@ -109,4 +108,5 @@ def test_a_comment_among_commands_is_refused() -> None:
 
 def test_every_command_is_explained_beside_the_rules_of_tests() -> None:
     readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-    assert [verb for verb in COMMANDS if f"| `{HELP[verb]}` |" not in readme.replace("\\|", "|")] == []
+    usages = Script.usages()
+    assert [verb for verb in usages if f"| `{usages[verb]}` |" not in readme.replace("\\|", "|")] == []

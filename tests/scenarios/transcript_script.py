@@ -1,187 +1,205 @@
-"""A transcript being played: the cluster it plays on, the table of commands, and how their arguments are read."""
+"""The player of this project's transcripts: `consistent-core` and other systems with a leader and a log.
+
+It adds elections, clients and logs to the commands of `TranscriptPlayer`; tests/README.md explains them.
+"""
 
 from __future__ import annotations
 
-import difflib
-import re
-import shlex
-from collections.abc import Callable
 from typing import Any
 
-from cluster_driver import Client, Cluster, Matcher
-from transcript_format import CommandError
-from transcript_words import event_words, kinds_of, message_words
+from cluster_driver import Client, Cluster
+from transcript_words import entry_words, event_words, kinds_of, message_words
 
-Item = tuple[str, str, Any]
+from faultline.harness.world.ports import NodeId
+from faultline.registry import load_system
+from faultline.systems_under_test.patterns.data_replication.replicated_log import ReplicationRequest
+from faultline.systems_under_test.patterns.data_replication.write_ahead_log import NO_OP, LogEntry
+from faultline.systems_under_test.reference.shared.client_messages import CompareAndSet, GetValue, SetValue
+from faultline.testing.hand_cranked import HandCrankedCluster
+from faultline.testing.transcript_commands import TranscriptPlayer
+from faultline.testing.transcript_player import LINK, options_in
+from faultline.testing.transcripts import CommandError
 
-_UNITS_US = {"us": 1, "ms": 1_000, "s": 1_000_000}
-LINK = re.compile(r"^(?P<source>\w*)(?P<arrow>->|--)(?P<target>\w*)$")
 
-
-class Script:
-    """One transcript being played: its cluster, its clients, the messages it holds back."""
+class Script(TranscriptPlayer):
+    """One transcript being played, with its clients."""
 
     def __init__(self) -> None:
-        self._cluster: Cluster | None = None
+        super().__init__()
         self.clients: dict[str, Client] = {}
-        self.held: dict[str, list[Item]] = {}
-        self.lines: list[str] = []
-        self.in_brief = False
-        self.breaches_shown = False
-        self._events_told = 0
 
-    @property
-    def cluster(self) -> Cluster:
-        if self._cluster is None:
-            raise CommandError("there is no cluster yet; the first command is `cluster 3`")
-        return self._cluster
+    def do_cluster(self, words: list[str]) -> None:
+        """cluster SIZE [OPTION=VALUE …] [bug=NAME] [system=NAME]
 
-    def execute(self, line: str) -> list[str]:
-        """Carry out one command line; what it prints."""
-        verb, *words = shlex.split(line)
-        if verb not in COMMANDS:
-            near = difflib.get_close_matches(verb, COMMANDS, 1)
-            hint = f"Did you mean {near[0]}? " if near else ""
-            raise CommandError(f"there is no command {verb!r}. {hint}There are {', '.join(sorted(COMMANDS))}.")
-        self.lines = []
-        self.in_brief = verb not in ("deliver", "release")
-        COMMANDS[verb](self, words)
-        self.tell_events()
-        return self.lines
+        Start athens, byzantium, cyrene, … with these options.
+        """
+        super().do_cluster(words)
 
-    def tell_events(self) -> None:
-        """Print what the nodes reported since the last time."""
-        if self._cluster is None:
-            return
-        for node, event in self._cluster.events[self._events_told :]:
-            words = event_words(node, event, in_brief=self.in_brief)
-            if words is not None:
-                self.lines.append(words if self.in_brief else f"  {words}")
-        self._events_told = len(self._cluster.events)
+    def new_cluster(self, size: int, planted_bugs: tuple[str, ...], options: dict[str, str]) -> HandCrankedCluster:
+        system = type(load_system(options.pop("system", "consistent-core")))
+        scripted = type("ScriptedCluster", (Cluster,), {"system_type": system})
+        return scripted(size, planted_bugs, **options)
 
-    def begin(self, cluster: Cluster) -> None:
-        """Play on `cluster` from now on."""
-        self.finish()
-        self._cluster = cluster
+    def begin(self, cluster: HandCrankedCluster) -> None:
+        super().begin(cluster)
         self.clients.clear()
-        self.held.clear()
-        self.breaches_shown = False
-        self._events_told = len(cluster.events)
-
-    def finish(self) -> None:
-        """Raise CommandError when an invariant was broken that the story did not show, planted bugs excepted."""
-        cluster = self._cluster
-        if cluster is not None and cluster.broken() and not (cluster.mutants or self.breaches_shown):
-            raise CommandError(f"{', '.join(cluster.broken())} broken; `show breaches` tells how")
-
-    def hand(self, item: Item) -> None:
-        """Deliver one message; print it (in brief: only when it is for a client), then what it led to."""
-        if not self.in_brief or item[1] not in self.cluster.members:
-            self.lines.append(message_words(*item))
-        self.cluster.hand(*item)
-        self.tell_events()
-
-    def deliver(self, match: Matcher, *, once: bool = False) -> None:
-        """Deliver the matching messages and those they cause, or only the first of them."""
-        cluster = self.cluster
-        for _ in range(10_000):
-            item = next((item for item in cluster.queue if match(*item)), None)
-            if item is None:
-                return
-            cluster.queue.remove(item)
-            self.hand(item)
-            if once:
-                return
-        raise CommandError("messages without end")
-
-    def quietly(self, action: Callable[[], None]) -> None:
-        """Do what delivers by itself, and print only what clients were told meanwhile."""
-        told = {name: len(messages) for name, messages in self.cluster.inbox.items()}
-        action()
-        for name, messages in self.cluster.inbox.items():
-            self.lines += [message_words(source, name, each) for source, each in messages[told.get(name, 0) :]]
-
-    def node(self, name: str) -> str:
-        """`name`, when it is a member. Raises CommandError."""
-        if name not in self.cluster.members:
-            raise CommandError(f"there is no node {name!r}; there are {', '.join(self.cluster.members)}")
-        return name
-
-    def running(self, name: str) -> str:
-        """`name`, when it is a member that runs. Raises CommandError."""
-        if self.node(name) not in self.cluster.nodes:
-            raise CommandError(f"{name} is down; `restart {name}` starts it")
-        return name
 
     def client(self, name: str) -> Client:
         return self.clients.setdefault(name, Client(self.cluster, name))
 
+    def kinds_of(self, message: Any) -> set[str]:
+        return kinds_of(message)
 
-Command = Callable[[Script, list[str]], None]
-COMMANDS: dict[str, Command] = {}
-HELP: dict[str, str] = {}
+    def extra_kinds(self) -> set[str]:
+        return {"entries", "heartbeat"}
 
+    def message_words(self, source: str, target: str, message: Any) -> str:
+        return message_words(source, target, message)
 
-def command(usage: str) -> Callable[[Command], Command]:
-    """Makes a function a command; `usage` is its name and its arguments."""
+    def event_words(self, node: str, event: Any, *, in_brief: bool) -> str | None:
+        return event_words(node, event, in_brief=in_brief)
 
-    def named(function: Command) -> Command:
-        verb = usage.split()[0]
-        COMMANDS[verb] = function
-        HELP[verb] = usage
-        return function
+    def do_replicate(self, words: list[str]) -> None:
+        """replicate LEADER->FOLLOWER generation=G after=INDEX/GENERATION [mark=M] [INDEX/GENERATION …]
 
-    return named
+        Play a leader: hand the follower no-ops at these positions, and print its answer.
+        """
+        link = LINK.match(words[0]) if words else None
+        if link is None:
+            raise self.misused("replicate")
+        options = options_in([word for word in words[1:] if "=" in word])
+        entries = [LogEntry(*_position(word), NO_OP, b"") for word in words[1:] if "=" not in word]
+        leader, follower = self.node(link["source"]), self.running(link["target"])
+        prev_index, prev_generation = _position(options.get("after", "0/0"))
+        generation, mark = int(options.get("generation", "1")), int(options.get("mark", "0"))
+        request = ReplicationRequest(leader, generation, 1, 0, prev_index, prev_generation, mark, entries)
+        self.in_brief = False
+        self.hand((leader, follower, request))
+        answers = self.cluster.take(lambda source, target, _: (source, target) == (follower, leader))
+        self.lines += [self.message_words(*item) for item in answers]
 
+    def do_silence(self, words: list[str]) -> None:
+        """silence [NODE …]
 
-def exactly(count: int, words: list[str], verb: str) -> list[str]:
-    if len(words) != count:
-        raise CommandError(f"write `{HELP[verb]}`")
-    return words
+        Let an election timeout without a word pass for these (all) nodes; no timer rings.
+        """
+        self.cluster.go_silent(*map(self.node, words))
 
+    def do_time_out(self, words: list[str]) -> None:
+        """time-out NODE
 
-def options_in(words: list[str]) -> dict[str, str]:
-    pairs = [word.partition("=") for word in words]
-    for name, equals, _ in pairs:
-        if not equals:
-            raise CommandError(f"{name!r} is not NAME=VALUE")
-    return {name: value for name, _, value in pairs}
+        Let NODE wait until it stands for election; deliver nothing.
+        """
+        (name,) = self.exactly(1, words, "time-out")
+        self.cluster.time_out(self.running(name))
 
+    def do_elect(self, words: list[str]) -> None:
+        """elect NODE [LINK] [KIND …] [except KIND …]
 
-def duration_us(text: str) -> int:
-    found = re.fullmatch(r"([+-]?\d+)(us|ms|s)", text)
-    if found is None:
-        raise CommandError(f"{text!r} is no duration; write 200ms, 3s or 50us")
-    return int(found[1]) * _UNITS_US[found[2]]
+        Make NODE the leader of those that hear it, and deliver only these messages.
+        """
+        name = self.running(self.exactly(1, words[:1], "elect")[0])
+        match = self.matcher(words[1:])
+        self.quietly(lambda: self.cluster.elect(name, match))
 
+    def do_heartbeat(self, words: list[str]) -> None:
+        """heartbeat NODE
 
-def matcher(script: Script, words: list[str]) -> Matcher:
-    """`athens->byzantium`, `athens->`, `->byzantium`, `athens--byzantium` (both ways); kinds; `except` kinds."""
-    links: list[tuple[str, str]] = []
-    wanted: set[str] = set()
-    unwanted: set[str] = set()
-    kinds = wanted
-    for word in words:
-        found = LINK.match(word)
-        if found:
-            links.append((found["source"], found["target"]))
-            links += [(found["target"], found["source"])] * (found["arrow"] == "--")
-        elif word == "except":
-            kinds = unwanted
+        Let the leader's next heartbeat leave; deliver nothing.
+        """
+        (name,) = self.exactly(1, words, "heartbeat")
+        self.cluster.heartbeat(self.running(name))
+
+    def do_register(self, words: list[str]) -> None:
+        """register CLIENT NODE
+
+        Register a client; it needs that before it writes.
+        """
+        name, node = self.exactly(2, words, "register")
+        client = self.client(name).register(self.running(node))
+        self.lines.append(f"{name} is client {client.client_id}")
+
+    def do_set(self, words: list[str]) -> None:
+        """set CLIENT NODE KEY VALUE
+
+        Send a write; print what NODE answers at once, and deliver nothing else.
+        """
+        name, node, key, value = self.exactly(4, words, "set")
+        self.client(name).ask(self.running(node), SetValue(key, value))
+        self._told(name)
+
+    def do_get(self, words: list[str]) -> None:
+        """get CLIENT NODE KEY
+
+        Do the same for a read.
+        """
+        name, node, key = self.exactly(3, words, "get")
+        self.client(name).ask(self.running(node), GetValue(key))
+        self._told(name)
+
+    def do_cas(self, words: list[str]) -> None:
+        """cas CLIENT NODE KEY EXPECTED VALUE
+
+        Do the same for a compare-and-set.
+        """
+        name, node, key, expected, value = self.exactly(5, words, "cas")
+        self.client(name).ask(self.running(node), CompareAndSet(key, expected, value))
+        self._told(name)
+
+    def do_ask_again(self, words: list[str]) -> None:
+        """ask-again CLIENT NODE NUMBER set KEY VALUE
+
+        Do the same for a write under a number used before.
+        """
+        name, node, number, _, key, value = self.exactly(6, words, "ask-again")
+        self.client(name).ask_again(self.running(node), int(number), SetValue(key, value))
+        self._told(name)
+
+    def do_show(self, words: list[str]) -> None:
+        """show log|state|values|messages|marks|breaches [NODE …]
+
+        Print what nodes hold, what is under way, which situations were reached, which invariants broke.
+        """
+        views = {"log": self._log, "state": self._state, "values": self._values}
+        what, *names = words or [""]
+        if what in views:
+            self.lines += [views[what](self.node(name)) for name in names or self.cluster.members]
         else:
-            kinds.add(_kind(script, word))
+            super().do_show(words)
 
-    def match(source: str, target: str, message: Any) -> bool:
-        on_link = any(one in ("", source) and other in ("", target) for one, other in links) or not links
-        names = kinds_of(message)
-        return on_link and not names & unwanted and (not wanted or bool(names & wanted))
+    def _told(self, client: str) -> None:
+        """Print what the node said at once, if anything: answers wait in the queue like all messages."""
+        self.tell_events()
+        self.deliver(lambda _, target, __: target == client)
 
-    return match
+    def _log(self, name: str) -> str:
+        if name not in self.cluster.nodes:
+            return f"{name}: down"
+        wal = self.cluster.nodes[name]._log
+        entries = wal.entries(wal.compacted_index + 1, wal.last_index)
+        discarded = [f"… {wal.compacted_index}"] if wal.compacted_index else []
+        return f"{name}: {', '.join([*discarded, *map(entry_words, entries)]) or 'empty'}"
+
+    def _state(self, name: str) -> str:
+        if name not in self.cluster.nodes:
+            return f"{name}: down"
+        status = self.cluster.nodes[NodeId(name)].status()
+        known = {None: "", NodeId(name): ""}.get(status.leader, f" of {status.leader}")
+        detail = status.detail
+        return (
+            f"{name}: {status.role}{known} in generation {status.generation}, log ends at {detail['last_index']},"
+            f" mark {detail['high_water_mark']}, applied {detail['applied']}"
+        )
+
+    def _values(self, name: str) -> str:
+        if name not in self.cluster.nodes:
+            return f"{name}: down"
+        values = self.cluster.values(name)
+        return f"{name}: {', '.join(f'{key}={value}' for key, value in sorted(values.items())) or 'nothing'}"
 
 
-def _kind(script: Script, word: str) -> str:
-    known = {str(message.__struct_config__.tag) for message in script.cluster.system.messages}
-    known |= {"entries", "heartbeat"}
-    if word not in known:
-        raise CommandError(f"{word!r} is neither a link (athens->byzantium) nor a message: {', '.join(sorted(known))}")
-    return word
+def _position(text: str) -> tuple[int, int]:
+    index, slash, generation = text.partition("/")
+    if not (slash and index.isdigit() and generation.isdigit()):
+        raise CommandError(f"{text!r} is not INDEX/GENERATION, like 3/1")
+    return int(index), int(generation)

@@ -25,6 +25,7 @@ from tidy_shape import (
     complaints_about_untested_errors,
 )
 from tidy_sources import CODE_FOLDERS, ROOT, Source, python_sources, text_files
+from tidy_voice import complaints_about_words
 
 IN_WORLDS = (
     "faultline/systems_under_test/patterns/",
@@ -154,3 +155,14 @@ def test_links_between_documents_lead_somewhere() -> None:
         if "://" not in target and not (path.parent / unquote(target)).exists()
     ]
     _assert_none(broken)
+
+
+def test_pages_written_by_hand_name_the_actor() -> None:
+    _assert_none(
+        [
+            complaint
+            for path in text_files()
+            if path.suffix == ".md" and path.is_relative_to(ROOT / "docs") and "generated" not in path.parts
+            for complaint in complaints_about_words(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
+        ]
+    )

@@ -37,6 +37,8 @@ _COINED = frozenset({"deeds", "lack", "stillness", "squeezing", "minder", "keepe
 
 def complaints_about_words(path: str, text: str) -> list[str]:
     """Complain about each sentence in `text` that is built on a person who is none."""
+    if path == "docs/voice.md":  # it shows the words that it bans
+        return []
     return [
         f"{path}:{number}: {found.group(0)!r}; name the actor (docs/voice.md)"
         for number, line in enumerate(text.splitlines(), 1)

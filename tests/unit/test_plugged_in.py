@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from click.testing import CliRunner
 
+from faultline import registry
 from faultline.checkers.judges import judge as checker_of
 from faultline.checkers.judges import models
 from faultline.cli.main import cli
@@ -168,3 +170,14 @@ def test_what_cannot_be_used_is_refused_with_its_cause(ask: Callable[[], object]
     with pytest.raises(UsageError) as raised:
         ask()
     assert told in str(raised.value)
+
+
+def test_a_system_that_declares_its_planted_bugs_under_the_former_name_is_told_the_new_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Former:
+        mutants: ClassVar[dict[str, object]] = {}
+
+    monkeypatch.setattr(registry, "_called", lambda *_: Former())
+    with pytest.raises(UsageError, match="declares `mutants`, which is called `planted_bugs` now"):
+        load_system("consistent-core")

@@ -15,7 +15,7 @@ holds the rows of one pattern:
 `composed-scenarios.toml` holds rows of no single pattern, but of several joined in one system or story.
 
 What shows a row is not written there: tests, invariants and planted bugs carry the ids themselves.
-`tools/row_evidence.py` gathers them into docs/reference/rows.md, and a test fails when a row has none.
+`tools/row_evidence.py` gathers them into docs/reference/generated/rows.md, and a test fails when a row has none.
 """
 
 from __future__ import annotations

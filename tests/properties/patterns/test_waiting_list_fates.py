@@ -13,21 +13,11 @@ from faultline.systems_under_test.patterns.data_replication.request_waiting_list
     WriteQuorumCallback,
     WriteResult,
 )
+from faultline.testing.fake_ports import FakePorts
 
 STEPS = st.lists(
     st.tuples(st.sampled_from(["response", "error", "sweep", "wait"]), st.integers(0, 6)), min_size=1, max_size=60
 )
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now_us = 0
-
-    def monotonic_us(self) -> int:
-        return self.now_us
-
-    def wall_us(self) -> int:
-        raise AssertionError("waiting does not depend on the wall clock")
 
 
 class Fate:
@@ -43,7 +33,7 @@ class Fate:
         self.told.append(type(error).__name__)
 
 
-def play(waiting: RequestWaitingList[int, str], clock: Clock, steps: list[tuple[str, int]]) -> None:
+def play(waiting: RequestWaitingList[int, str], clock: FakePorts, steps: list[tuple[str, int]]) -> None:
     for step, key in steps:
         if step == "response":
             waiting.handle_response(key, "stored")
@@ -60,7 +50,7 @@ def play(waiting: RequestWaitingList[int, str], clock: Clock, steps: list[tuple[
 @pytest.mark.rows("RWL-I3", "RWL-I4", "RWL-R14", "RWL-R18")
 @given(steps=STEPS)
 def test_each_key_has_exactly_one_fate_and_after_the_last_sweep_nothing_waits(steps: list[tuple[str, int]]) -> None:
-    clock = Clock()
+    clock = FakePorts()
     waiting: RequestWaitingList[int, str] = RequestWaitingList(clock)
     fates = [Fate() for _ in range(7)]
     for key, fate in enumerate(fates):
@@ -75,7 +65,7 @@ def test_each_key_has_exactly_one_fate_and_after_the_last_sweep_nothing_waits(st
 def test_a_client_hears_once_and_of_success_only_after_a_quorum_of_distinct_replicas(
     replicas: int, steps: list[tuple[str, int]]
 ) -> None:
-    clock = Clock()
+    clock = FakePorts()
     waiting: RequestWaitingList[int, str] = RequestWaitingList(clock)
     replies: list[WriteResult] = []
     answered: set[int] = set()

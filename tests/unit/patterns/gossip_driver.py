@@ -14,19 +14,9 @@ from faultline.systems_under_test.patterns.data_replication.phi_accrual import (
     PhiAccrualFailureDetector,
     PhiParameters,
 )
+from faultline.testing.fake_ports import FakePorts
 
 INTERVAL_US = 1_000_000
-
-
-class GossipClock:
-    def __init__(self) -> None:
-        self.now_us = 0
-
-    def monotonic_us(self) -> int:
-        return self.now_us
-
-    def wall_us(self) -> int:
-        return self.now_us
 
 
 class Draws:
@@ -42,7 +32,7 @@ class Draws:
 class GossipingCluster:
     def __init__(self, size: int, kind: type[GossipHeartBeats] = GossipHeartBeats, loss: float = 0.0) -> None:
         self.names = [NodeId(f"server-{number:03}") for number in range(size)]
-        self.clock = GossipClock()
+        self.clock = FakePorts()
         self.kind = kind
         self.loss = loss
         self.weather = random.Random(f"weather {size} {loss}")

@@ -21,6 +21,7 @@ from faultline.systems_under_test.reference.consistent_core.options import CoreS
 from faultline.systems_under_test.reference.consistent_core.sessions import discard_policy
 from faultline.systems_under_test.reference.shared.client_messages import ClientCommand
 from faultline.systems_under_test.reference.shared.key_commands import Increment
+from faultline.testing.fake_ports import FakePorts
 
 ALICE = 7
 
@@ -127,19 +128,9 @@ def test_a_store_restored_from_a_snapshot_knows_the_answers_and_what_was_discard
     assert restored.values == {"x": 7}
 
 
-class _Clock:
-    now_us = 0
-
-    def monotonic_us(self) -> int:
-        return self.now_us
-
-    def wall_us(self) -> int:
-        raise AssertionError("sessions do not depend on the wall clock")
-
-
 @pytest.mark.rows("IDR-R13", "IDR-R14", "IDR-R15")
 def test_a_session_is_idle_when_nothing_was_heard_for_longer_than_five_minutes_of_this_leadership() -> None:
-    clock = _Clock()
+    clock = FakePorts()
     expiry = SessionExpiry(clock)
     expiry.start_leading()
     clock.now_us += 299_000_000
@@ -153,7 +144,7 @@ def test_a_session_is_idle_when_nothing_was_heard_for_longer_than_five_minutes_o
 
 
 def test_a_leader_looks_for_idle_sessions_every_ten_seconds() -> None:
-    clock = _Clock()
+    clock = FakePorts()
     expiry = SessionExpiry(clock)
     expiry.start_leading()
     clock.now_us += 9_999_999

@@ -23,44 +23,31 @@ from faultline.systems_under_test.patterns.data_replication.phi_accrual import (
     PhiParameters,
     phi,
 )
+from faultline.testing.fake_ports import FakePorts
 
 INTERVAL_US = 100_000
 TIMEOUT_US = 1_000_000
 PAUSE_US = 5_000_000
 
 
-class TwoClocks:
-    """A monotonic clock and a wall clock that the test may step."""
-
-    def __init__(self) -> None:
-        self.now_us = 0
-        self.wall_offset_us = 0
-
-    def monotonic_us(self) -> int:
-        return self.now_us
-
-    def wall_us(self) -> int:
-        return self.now_us + self.wall_offset_us
-
-
-def phi_detector(clock: TwoClocks) -> PhiAccrualFailureDetector:
+def phi_detector(clock: FakePorts) -> PhiAccrualFailureDetector:
     return PhiAccrualFailureDetector(clock, TIMEOUT_US, PhiParameters.of(INTERVAL_US))
 
 
-def fixed(clock: TwoClocks) -> TimeoutBasedFailureDetector:
+def fixed(clock: FakePorts) -> TimeoutBasedFailureDetector:
     return TimeoutBasedFailureDetector(clock, TIMEOUT_US)
 
 
-def pause_aware(clock: TwoClocks) -> PauseAwareFailureDetector:
+def pause_aware(clock: FakePorts) -> PauseAwareFailureDetector:
     detector = PauseAwareFailureDetector(fixed(clock), clock, PAUSE_US)
     detector.restart(TIMEOUT_US)
     return detector
 
 
-DETECTORS: tuple[Callable[[TwoClocks], FailureDetector], ...] = (fixed, pause_aware, phi_detector)
+DETECTORS: tuple[Callable[[FakePorts], FailureDetector], ...] = (fixed, pause_aware, phi_detector)
 
 
-def beat(clock: TwoClocks, detector: FailureDetector, intervals_us: list[int]) -> int:
+def beat(clock: FakePorts, detector: FailureDetector, intervals_us: list[int]) -> int:
     """Let heartbeats come after these intervals, with a check before each; how often the server was suspected."""
     suspicions = 0
     for interval_us in intervals_us:
@@ -75,8 +62,8 @@ def beat(clock: TwoClocks, detector: FailureDetector, intervals_us: list[int]) -
 
 @pytest.mark.rows("HB-R5", "HB-S8")
 @pytest.mark.parametrize("make", DETECTORS)
-def test_steps_of_the_wall_clock_change_no_verdict(make: Callable[[TwoClocks], FailureDetector]) -> None:
-    clock = TwoClocks()
+def test_steps_of_the_wall_clock_change_no_verdict(make: Callable[[FakePorts], FailureDetector]) -> None:
+    clock = FakePorts()
     detector = make(clock)
     assert beat(clock, detector, [INTERVAL_US] * 20) == 0
     for offset_us in (3_600_000_000, -3_600_000_000):
@@ -88,8 +75,8 @@ def test_steps_of_the_wall_clock_change_no_verdict(make: Callable[[TwoClocks], F
 
 @pytest.mark.rows("HB-R6", "HB-S10")
 @pytest.mark.parametrize("make", DETECTORS)
-def test_a_server_that_is_never_heard_is_suspected(make: Callable[[TwoClocks], FailureDetector]) -> None:
-    clock = TwoClocks()
+def test_a_server_that_is_never_heard_is_suspected(make: Callable[[FakePorts], FailureDetector]) -> None:
+    clock = FakePorts()
     detector = make(clock)
     assert detector.check() > 0
     clock.now_us += 3 * TIMEOUT_US
@@ -98,9 +85,9 @@ def test_a_server_that_is_never_heard_is_suspected(make: Callable[[TwoClocks], F
 
 @pytest.mark.parametrize("make", DETECTORS)
 def test_a_check_says_how_long_to_wait_and_then_the_silence_is_long_enough(
-    make: Callable[[TwoClocks], FailureDetector],
+    make: Callable[[FakePorts], FailureDetector],
 ) -> None:
-    clock = TwoClocks()
+    clock = FakePorts()
     detector = make(clock)
     beat(clock, detector, [INTERVAL_US] * 5)
     clock.now_us += detector.check() - 1
@@ -115,7 +102,7 @@ def test_a_check_says_how_long_to_wait_and_then_the_silence_is_long_enough(
 
 @pytest.mark.rows("HB-S1", "HB-S2", "HB-I3")
 def test_nine_of_ten_heartbeats_may_be_lost_at_the_figures_of_the_book_and_the_tenth_may_not() -> None:
-    clock = TwoClocks()
+    clock = FakePorts()
     detector = fixed(clock)
     assert beat(clock, detector, [9 * INTERVAL_US] * 3) == 0
     assert beat(clock, detector, [10 * INTERVAL_US]) == 1
@@ -127,7 +114,7 @@ def test_a_shorter_timeout_finds_a_crash_sooner_and_accuses_more_often() -> None
     intervals_us = [INTERVAL_US + (weather.random() < 0.1) * 250_000 for _ in range(300)]
     found = []
     for timeout_us in (200_000, 1_000_000):
-        clock = TwoClocks()
+        clock = FakePorts()
         detector = TimeoutBasedFailureDetector(clock, timeout_us)
         suspicions = beat(clock, detector, intervals_us)
         found.append((suspicions > 0, detector.check()))
@@ -139,7 +126,7 @@ def test_a_shorter_timeout_finds_a_crash_sooner_and_accuses_more_often() -> None
 
 @pytest.mark.rows("HB-R12")
 def test_a_check_that_comes_a_pause_late_judges_nothing_and_the_next_one_does() -> None:
-    clock = TwoClocks()
+    clock = FakePorts()
     detector = pause_aware(clock)
     clock.now_us += TIMEOUT_US + PAUSE_US
     assert detector.check() == TIMEOUT_US
@@ -148,21 +135,21 @@ def test_a_check_that_comes_a_pause_late_judges_nothing_and_the_next_one_does() 
 
 
 def test_a_check_that_comes_less_than_a_pause_late_does_judge() -> None:
-    clock = TwoClocks()
+    clock = FakePorts()
     detector = pause_aware(clock)
     clock.now_us += TIMEOUT_US + PAUSE_US - 1
     assert detector.check() == 0
 
 
 def test_a_fixed_timeout_alone_accuses_after_its_own_sleep() -> None:
-    clock = TwoClocks()
+    clock = FakePorts()
     detector = fixed(clock)
     clock.now_us += 10 * TIMEOUT_US
     assert detector.check() == 0
 
 
 def test_phi_accrual_is_wrapped_against_pauses_like_any_other() -> None:
-    clock = TwoClocks()
+    clock = FakePorts()
     detector = PauseAwareFailureDetector(phi_detector(clock), clock, PAUSE_US)
     detector.restart(TIMEOUT_US)
     beat(clock, detector, [INTERVAL_US] * 10)
@@ -192,7 +179,7 @@ def test_phi_grows_with_the_silence_and_stays_a_number() -> None:
 
 @pytest.mark.parametrize("threshold", [1.0, 3.0, 8.0, 12.0])
 def test_the_time_of_suspicion_is_where_phi_reaches_the_threshold(threshold: float) -> None:
-    clock = TwoClocks()
+    clock = FakePorts()
     detector = PhiAccrualFailureDetector(clock, TIMEOUT_US, PhiParameters.of(INTERVAL_US, threshold))
     weather = random.Random(3)
     beat(clock, detector, [INTERVAL_US + weather.randrange(-20_000, 20_000) for _ in range(60)])
@@ -206,7 +193,7 @@ def test_irregular_heartbeats_are_given_more_time_than_regular_ones() -> None:
     weather = random.Random(5)
     acceptable = []
     for jitter_us in (0, 50_000, 250_000):
-        clock = TwoClocks()
+        clock = FakePorts()
         detector = phi_detector(clock)
         beat(clock, detector, [INTERVAL_US + weather.randrange(jitter_us + 1) for _ in range(100)])
         acceptable.append(detector.acceptable_us())
@@ -222,7 +209,7 @@ def test_the_window_forgets_how_heartbeats_came_long_ago() -> None:
 
 
 def test_a_silence_in_which_the_server_was_suspected_is_no_sample() -> None:
-    clock = TwoClocks()
+    clock = FakePorts()
     detector = phi_detector(clock)
     beat(clock, detector, [INTERVAL_US] * 20)
     before_us = detector.acceptable_us()
@@ -231,7 +218,7 @@ def test_a_silence_in_which_the_server_was_suspected_is_no_sample() -> None:
 
 
 def test_to_restart_is_no_heartbeat_and_spreads_the_timeouts_of_elections() -> None:
-    clock = TwoClocks()
+    clock = FakePorts()
     detector = phi_detector(clock)
     beat(clock, detector, [INTERVAL_US] * 20)
     shortest_us = detector.restart(TIMEOUT_US)
@@ -251,12 +238,12 @@ def test_where_half_the_heartbeats_are_lost_phi_accuses_less_often_than_a_timeou
     weather = random.Random(11)
     quiet = [INTERVAL_US] * 50
     rough = [INTERVAL_US * (1 + int(weather.expovariate(0.7))) + weather.randrange(40_000) for _ in range(400)]
-    clock = TwoClocks()
+    clock = FakePorts()
     accrual = phi_detector(clock)
     beat(clock, accrual, quiet)
     timeout_us = accrual.acceptable_us()
     accused_by_phi = beat(clock, accrual, rough)
-    clock = TwoClocks()
+    clock = FakePorts()
     accused_by_timeout = beat(clock, TimeoutBasedFailureDetector(clock, timeout_us), quiet + rough)
     assert accused_by_timeout > 0
     assert accused_by_phi <= accused_by_timeout // 2
@@ -265,9 +252,9 @@ def test_where_half_the_heartbeats_are_lost_phi_accuses_less_often_than_a_timeou
 @pytest.mark.rows("HB-S11")
 @pytest.mark.parametrize("make", DETECTORS)
 def test_delays_longer_than_the_interval_but_below_the_timeout_accuse_nobody(
-    make: Callable[[TwoClocks], FailureDetector],
+    make: Callable[[FakePorts], FailureDetector],
 ) -> None:
-    clock = TwoClocks()
+    clock = FakePorts()
     assert beat(clock, make(clock), [250_000, 20_000, 30_000, 100_000, 10_000, 190_000] * 20) == 0
 
 
@@ -278,7 +265,7 @@ class Watch:
     """A monitor of three servers by the figures of the book, and what it said."""
 
     def __init__(self, kind: type[HeartBeatMonitor] = HeartBeatMonitor, pause: type[LocalPause] = LocalPause) -> None:
-        self.clock = TwoClocks()
+        self.clock = FakePorts()
         self.said: list[tuple[str, bool]] = []
         self.monitor = kind(
             ("athens", "byzantium", "cyrene"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -20,49 +19,14 @@ from faultline.systems_under_test.patterns.data_replication.replica_selection im
     ReplicaDescriptor,
     WeightedAverage,
 )
-
-
-class Clockwork:
-    """A clock and its timers, moved by hand."""
-
-    def __init__(self) -> None:
-        self.now_us = 0
-        self.pending: list[Clockwork.Alarm] = []
-
-    class Alarm:
-        def __init__(self, due_us: int, callback: Callable[[], None]) -> None:
-            self.due_us = due_us
-            self.callback: Callable[[], None] | None = callback
-
-        def cancel(self) -> None:
-            self.callback = None
-
-    def monotonic_us(self) -> int:
-        return self.now_us
-
-    def wall_us(self) -> int:
-        return self.now_us
-
-    def after(self, delay_us: int, callback: Callable[[], None]) -> Clockwork.Alarm:
-        self.pending.append(Clockwork.Alarm(self.now_us + delay_us, callback))
-        return self.pending[-1]
-
-    def every(self, interval_us: int, callback: Callable[[], None]) -> Clockwork.Alarm:
-        raise AssertionError("nothing here repeats")
-
-    def pass_time(self, duration_us: int) -> None:
-        self.now_us += duration_us
-        for alarm in [alarm for alarm in self.pending if alarm.due_us <= self.now_us]:
-            callback, alarm.callback = alarm.callback, None
-            if callback is not None:
-                callback()
+from faultline.testing.fake_ports import FakePorts
 
 
 class Readers:
     """Who was served, with which values at that time, and who was given up."""
 
     def __init__(self, timeout_us: int = 200_000) -> None:
-        self.clock = Clockwork()
+        self.clock = FakePorts()
         self.values: dict[str, str] = {"title": "Nitroservices"}
         self.served: list[tuple[str, str | None]] = []
         self.given_up: list[tuple[int, str]] = []
@@ -156,13 +120,13 @@ def test_who_is_given_up_in_the_middle_does_not_disturb_the_order_of_the_others(
 SILENCE_US = 500_000
 
 
-def contact_at(clock: Clockwork) -> LeaderContact:
+def contact_at(clock: FakePorts) -> LeaderContact:
     return LeaderContact(clock, SILENCE_US, first_id=100)
 
 
 @pytest.mark.rows("FR-R9")
 def test_after_a_silence_a_follower_serves_only_once_it_has_heard_and_caught_up() -> None:
-    clock = Clockwork()
+    clock = FakePorts()
     contact = contact_at(clock)
     assert not contact.may_serve()
     contact.answered(contact.asking(), 7, applied_index=7)
@@ -179,7 +143,7 @@ def test_after_a_silence_a_follower_serves_only_once_it_has_heard_and_caught_up(
 
 @pytest.mark.rows("FR-R10")
 def test_the_age_counts_from_the_question_not_from_the_answer() -> None:
-    clock = Clockwork()
+    clock = FakePorts()
     contact = contact_at(clock)
     question = contact.asking()
     clock.pass_time(120_000)
@@ -192,7 +156,7 @@ def test_the_age_counts_from_the_question_not_from_the_answer() -> None:
 
 @pytest.mark.rows("FR-R10")
 def test_of_several_answers_the_newest_question_that_is_applied_counts() -> None:
-    clock = Clockwork()
+    clock = FakePorts()
     contact = contact_at(clock)
     assert contact.age_us() is None
     first = contact.asking()
@@ -207,7 +171,7 @@ def test_of_several_answers_the_newest_question_that_is_applied_counts() -> None
 
 
 def test_an_answer_to_a_former_life_proves_nothing() -> None:
-    clock = Clockwork()
+    clock = FakePorts()
     former, present = LeaderContact(clock, SILENCE_US, first_id=100), LeaderContact(clock, SILENCE_US, first_id=900)
     question = former.asking()
     present.asking()

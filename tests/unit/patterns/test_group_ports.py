@@ -8,6 +8,7 @@ from faultline.harness.world.ports import Clock, NodeId
 from faultline.systems_under_test.reference.transactional_kv.group_ports import GroupStorage, Outbox
 from faultline.systems_under_test.reference.transactional_kv.groups import GroupLocations, groups_of
 from faultline.systems_under_test.reference.transactional_kv.messages import Reply
+from faultline.testing.fake_ports import FakePorts
 from faultline.testing.memory_storage import MemoryStorage
 
 NODES = tuple(map(NodeId, ("athens", "byzantium", "cyrene", "delphi", "ephesus")))
@@ -100,17 +101,8 @@ def test_each_group_lies_on_a_node_and_those_after_it() -> None:
     assert groups[GROUP] == (NODES[3], NODES[4], NODES[0])
 
 
-class Watch:
-    """A clock."""
-
-    now_us = 0
-
-    def monotonic_us(self) -> int:
-        return self.now_us
-
-
 def test_a_silent_leader_is_looked_for_elsewhere_after_a_while_and_one_that_speaks_is_kept() -> None:
-    clock: Any = Watch()
+    clock: Any = FakePorts()
     locations = GroupLocations(groups_of(NODES, 3), cast("Clock", clock), patience_us=100)
     asked = []
     for clock.now_us in (0, 60, 120, 180, 240):

@@ -12,17 +12,7 @@ from faultline.systems_under_test.patterns.data_replication.request_waiting_list
     WriteQuorumCallback,
     WriteResult,
 )
-
-
-class _Clock:
-    def __init__(self) -> None:
-        self.now_us = 1_000_000
-
-    def monotonic_us(self) -> int:
-        return self.now_us
-
-    def wall_us(self) -> int:
-        return -self.now_us
+from faultline.testing.fake_ports import FakePorts
 
 
 class _Recorder:
@@ -42,7 +32,7 @@ class _Write:
     """One client write sent to `n` replicas, with the replies the client gets."""
 
     def __init__(self, n: int) -> None:
-        self.clock = _Clock()
+        self.clock = FakePorts()
         self.waiting: RequestWaitingList[int, str] = RequestWaitingList(self.clock)
         self.replies: list[tuple[int, WriteResult]] = []
         callback = WriteQuorumCallback(n, 4711, lambda id_, result: self.replies.append((id_, result)))
@@ -101,7 +91,7 @@ def test_refused_connections_are_answered_without_waiting_for_the_timeout() -> N
 @pytest.mark.rows("RWL-R14", "RWL-S5")
 def test_an_answer_in_the_instant_of_the_sweep_has_one_outcome() -> None:
     for answer_first in (True, False):
-        clock, recorder = _Clock(), _Recorder()
+        clock, recorder = FakePorts(), _Recorder()
         waiting: RequestWaitingList[int, str] = RequestWaitingList(clock)
         waiting.add(1, recorder)
         clock.now_us += EXPIRATION_US + 1
@@ -154,7 +144,7 @@ def test_answers_for_an_earlier_incarnation_find_nobody() -> None:
     new = [after.next() for _ in range(1000)]
     assert len({*old, *new}) == 2000
     recorder = _Recorder()
-    waiting: RequestWaitingList[int, str] = RequestWaitingList(_Clock())
+    waiting: RequestWaitingList[int, str] = RequestWaitingList(FakePorts())
     for key in new:
         waiting.add(key, recorder)
     for key in old:
@@ -165,7 +155,7 @@ def test_answers_for_an_earlier_incarnation_find_nobody() -> None:
 @pytest.mark.rows("RWL-R2", "RWL-R17", "RWL-R18", "RWL-S9")
 def test_the_high_water_mark_completes_all_up_to_it_in_index_order() -> None:
     events: list[tuple[str, object]] = []
-    waiting: RequestWaitingList[int, str] = RequestWaitingList(_Clock())
+    waiting: RequestWaitingList[int, str] = RequestWaitingList(FakePorts())
     for index in (7, 5, 8, 6):
         waiting.add(index, _Recorder(events))
     waiting.complete_up_to(4, str)
@@ -179,7 +169,7 @@ def test_the_high_water_mark_completes_all_up_to_it_in_index_order() -> None:
 
 
 def test_completing_an_empty_list_asks_for_no_responses() -> None:
-    waiting: RequestWaitingList[int, str] = RequestWaitingList(_Clock())
+    waiting: RequestWaitingList[int, str] = RequestWaitingList(FakePorts())
     waiting.complete_up_to(10, {}.__getitem__)
     assert len(waiting) == 0
 
@@ -187,7 +177,7 @@ def test_completing_an_empty_list_asks_for_no_responses() -> None:
 @pytest.mark.rows("RWL-R17")
 def test_a_truncated_log_fails_what_waits_for_the_lost_entries_only() -> None:
     events: list[tuple[str, object]] = []
-    waiting: RequestWaitingList[int, str] = RequestWaitingList(_Clock())
+    waiting: RequestWaitingList[int, str] = RequestWaitingList(FakePorts())
     for index in (4, 5, 6):
         waiting.add(index, _Recorder(events))
     waiting.fail_from(5, LookupError("truncated"))
@@ -198,7 +188,7 @@ def test_a_truncated_log_fails_what_waits_for_the_lost_entries_only() -> None:
 
 @pytest.mark.rows("RWL-R4", "RWL-R12", "RWL-R13")
 def test_an_entry_expires_only_when_it_is_older_than_the_timeout() -> None:
-    clock, recorder = _Clock(), _Recorder()
+    clock, recorder = FakePorts(), _Recorder()
     waiting: RequestWaitingList[str, str] = RequestWaitingList(clock, expiration_us=2_000)
     waiting.add("early", recorder)
     clock.now_us += 500
@@ -213,7 +203,7 @@ def test_an_entry_expires_only_when_it_is_older_than_the_timeout() -> None:
 
 
 def test_a_sweep_judges_by_one_reading_of_a_clock_that_goes_on() -> None:
-    class RealClock(_Clock):
+    class RealClock(FakePorts):
         def monotonic_us(self) -> int:
             self.now_us += 1
             return self.now_us
@@ -231,7 +221,7 @@ def test_an_expired_request_says_how_long_it_waited() -> None:
         def on_error(self, error: Exception) -> None:
             raise error
 
-    clock = _Clock()
+    clock = FakePorts()
     waiting: RequestWaitingList[int, str] = RequestWaitingList(clock, expiration_us=10)
     waiting.add(1, Raiser())
     clock.now_us += 11
@@ -241,7 +231,7 @@ def test_an_expired_request_says_how_long_it_waited() -> None:
 
 @pytest.mark.rows("RWL-R6", "RWL-R14")
 def test_answers_and_errors_for_unknown_keys_are_ignored() -> None:
-    waiting: RequestWaitingList[int, str] = RequestWaitingList(_Clock())
+    waiting: RequestWaitingList[int, str] = RequestWaitingList(FakePorts())
     waiting.handle_response(1, "late")
     waiting.handle_error(1, ConnectionRefusedError())
     waiting.expire()
@@ -250,7 +240,7 @@ def test_answers_and_errors_for_unknown_keys_are_ignored() -> None:
 
 def test_a_second_wait_for_one_key_is_refused_and_the_first_goes_on() -> None:
     recorder = _Recorder()
-    waiting: RequestWaitingList[int, str] = RequestWaitingList(_Clock())
+    waiting: RequestWaitingList[int, str] = RequestWaitingList(FakePorts())
     waiting.add(1, recorder)
     with pytest.raises(ValueError, match="already"):
         waiting.add(1, _Recorder())
@@ -259,7 +249,7 @@ def test_a_second_wait_for_one_key_is_refused_and_the_first_goes_on() -> None:
 
 
 def test_a_callback_may_wait_for_the_same_key_again() -> None:
-    waiting: RequestWaitingList[int, str] = RequestWaitingList(_Clock())
+    waiting: RequestWaitingList[int, str] = RequestWaitingList(FakePorts())
     recorder = _Recorder()
 
     class Again(_Recorder):
@@ -275,7 +265,7 @@ def test_a_callback_may_wait_for_the_same_key_again() -> None:
 
 def test_a_callback_may_resolve_other_keys_while_the_mark_advances() -> None:
     events: list[tuple[str, object]] = []
-    waiting: RequestWaitingList[int, str] = RequestWaitingList(_Clock())
+    waiting: RequestWaitingList[int, str] = RequestWaitingList(FakePorts())
 
     class Deposed(_Recorder):
         def on_response(self, response: object) -> None:
@@ -291,7 +281,7 @@ def test_a_callback_may_resolve_other_keys_while_the_mark_advances() -> None:
 @pytest.mark.rows("RWL-R12")
 def test_swept_every_two_seconds_nothing_waits_for_four() -> None:
     """The worst case: registered just after a sweep, and not yet old enough at the next."""
-    clock, recorder = _Clock(), _Recorder()
+    clock, recorder = FakePorts(), _Recorder()
     waiting: RequestWaitingList[int, str] = RequestWaitingList(clock)
     clock.now_us += 1
     waiting.add(1, recorder)

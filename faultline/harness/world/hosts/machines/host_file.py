@@ -76,7 +76,7 @@ def _host(path: Path, name: str, entry: Mapping[str, Any], jumps: Mapping[str, H
         fields["key"] = _file(path, fields["key"])
     if isinstance(fields.get("known_hosts"), list):
         fields["known_hosts"] = [_file(path, str(known)) for known in fields["known_hosts"]]
-    see = "See the fields in docs/how-to/run-on-hosts.md."
+    see = "See the keys in docs/reference/host-file.md."
     host = converted(fields, Host, path, place=f"the host {name}", next_step=see)
     return msgspec.structs.replace(host, jump=jumps[jump]) if jump is not None else host
 
