@@ -28,7 +28,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -40,9 +40,8 @@ from faultline.harness.outcome import Outcome, ok
 from faultline.harness.plan import Plan, PlannedOperation
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.store import open_history, prepare_run
-from faultline.harness.world.faults import FaultPort
 from faultline.harness.world.local.cluster import NodeCluster
-from faultline.harness.world.local.fault_port import ProcessFaultPort
+from faultline.harness.world.local.fault_port import process_fault_port
 from faultline.harness.world.local.handshake import RunSecret
 from faultline.harness.world.local.node_process import NodeConfig
 from faultline.harness.world.local.run import RealRun
@@ -175,7 +174,7 @@ def carry_out(plan: Plan, folder: Path) -> tuple[int, float]:
             plan,
             parts,
             cluster,
-            lambda loop: cast(FaultPort, ProcessFaultPort(cluster, loop)),
+            lambda loop: process_fault_port(cluster, loop),
             world="local",
             sink=sink,
         )

@@ -49,9 +49,9 @@ def measured(nodes: int, seed: int, options: dict[str, str], bugs: tuple[str, ..
     # The first two nodes are the seeds: one for each half.
     halves = [names[::2], names[1::2]]
     links = [(one, other) for half in halves for one in half for other in names if other not in half]
-    world.fault_port.cut(links)
+    world.fault_port.actuators["cut"].strike(links, True)
     parted_us = _until(world, halves, _MOST_US)
-    world.fault_port.restore(links)
+    world.fault_port.actuators["cut"].mend(links)
     healed_us = _until(world, [names], _MOST_US)
     return Healing(parted_us / 1_000, healed_us / 1_000)
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from faultline.harness.verdict import CheckResult, Finding, Verdict
     from faultline.harness.workload import Checker, Workload
     from faultline.harness.world.ports import Node, NodeId, NodeStatus, Ports
-    from faultline.nemesis import Package, Recipe
+    from faultline.nemesis import Package, Recipe, StandardNemesis
     from faultline.registry import resolve
     from faultline.systems_under_test.stores.client import ForeignAnswer, MemberClient, is_quiet
     from faultline.systems_under_test.stores.store import RealStore
@@ -81,6 +81,7 @@ __all__ = [
     "RunRecord",
     "RunRequest",
     "ServesByOption",
+    "StandardNemesis",
     "StoreClient",
     "StorePlace",
     "UsageError",
@@ -143,6 +144,7 @@ _MODULES = {
     "Ports": "faultline.harness.world.ports",
     "Package": "faultline.nemesis",
     "Recipe": "faultline.nemesis",
+    "StandardNemesis": "faultline.nemesis",
     "resolve": "faultline.registry",
     "ForeignAnswer": "faultline.systems_under_test.stores.client",
     "MemberClient": "faultline.systems_under_test.stores.client",

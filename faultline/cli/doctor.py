@@ -42,7 +42,7 @@ def command(output: Path, hosts: str | None, clean: bool, as_json: bool) -> int:
 
     Ends with 0 when every world and the campaign engine can work here, else with 4. With --hosts, it says what each
     of them can do, and ends with 4 when one lacks something. With --clean, it removes what runs left that were killed
-    together with the keeper of their hosts, and ends with 4 when something could not be removed.
+    together with the supervisor of their hosts, and ends with 4 when something could not be removed.
     """
     if clean:
         examinations = _cleaned(hosts)

@@ -1,4 +1,4 @@
-"""What a nemesis is: one kind of fault, how it starts, how it is proved, how it ends; and packages that plan them."""
+"""The protocols of faults: a nemesis starts, proves and ends one kind of fault, and a package plans them over a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["FaultPackage", "Injection", "Nemesis", "PacedPackage"]
 
 
 class Injection(msgspec.Struct, frozen=True, kw_only=True):
-    """A fault that has been injected: whom it hit, and what is needed to end it."""
+    """A fault that has been injected: the targets it hit, and the state that is needed to end it."""
 
     nodes: tuple[str, ...] = ()
     links: tuple[tuple[str, str], ...] = ()
@@ -24,8 +24,8 @@ class Injection(msgspec.Struct, frozen=True, kw_only=True):
 class Nemesis(Protocol):
     """One kind of fault.
 
-    `mark` is what a run in which it took effect has reached (`links-cut`), `needs` are the capabilities the world must
-    have, `tick_us` > 0 asks for repeated ticks.
+    A run in which the fault took effect has reached its `mark` (`links-cut`). `needs` are the capabilities that the
+    world must have. A `tick_us` above 0 asks for repeated ticks.
     """
 
     kind: str
@@ -35,13 +35,13 @@ class Nemesis(Protocol):
     tick_us: int
 
     def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
-        """Resolve the target and inject. Choices are a pure function of `seed` and the fault."""
+        """Resolve the target and strike it. Choices are a pure function of `seed` and the fault."""
 
     def verify(self, port: FaultPort, injection: Injection) -> str | None:
-        """Probe right after the start: None when the fault took effect, else what was seen instead."""
+        """Probe right after the start. Return None when the fault took effect, else what was seen instead."""
 
     def tick(self, port: FaultPort, injection: Injection, count: int) -> None:
-        """Called every `tick_us` while the fault lasts (strobes)."""
+        """Act again; called every `tick_us` while the fault lasts (strobes)."""
 
     def stop(self, port: FaultPort, injection: Injection) -> None:
         """End the fault."""
@@ -53,10 +53,10 @@ class FaultPackage(Protocol):
     name: str
     summary: str
     kinds: tuple[str, ...]
-    """The nemesis kinds the package plans, for listings and for checking a world's capabilities."""
+    """The kinds of faults that the package plans, for listings and for checking a world's capabilities."""
 
     def plan(self, *, seed: int, nodes: tuple[str, ...], start_us: int, end_us: int) -> tuple[PlannedFault, ...]:
-        """Faults between `start_us` and `end_us`, ordered by time; a pure function of its arguments."""
+        """Return faults between `start_us` and `end_us`, ordered by time; a pure function of the arguments."""
 
 
 @runtime_checkable
@@ -64,4 +64,4 @@ class PacedPackage(FaultPackage, Protocol):
     """A package whose faults can be made to fall less often, for a store that takes its time to recover."""
 
     def paced(self, period_us_min: int) -> FaultPackage:
-        """The same package, with `period_us_min` at least from the begin of one fault to that of the next, usually."""
+        """Return the same package with faults that usually begin `period_us_min` or more after one another."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from faultline.harness.nemesis import Nemesis
-from faultline.nemesis.clock import ClockDrift, ClockStep, ClockStrobe
-from faultline.nemesis.connection import ConnectionKill, ConnectionReset, LinkDown
-from faultline.nemesis.disk import DiskFull, DiskReadOnly, DiskStall, FsyncFail, PowerOff
-from faultline.nemesis.limits import CpuSqueeze, Freeze, MemorySqueeze
+from faultline.nemesis.clock import CLOCK_DRIFT, ClockStep, ClockStrobe
+from faultline.nemesis.connection import CONNECTION_RESET, LINK_DOWN, ConnectionKill
+from faultline.nemesis.disk import DISK_FAULTS
 from faultline.nemesis.packages import Package, Recipe, combined
 from faultline.nemesis.packet import PACKET_FAULTS
 from faultline.nemesis.partition import Partition
-from faultline.nemesis.process import Kill, Pause
+from faultline.nemesis.process import PROCESS_FAULTS
 
 __all__ = ["NEMESES", "PACKAGES"]
 
@@ -18,23 +17,15 @@ NEMESES: dict[str, Nemesis] = {
     nemesis.kind: nemesis
     for nemesis in (
         Partition(),
-        Kill(),
-        Pause(),
+        *PROCESS_FAULTS,
         ClockStep(),
         ClockStrobe(),
-        ClockDrift(),
+        CLOCK_DRIFT,
         *PACKET_FAULTS,
         ConnectionKill(),
-        ConnectionReset(),
-        LinkDown(),
-        Freeze(),
-        CpuSqueeze(),
-        MemorySqueeze(),
-        PowerOff(),
-        DiskFull(),
-        DiskReadOnly(),
-        DiskStall(),
-        FsyncFail(),
+        CONNECTION_RESET,
+        LINK_DOWN,
+        *DISK_FAULTS,
     )
 }
 """Every nemesis by its kind."""
@@ -331,8 +322,8 @@ _DISK = Package(
 )
 
 # Stores take a second or more to replace a leader, so these cuts are few and long. The two are each other's control,
-# which is why `followers` keeps to one: who was cut off still believes for a moment that the leader is down, and if
-# another is cut off meanwhile, the two are a majority that replaces a leader nobody touched.
+# which is why `followers` keeps to one: a node that was cut off still believes for a moment that the leader is down,
+# and if another is cut off meanwhile, the two are a majority that replaces a leader which no fault touched.
 _FAIL_OVER = Package(
     "fail-over",
     "cuts the leader off for so long that a store puts another in its place",

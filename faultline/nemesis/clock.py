@@ -15,17 +15,13 @@ from faultline.harness.nemesis import Injection
 from faultline.harness.plan import PlannedFault
 from faultline.harness.world.faults import FaultPort
 from faultline.harness.world.ports import NodeId
+from faultline.nemesis.standard import StandardNemesis
 from faultline.nemesis.targets import aimed
 
-__all__ = ["ClockDrift", "ClockStep", "ClockStrobe"]
+__all__ = ["CLOCK_DRIFT", "ClockStep", "ClockStrobe"]
 
 STEP_US = 500_000
 DRIFT_PPM = 100_000
-
-
-def _reset(port: FaultPort, injection: Injection) -> None:
-    for node in injection.nodes:
-        port.reset_clock(NodeId(node))
 
 
 class ClockStep:
@@ -42,27 +38,27 @@ class ClockStep:
         resolution = aimed(port, fault, seed)
         nodes = resolution.nodes
         delta_us = int(fault.argument.get("delta_us", STEP_US))
-        before = {node: port.clock_offset_us(NodeId(node)) for node in nodes}
-        for node in nodes:
-            port.step_clock(NodeId(node), delta_us)
+        clocks = port.actuators["clock-step"]
+        before = dict(clocks.probe([*map(NodeId, nodes)]))
+        clocks.strike(tuple(before), delta_us)
         description = f"wall clock of {' '.join(nodes)} stepped by {delta_us / 1000:+g} ms{resolution.remark}"
         return Injection(nodes=nodes, description=description, state={"delta_us": delta_us, "before": before})
 
     def verify(self, port: FaultPort, injection: Injection) -> str | None:
         """Probe the offsets: each must have moved by the step, give or take half of it for the time of probing."""
-        delta_us = injection.state["delta_us"]
-        for node, before_us in injection.state["before"].items():
-            moved_us = port.clock_offset_us(NodeId(node)) - before_us
+        delta_us, before = injection.state["delta_us"], injection.state["before"]
+        for node, offset_us in port.actuators["clock-step"].probe(tuple(before)).items():
+            moved_us = offset_us - before[node]
             if abs(moved_us - delta_us) > abs(delta_us) // 2:
                 return f"the clock of {node} moved by {moved_us} us instead of {delta_us} us"
         return None
 
     def tick(self, port: FaultPort, injection: Injection, count: int) -> None:
-        """A step happens once."""
+        """Do nothing: a step happens once."""
 
     def stop(self, port: FaultPort, injection: Injection) -> None:
         """Put the clocks right."""
-        _reset(port, injection)
+        port.actuators["clock-step"].mend(tuple(injection.state["before"]))
 
 
 class ClockStrobe(ClockStep):
@@ -75,42 +71,20 @@ class ClockStrobe(ClockStep):
 
     def tick(self, port: FaultPort, injection: Injection, count: int) -> None:
         """Step the other way; the direction follows from the offset, so that a lost tick does no harm."""
-        delta_us = injection.state["delta_us"]
-        for node in injection.nodes:
-            away = abs(port.clock_offset_us(NodeId(node)) - injection.state["before"][node]) > abs(delta_us) // 2
-            port.step_clock(NodeId(node), -delta_us if away else delta_us)
+        delta_us, clocks = injection.state["delta_us"], port.actuators["clock-step"]
+        for node, before_us in injection.state["before"].items():
+            away = abs(clocks.probe([node])[node] - before_us) > abs(delta_us) // 2
+            clocks.strike([node], -delta_us if away else delta_us)
 
 
-class ClockDrift:
-    """The nemesis `clock-drift`. Argument: `rate_ppm` (default a tenth too fast)."""
-
-    kind = "clock-drift"
-    summary = "lets both clocks of a node run fast or slow"
-    mark = "clocks-drifted"
-    needs = frozenset({"clock-drift"})
-    tick_us = 0
-
-    def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
-        """Let the clocks of the target drift."""
-        resolution = aimed(port, fault, seed)
-        nodes = resolution.nodes
-        rate_ppm = int(fault.argument.get("rate_ppm", DRIFT_PPM))
-        for node in nodes:
-            port.drift_clock(NodeId(node), rate_ppm)
-        description = f"clocks of {' '.join(nodes)} run {rate_ppm / 10_000:+g} % fast{resolution.remark}"
-        return Injection(nodes=nodes, description=description, state={"rate_ppm": rate_ppm})
-
-    def verify(self, port: FaultPort, injection: Injection) -> str | None:
-        """Probe the rates."""
-        for node in injection.nodes:
-            seen_ppm = port.clock_rate_ppm(NodeId(node))
-            if seen_ppm != injection.state["rate_ppm"]:
-                return f"the clock of {node} drifts by {seen_ppm} ppm instead of {injection.state['rate_ppm']} ppm"
-        return None
-
-    def tick(self, port: FaultPort, injection: Injection, count: int) -> None:
-        """A drift goes on by itself."""
-
-    def stop(self, port: FaultPort, injection: Injection) -> None:
-        """Put the clocks right."""
-        _reset(port, injection)
+CLOCK_DRIFT = StandardNemesis(
+    kind="clock-drift",
+    capability="clock-drift",
+    summary="lets both clocks of a node run fast or slow",
+    mark="clocks-drifted",
+    aims_at_nodes_up=False,
+    setting=lambda fault: int(fault.argument.get("rate_ppm", DRIFT_PPM)),
+    shown=lambda rate_ppm: f"{rate_ppm / 10_000:+g} %",
+    description="clocks of {nodes} run {setting} fast{remark}",
+    complaint="the clock of {target} runs {seen} fast instead of {wanted}",
+)

@@ -1,22 +1,54 @@
-"""Undoing everything, whatever was done: the end of every run's faults.
+"""The end of every run's faults: everything is undone, whatever was done.
 
-It does not ask what the nemeses injected: it puts every link, disk, process and clock right and looks whether they are.
+The heal does not ask what the nemeses injected: it puts every link, disk, process and clock right and looks whether
+they are. It goes by actuators in an order in which each repair finds what it needs.
 """
 
 from __future__ import annotations
 
-from faultline.harness.world.faults import FaultPort
-from faultline.harness.world.ports import Link, NodeId
-from faultline.nemesis.packet import HEALTHY
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
+
+from faultline.harness.world.faults import Actuator, FaultPort, LinkQuality
+from faultline.nemesis.standard import name_of
 
 __all__ = ["heal_everything"]
 
-_QUALITIES = frozenset({"loss", "delay", "duplicate", "reorder", "corrupt", "rate"})
-_SQUEEZES = frozenset({"cpu-squeeze", "memory-squeeze"})
-_DISKS = frozenset({"disk-full", "disk-read-only", "disk-stall"})
-_CLOCKS = frozenset({"clock-step", "clock-drift"})
 _DRIFT_OF_THE_WEATHER_US = 50_000
 """Clocks may be this far off after a reset: ordinary drift, and the time a probe takes in the real world."""
+
+
+class _Repair(NamedTuple):
+    """Capabilities that are mended together, and the complaint about a `{target}` that does not heal."""
+
+    capabilities: tuple[str, ...]
+    complaint: str
+    tolerance: int = 0
+
+
+_HOSTS = (
+    # Nothing can be looked at on a host that is off, or that has no link to be reached over.
+    _Repair(("power-off",), "the host of {target} has no power"),
+    _Repair(("link-down",), "the link of {target} is still down"),
+)
+_LINKS = (
+    _Repair(("cut",), "the link {target} is still cut"),
+    _Repair(
+        ("loss", "delay", "duplicate", "reorder", "corrupt", "rate"), "the link {target} is still degraded: {seen}"
+    ),
+    _Repair(("connection-reset",), "connections over {target} are still reset"),
+)
+_NODES = (
+    # Disks before processes: none that hangs in a write can be helped, and none starts from a disk that takes none.
+    _Repair(("fsync-fail",), "fsync still fails on {target}"),
+    _Repair(("disk-full", "disk-read-only", "disk-stall"), "the disk of {target} is still {seen}"),
+    _Repair(("freeze",), "{target} is still frozen"),
+    _Repair(("cpu-squeeze", "memory-squeeze"), "{target} is still squeezed"),
+    _Repair(("pause",), "{target} is still paused"),
+    _Repair(("kill",), "{target} does not run"),
+    _Repair(("clock-step",), "the wall clock of {target} is {seen} us off", _DRIFT_OF_THE_WEATHER_US),
+    _Repair(("clock-drift",), "the clock of {target} still drifts by {seen} ppm"),
+)
 
 
 def heal_everything(port: FaultPort) -> list[str]:
@@ -26,96 +58,29 @@ def heal_everything(port: FaultPort) -> list[str]:
     capable of breaking is left alone.
     """
     links = [(one, other) for one in port.nodes for other in port.nodes if one != other]
-    unreachable = [*_heal_power(port), *_heal_link_down(port)]
-    broken = [*unreachable, *_heal_links(port, links), *_heal_connections(port, links)]
-    return [*broken, *(problem for node in port.nodes for problem in _heal_node(port, node))]
+    problems = [problem for repair in _HOSTS for problem in _carry_out(repair, port, port.nodes)]
+    problems += [problem for repair in _LINKS for problem in _carry_out(repair, port, links)]
+    # Node by node: a node that is put right may be needed by the next.
+    return problems + [
+        problem for node in port.nodes for repair in _NODES for problem in _carry_out(repair, port, [node])
+    ]
 
 
-def _heal_links(port: FaultPort, links: list[Link]) -> list[str]:
-    problems = []
-    if "cut" in port.capabilities:
-        port.restore(links)
-        still = port.are_cut(links)
-        problems += [f"the link {link[0]}->{link[1]} is still cut" for link in links if link in still]
-    if port.capabilities & _QUALITIES:
-        port.degrade(links, HEALTHY)
-        problems += [
-            f"the link {source}->{target} is still degraded: {quality}"
-            for (source, target), quality in port.qualities(links).items()
-            if quality != HEALTHY
-        ]
-    return problems
+def _carry_out(repair: _Repair, port: FaultPort, targets: Sequence[Hashable]) -> list[str]:
+    named = [capability for capability in repair.capabilities if capability in port.capabilities]
+    actuators: list[Actuator[Hashable, object]] = [port.actuator(capability) for capability in named]
+    # Several capabilities may share an actuator; its targets are mended and probed once.
+    for mend in dict.fromkeys(actuator.mend for actuator in actuators):
+        mend(targets)
+    problems: dict[str, None] = {}
+    for probe in dict.fromkeys(actuator.probe for actuator in actuators):
+        for target, seen in probe(targets).items():
+            if not _is_well(seen, repair.tolerance):
+                problems[repair.complaint.format(target=name_of(target), seen=seen)] = None
+    return list(problems)
 
 
-def _heal_connections(port: FaultPort, links: list[Link]) -> list[str]:
-    problems = []
-    if "connection-reset" in port.capabilities:
-        port.admit_connections(links)
-        still = port.resets_connections(links)
-        problems += [f"connections over {source}->{target} are still reset" for source, target in sorted(still)]
-    return problems
-
-
-def _heal_link_down(port: FaultPort) -> list[str]:
-    """First of all: what is looked at later must have a link to be reached over."""
-    if "link-down" not in port.capabilities:
-        return []
-    for node in port.nodes:
-        port.bring_link_up(node)
-    return [f"the link of {node} is still down" for node in port.nodes if port.is_link_down(node)]
-
-
-def _heal_limits(port: FaultPort, node: NodeId) -> list[str]:
-    problems = []
-    if "freeze" in port.capabilities:
-        port.thaw(node)
-        if port.is_frozen(node):
-            problems.append(f"{node} is still frozen")
-    if port.capabilities & _SQUEEZES:
-        port.lift_squeezes(node)
-        if port.cpu_share(node) or port.memory_limit(node):
-            problems.append(f"{node} is still squeezed")
-    return problems
-
-
-def _heal_node(port: FaultPort, node: NodeId) -> list[str]:
-    problems = [*_heal_disk(port, node), *_heal_limits(port, node)]
-    if "pause" in port.capabilities and port.is_alive(node):
-        port.resume(node)
-        if port.is_paused(node):
-            problems.append(f"{node} is still paused")
-    if "kill" in port.capabilities:
-        port.restart(node)
-        if not port.is_alive(node):
-            problems.append(f"{node} does not run")
-    if port.capabilities & _CLOCKS:
-        port.reset_clock(node)
-        offset_us = port.clock_offset_us(node)
-        if abs(offset_us) > _DRIFT_OF_THE_WEATHER_US:
-            problems.append(f"the wall clock of {node} is {offset_us} us off")
-    return problems
-
-
-def _heal_power(port: FaultPort) -> list[str]:
-    """Before everything else: nothing can be looked at on a host that is off."""
-    if "power-off" not in port.capabilities:
-        return []
-    for node in port.nodes:
-        if not port.has_power(node):
-            port.power_on(node)
-    return [f"the host of {node} has no power" for node in port.nodes if not port.has_power(node)]
-
-
-def _heal_disk(port: FaultPort, node: NodeId) -> list[str]:
-    """Before the processes: none that hangs in a write can be helped, and none starts from a disk that takes none."""
-    problems = []
-    if "fsync-fail" in port.capabilities:
-        port.allow_syncs(node)
-        if port.syncs_fail(node):
-            problems.append(f"fsync still fails on {node}")
-    if port.capabilities & _DISKS:
-        port.mend_disk(node)
-        state = port.disk_state(node)
-        if state != "well":
-            problems.append(f"the disk of {node} is still {state}")
-    return problems
+def _is_well(seen: object, tolerance: int) -> bool:
+    if isinstance(seen, int | float):
+        return abs(seen) <= tolerance
+    return seen in ("well", LinkQuality())

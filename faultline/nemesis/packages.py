@@ -9,7 +9,7 @@ would not do what it says.
 **Periods.** Time is cut into periods of about 650 ms, or a fifteenth of a longer run up to 4 s; stores on hosts have
 longer ones, as they take seconds to start and to elect (`paced`). About a fifth of them
 stay free of faults, so that the cluster also recovers and makes progress; the others begin one fault, sometimes two.
-Half of the faults are short, half outlast an election timeout: a cut that heals before anybody noticed shows other
+Half of the faults are short, half outlast an election timeout: a cut that heals before a node noticed it shows other
 bugs than one after which two nodes believe they lead.
 
 **No quarrels.** A fault occupies what it acts on (links, link quality, clocks, processes) until it ends, and nothing
@@ -66,18 +66,18 @@ _OCCUPIES = {
     "disk-full": ("processes",),
     "disk-read-only": ("processes",),
     "disk-stall": ("processes",),
-    # A node that hears nobody has nothing to sync, so that nothing could be proved.
+    # A node that hears no other has nothing to sync, so that nothing could be proved.
     "fsync-fail": ("processes", "links"),
 }
-"""What a kind of fault acts on, so that nothing else may meanwhile."""
+"""The things that a kind of fault acts on, and that no other may act on meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """One way to make a fault: its kind, the targets to draw from, and for each argument the values to draw from.
 
-    `long_share` is how often the fault outlasts an election; `nodes_min` how many nodes it needs to mean anything. What
-    `is_main` falls in each run of a store.
+    `long_share` is how often the fault outlasts an election; `nodes_min` how many nodes it needs to mean anything. A
+    recipe that `is_main` falls in each run of a store.
     """
 
     kind: str
@@ -88,7 +88,7 @@ class Recipe:
     is_main: bool = False
 
     def fault(self, at_us: int, duration_us: int, rng: Random) -> PlannedFault:
-        """A fault of this recipe, its target and arguments drawn."""
+        """Return a fault of this recipe, its target and arguments drawn."""
         argument = {name: _drawn(values, rng) for name, values in self.arguments}
         return PlannedFault(self.kind, at_us, duration_us, _drawn(self.targets, rng), argument)
 
@@ -111,7 +111,7 @@ class Package:
         self.kinds = tuple(dict.fromkeys(recipe.kind for recipe in self.recipes))
 
     def plan(self, *, seed: int, nodes: tuple[str, ...], start_us: int, end_us: int) -> tuple[PlannedFault, ...]:
-        """The faults between `start_us` and `end_us`, in order of time, all ended before `end_us`."""
+        """Return the faults between `start_us` and `end_us`, in order of time, all ended before `end_us`."""
         rng = Random(chance_of_text("package", self.name, seed))
         usable = [recipe for recipe in self.recipes if recipe.nodes_min <= len(nodes)]
         main = [recipe for recipe in usable if recipe.is_main and self.period_us_min]
@@ -130,12 +130,12 @@ class Package:
         return tuple(sorted(faults, key=lambda fault: (fault.at_us, fault.kind)))
 
     def paced(self, period_us_min: int) -> Package:
-        """The same package with periods of at least `period_us_min`."""
+        """Return the same package with periods of at least `period_us_min`."""
         return Package(self.name, self.summary, self.recipes, self.pace, period_us_min)
 
 
 def combined(packages: Iterable[Package]) -> Package:
-    """One package with the recipes of all `packages`, so that their faults do not quarrel."""
+    """Return one package with the recipes of all `packages`, so that their faults do not quarrel."""
     chosen = tuple(packages)
     if len(chosen) == 1:
         return chosen[0]
@@ -149,7 +149,7 @@ def combined(packages: Iterable[Package]) -> Package:
 
 
 def period_us(span_us: int) -> int:
-    """The usual length of a period in a run of `span_us`."""
+    """Return the usual length of a period in a run of `span_us`."""
     return min(_PERIOD_US_MAX, max(_PERIOD_US, span_us // _PERIODS_PER_RUN))
 
 
@@ -177,7 +177,7 @@ def _fall(
     faults: list[PlannedFault],
     rng: Random,
 ) -> list[PlannedFault]:
-    """Up to `wanted` faults that begin in one period and do not quarrel with `faults` or each other."""
+    """Return up to `wanted` faults that begin in one period and do not quarrel with `faults` or each other."""
     fallen: list[PlannedFault] = []
     for _ in range(wanted):
         at_us = begin_us + int(length_us * _between(0.0, 0.5, rng))
@@ -193,7 +193,7 @@ def _fall(
 
 
 def _quarrel(kind: str, other: str) -> bool:
-    """Do both act on the same? A kind that is plugged in is taken to act on something of its own."""
+    """Return whether both act on the same. A kind that is plugged in is taken to act on something of its own."""
     return not set(_OCCUPIES.get(kind, (kind,))).isdisjoint(_OCCUPIES.get(other, (other,)))
 
 
@@ -212,6 +212,6 @@ def _drawn(values: Any, rng: Random) -> Any:
 
 
 def _subset(recipes: list[Recipe], rng: Random) -> list[Recipe]:
-    """A random non-empty subset, every recipe as likely in as out."""
+    """Return a random non-empty subset, every recipe as likely in as out."""
     chosen = [recipe for recipe in recipes if rng.random() < 0.5]
     return chosen or ([_drawn(recipes, rng)] if recipes else [])

@@ -8,7 +8,7 @@ They act on every link between the nodes of the target and the rest, both ways; 
 A link has one quality at a time: an injection leaves links alone that were degraded before it began, and makes healthy
 again those it degraded itself. The packages never plan two packet faults at once.
 
-The arguments of each are fields of `LinkQuality`, where it is said what they mean; what a plan leaves out has the
+The arguments of each are fields of `LinkQuality`, which says what they mean; an argument that a plan leaves out has the
 default that stands in `PACKET_FAULTS`.
 """
 
@@ -16,68 +16,42 @@ from __future__ import annotations
 
 from typing import Any
 
-from faultline.harness.nemesis import Injection
 from faultline.harness.plan import PlannedFault
-from faultline.harness.world.faults import FaultPort, LinkQuality
-from faultline.nemesis.targets import aimed, links_around
+from faultline.harness.world.faults import LinkQuality
+from faultline.nemesis.standard import StandardNemesis
 
-__all__ = ["HEALTHY", "PACKET_FAULTS", "PacketFault"]
-
-HEALTHY = LinkQuality()
+__all__ = ["PACKET_FAULTS"]
 
 
-class PacketFault:
-    """A nemesis that gives links a quality: that of the plan's arguments, with `defaults` where it has none."""
+def _packet_fault(
+    kind: str, capability: str, mark: str, summary: str, **defaults: float
+) -> StandardNemesis[LinkQuality]:
+    """Return a nemesis that gives links the quality of the plan's arguments, with `defaults` where it has none."""
 
-    tick_us = 0
-
-    def __init__(self, kind: str, capability: str, mark: str, summary: str, **defaults: float) -> None:
-        self.kind = kind
-        self.summary = summary
-        self.mark = mark
-        self.needs = frozenset({capability})
-        self._defaults = defaults
-
-    def _quality(self, argument: dict[str, Any]) -> LinkQuality:
+    def quality(fault: PlannedFault) -> LinkQuality:
+        # A plan from a file may say 1 where a share is meant: each value gets the type of its default.
         values: dict[str, Any] = {
-            name: type(default)(argument.get(name, default)) for name, default in self._defaults.items()
+            name: type(default)(fault.argument.get(name, default)) for name, default in defaults.items()
         }
         return LinkQuality(**values)
 
-    def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
-        """Degrade the links of the target."""
-        resolution = aimed(port, fault, seed)
-        touched = links_around(port, resolution)
-        mine = [link for link, quality in port.qualities(touched).items() if quality == HEALTHY]
-        quality = self._quality(fault.argument)
-        port.degrade(mine, quality)
-        return Injection(
-            nodes=resolution.nodes,
-            links=tuple(touched),
-            description=f"{self.kind} on the links of {' '.join(resolution.nodes)}{resolution.remark}",
-            state={"mine": mine, "quality": quality},
-        )
-
-    def verify(self, port: FaultPort, injection: Injection) -> str | None:
-        """Probe the quality of every link that was healthy before."""
-        if not injection.links:
-            return "there are no links to degrade in a cluster of one node"
-        for (source, target), seen in port.qualities(injection.state["mine"]).items():
-            if seen != injection.state["quality"]:
-                return f"the link {source}->{target} has the quality {seen}"
-        return None
-
-    def tick(self, port: FaultPort, injection: Injection, count: int) -> None:
-        """A bad link stays as it is."""
-
-    def stop(self, port: FaultPort, injection: Injection) -> None:
-        """Make the links healthy that this injection degraded."""
-        port.degrade(injection.state["mine"], HEALTHY)
+    return StandardNemesis(
+        kind=kind,
+        capability=capability,
+        summary=summary,
+        mark=mark,
+        acts_on="links",
+        aims_at_nodes_up=False,
+        healthy=LinkQuality(),
+        setting=quality,
+        description=f"{kind} on the links of {{nodes}}{{remark}}",
+        complaint="the link {target} has the quality {seen}",
+    )
 
 
 PACKET_FAULTS = (
-    PacketFault("packet-loss", "loss", "packets-lost", "loses a share of the messages between nodes", loss=0.2),
-    PacketFault(
+    _packet_fault("packet-loss", "loss", "packets-lost", "loses a share of the messages between nodes", loss=0.2),
+    _packet_fault(
         "packet-delay",
         "delay",
         "packets-delayed",
@@ -85,14 +59,14 @@ PACKET_FAULTS = (
         delay_us=50_000,
         jitter_us=10_000,
     ),
-    PacketFault(
+    _packet_fault(
         "packet-duplicate",
         "duplicate",
         "packets-duplicated",
         "delivers a share of the messages between nodes twice",
         duplicate=0.5,
     ),
-    PacketFault(
+    _packet_fault(
         "packet-reorder",
         "reorder",
         "packets-reordered",
@@ -100,14 +74,14 @@ PACKET_FAULTS = (
         delay_us=20_000,
         reorder=0.3,
     ),
-    PacketFault(
+    _packet_fault(
         "packet-corrupt",
         "corrupt",
         "packets-corrupted",
         "flips a bit in a share of the packets between hosts",
         corrupt=0.1,
     ),
-    PacketFault(
+    _packet_fault(
         "packet-rate",
         "rate",
         "links-narrowed",

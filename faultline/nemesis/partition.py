@@ -1,4 +1,4 @@
-"""Cutting links: who cannot hear whom.
+"""Cut links between nodes: the shapes of partitions.
 
 The maths is Jepsen's (`jepsen.nemesis`, grudges) as pure functions from nodes to directed links; the shapes:
 
@@ -11,7 +11,7 @@ The maths is Jepsen's (`jepsen.nemesis`, grudges) as pure functions from nodes t
 | `majority-minority` | a drawn minority, with the targeted node in it, apart from the rest |
 | `majorities-ring` | every node hears a majority, no two the same one |
 | `bridge` | two halves that only one node connects |
-| `one-way` | one node (by target) that hears nobody, or that nobody hears (`direction`: `in` or `out`) |
+| `one-way` | one node (by target) that hears no other, or that no other hears (`direction`: `in` or `out`) |
 
 `majorities-ring` and `bridge` need three nodes and become `one` with fewer, which the description says.
 
@@ -50,25 +50,25 @@ Links = tuple[tuple[str, str], ...]
 
 
 def between(some: Iterable[str], others: Iterable[str]) -> Links:
-    """All links, both ways, between two groups of nodes."""
+    """Return all links, both ways, between two groups of nodes."""
     pairs = [(one, other) for one in some for other in others]
     return tuple(link for one, other in pairs for link in ((one, other), (other, one)))
 
 
 def halves(nodes: Sequence[str]) -> Links:
-    """The links between the first half of `nodes` (the smaller one) and the second."""
+    """Return the links between the first half of `nodes` (the smaller one) and the second."""
     middle = len(nodes) // 2
     return between(nodes[:middle], nodes[middle:])
 
 
 def bridge(nodes: Sequence[str]) -> Links:
-    """The links between two halves of `nodes` but for the middle node, which stays connected to all."""
+    """Return the links between two halves of `nodes` but for the middle node, which stays connected to all."""
     middle = len(nodes) // 2
     return between(nodes[:middle], nodes[middle + 1 :])
 
 
 def majorities_ring(nodes: Sequence[str]) -> Links:
-    """Cuts that leave each node of a ring hearing the majority around it, itself included."""
+    """Return cuts that leave each node of a ring hearing the majority around it, itself included."""
     count = len(nodes)
     majority = count // 2 + 1
     links = []
@@ -80,7 +80,7 @@ def majorities_ring(nodes: Sequence[str]) -> Links:
 
 
 def one_way(victim: str, nodes: Sequence[str], direction: str) -> Links:
-    """The links to `victim` (`in`) or from it (`out`)."""
+    """Return the links to `victim` (`in`) or from it (`out`)."""
     others = [node for node in nodes if node != victim]
     if direction == "in":
         return tuple((other, victim) for other in others)
@@ -88,7 +88,7 @@ def one_way(victim: str, nodes: Sequence[str], direction: str) -> Links:
 
 
 def links_of(shape: str, *, nodes: Sequence[str], victim: str, direction: str, chance: int) -> tuple[Links, str]:
-    """The links to cut for `shape` around `victim`, and a sentence that says what that is."""
+    """Return the links to cut for `shape` around `victim`, and a sentence that says what that is."""
     order = shuffled(nodes, chance)
     others = tuple(node for node in order if node != victim)
     if shape not in SHAPES:
@@ -117,7 +117,7 @@ def _names(nodes: Sequence[str]) -> str:
 
 
 def _named_links(argument: dict[str, Any]) -> tuple[Links, str] | None:
-    """The directed links that a plan names itself, each a pair of nodes."""
+    """Return the directed links that a plan names itself, each a pair of nodes."""
     links = tuple((str(source), str(target)) for source, target in argument.get("links", ()))
     return (links, ", ".join(f"{source}->{target}" for source, target in links)) if links else None
 
@@ -143,9 +143,9 @@ class Partition:
             shape, nodes=port.nodes, victim=victim, direction=direction, chance=chance
         )
         note = resolution.remark if victim in description else ""
-        cut_before = port.are_cut(map(_link, links))
-        mine = [link for link in links if _link(link) not in cut_before]
-        port.cut(map(_link, mine))
+        actuator = port.actuators["cut"]
+        mine = [link for link, is_cut in actuator.probe([*map(_link, links)]).items() if not is_cut]
+        actuator.strike(mine, True)
         touched = {node for link in links for node in link}
         hit = (victim,) if shape in ("one", "leader-alone", "one-way") else tuple(n for n in port.nodes if n in touched)
         return Injection(nodes=hit, links=links, description=description + note, state={"mine": mine})
@@ -154,16 +154,16 @@ class Partition:
         """Probe every link."""
         if not injection.links:
             return "there are no links to cut in a cluster of one node"
-        cut = port.are_cut(map(_link, injection.links))
-        open_links = [f"{source}->{target}" for source, target in injection.links if (source, target) not in cut]
+        found = port.actuators["cut"].probe([*map(_link, injection.links)])
+        open_links = [f"{source}->{target}" for (source, target), is_cut in found.items() if not is_cut]
         return f"messages still pass over {', '.join(open_links)}" if open_links else None
 
     def tick(self, port: FaultPort, injection: Injection, count: int) -> None:
-        """A partition stands still."""
+        """Do nothing: a partition stands still."""
 
     def stop(self, port: FaultPort, injection: Injection) -> None:
         """Restore the links this injection cut."""
-        port.restore(map(_link, injection.state["mine"]))
+        port.actuators["cut"].mend(injection.state["mine"])
 
 
 def _link(link: tuple[str, str]) -> Link:

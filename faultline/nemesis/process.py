@@ -1,99 +1,96 @@
-"""Ending and stopping processes: `kill` and `pause`.
+"""Processes and their hosts: `kill`, `pause`, `freeze`, `cpu-squeeze`, `memory-squeeze` and `power-off`.
 
 A killed node loses its memory and what it had not fsynced, and starts again from its storage when the fault ends. A
-paused one keeps everything and goes on as if no time had passed: a leader that wakes up believing it still leads is the
-classic (Kleppmann, "How to do distributed locking", 2016).
+paused node keeps everything and goes on as if no time had passed: a leader that wakes up believing it still leads is
+the classic (Kleppmann, "How to do distributed locking", 2016). A frozen node is a paused one that cannot know: all its
+processes stand still at the same moment.
 
-Only nodes that are up and running can be hit: the target is resolved among those. When there are none the injection
-does nothing and says so; what it would have done is in force already. An injection brings back the nodes it took down
-itself, so that a kill within another kill does not end it early.
+A node under limits is the more common trouble, neither up nor down: heartbeats come late, leases run out while they are
+renewed, and the whole cluster waits for it (Huang et al., "Gray Failure: The Achilles' Heel of Cloud-Scale Systems",
+HotOS 2017). A node that may take no more memory gives back what it can, and is killed by the kernel when that is not
+enough; it is then started again when the fault ends, and its end is no finding.
+
+A loss of power is what a kill only looks like on a real machine: the host ends and what was not synced is gone. Several
+hosts lose it in the same moment, as in one rack; a store that acknowledges only what a majority has synced must survive
+even the loss of all. (The question of durability has been Jepsen's last since 2020, with LazyFS; here the kernel's own
+file system forgets, see `faultline.harness.world.hosts.namespaces.disk`.)
+
+Only nodes that are up and running can be hit: the target is resolved among those. An injection brings back the nodes it
+took down itself, so that a kill within another kill does not end it early.
 """
 
 from __future__ import annotations
 
-from faultline.harness.nemesis import Injection
-from faultline.harness.plan import PlannedFault
-from faultline.harness.world.faults import FaultPort
-from faultline.harness.world.ports import NodeId
-from faultline.nemesis.targets import Resolution, fault_chance, resolve
+from faultline.nemesis.standard import StandardNemesis, struck
 
-__all__ = ["Kill", "Pause", "described", "resolved"]
+__all__ = ["KILL", "PAUSE", "PROCESS_FAULTS"]
 
+SHARE = 0.1
+HEADROOM_KIB = 4096
+_KIB = 1024
 
-def resolved(port: FaultPort, fault: PlannedFault, seed: int) -> Resolution:
-    """The target among all nodes, less those that are down or paused; another one when that leaves nobody."""
-    up = tuple(node for node in port.nodes if port.is_alive(node) and not port.is_paused(node))
-    if not up:
-        return Resolution((), "no node was up")
-    chance, leader = fault_chance(fault, seed), port.leader()
-    resolution = resolve(fault.target, nodes=port.nodes, leader=leader, chance=chance)
-    hit = tuple(node for node in resolution.nodes if node in up)
-    if hit or fault.target in port.nodes:
-        return Resolution(hit, resolution.note or ("" if hit else f"{fault.target} was not up"))
-    return Resolution(resolve("one", nodes=up, leader=leader, chance=chance).nodes, f"no {fault.target} was up")
+KILL = StandardNemesis(
+    kind="kill",
+    capability="kill",
+    summary="kills processes and restarts them from their storage",
+    mark="nodes-killed",
+    setting=struck,
+    description="killed {nodes}{remark}",
+    complaint="still alive: {missed}",
+)
+PAUSE = StandardNemesis(
+    kind="pause",
+    capability="pause",
+    summary="stops processes where they stand and lets them go on later",
+    mark="nodes-paused",
+    setting=struck,
+    description="paused {nodes}{remark}",
+    complaint="still running: {missed}",
+)
+FREEZE = StandardNemesis(
+    kind="freeze",
+    capability="freeze",
+    summary="freezes all processes of a node at the same moment, without their noticing",
+    mark="nodes-frozen",
+    setting=struck,
+    description="froze {nodes}{remark}{means}",
+    complaint="still running: {missed}",
+)
+CPU_SQUEEZE = StandardNemesis(
+    kind="cpu-squeeze",
+    capability="cpu-squeeze",
+    summary="gives nodes only a share of a processor",
+    mark="processors-squeezed",
+    setting=lambda fault: float(fault.argument.get("share", SHARE)),
+    shown=lambda share: f"{share * 100:g} %",
+    description="left {nodes}{remark} {setting} of a processor",
+    complaint="{target} has {seen} of a processor instead of {wanted}",
+    # The kernel keeps a share as microseconds of each period, which rounds it.
+    is_in_force=lambda seen, wanted: abs(seen - wanted) <= wanted / 10,
+)
+MEMORY_SQUEEZE = StandardNemesis(
+    kind="memory-squeeze",
+    capability="memory-squeeze",
+    summary="lets nodes take hardly more memory than they have; the kernel may kill them for it",
+    mark="memory-squeezed",
+    setting=lambda fault: int(fault.argument.get("headroom_kib", HEADROOM_KIB)) * _KIB,
+    shown=lambda headroom_bytes: f"{headroom_bytes // _KIB:,} KiB",
+    description="left {nodes}{remark} {setting} more memory",
+    complaint="without a limit: {missed}",
+    # The limit is what the node had when it was struck, and the headroom; the agent proved that it bites.
+    is_in_force=lambda limit_bytes, _: limit_bytes > 0,
+)
+POWER_OFF = StandardNemesis(
+    kind="power-off",
+    capability="power-off",
+    summary="takes power from hosts: processes end at once, and what was not synced is lost",
+    mark="power-lost",
+    setting=struck,
+    description="took the power from {nodes}{remark}",
+    complaint="still running: {missed}",
+    # That the unsynced is lost shows when power is back, and is looked at then.
+    also_probes=("kill",),
+)
 
-
-def described(verb: str, resolution: Resolution) -> str:
-    """What was done, to whom, and how the target had to be understood."""
-    return f"{verb} {' '.join(resolution.nodes) or 'nobody'}{resolution.remark}"
-
-
-class Kill:
-    """The nemesis `kill`: ends processes, and starts them again when the fault ends."""
-
-    kind = "kill"
-    summary = "kills processes and restarts them from their storage"
-    mark = "nodes-killed"
-    needs = frozenset({"kill"})
-    tick_us = 0
-
-    def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
-        """Kill the nodes of the target."""
-        resolution = resolved(port, fault, seed)
-        for node in resolution.nodes:
-            port.kill(NodeId(node))
-        return Injection(nodes=resolution.nodes, description=described("killed", resolution))
-
-    def verify(self, port: FaultPort, injection: Injection) -> str | None:
-        """Probe every process."""
-        alive = [node for node in injection.nodes if port.is_alive(NodeId(node))]
-        return f"still alive: {' '.join(alive)}" if alive else None
-
-    def tick(self, port: FaultPort, injection: Injection, count: int) -> None:
-        """The dead stay dead."""
-
-    def stop(self, port: FaultPort, injection: Injection) -> None:
-        """Start the nodes this injection killed."""
-        for node in injection.nodes:
-            port.restart(NodeId(node))
-
-
-class Pause:
-    """The nemesis `pause`: stops processes where they stand, and lets them go on when the fault ends."""
-
-    kind = "pause"
-    summary = "stops processes where they stand and lets them go on later"
-    mark = "nodes-paused"
-    needs = frozenset({"pause"})
-    tick_us = 0
-
-    def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
-        """Pause the nodes of the target."""
-        resolution = resolved(port, fault, seed)
-        for node in resolution.nodes:
-            port.pause(NodeId(node))
-        return Injection(nodes=resolution.nodes, description=described("paused", resolution))
-
-    def verify(self, port: FaultPort, injection: Injection) -> str | None:
-        """Probe every process."""
-        running = [node for node in injection.nodes if not port.is_paused(NodeId(node))]
-        return f"still running: {' '.join(running)}" if running else None
-
-    def tick(self, port: FaultPort, injection: Injection, count: int) -> None:
-        """The paused stay paused."""
-
-    def stop(self, port: FaultPort, injection: Injection) -> None:
-        """Let the nodes this injection paused go on, those that were killed meanwhile excepted."""
-        for node in injection.nodes:
-            if port.is_alive(NodeId(node)):
-                port.resume(NodeId(node))
+PROCESS_FAULTS = (KILL, PAUSE, FREEZE, CPU_SQUEEZE, MEMORY_SQUEEZE, POWER_OFF)
+"""Every fault of processes and hosts."""

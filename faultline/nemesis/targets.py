@@ -1,4 +1,4 @@
-"""Who is hit: symbolic targets become nodes at the moment of injection.
+"""Targets: symbolic ones become nodes at the moment of injection.
 
 A plan says `leader`, not `athens`, because the leader of the moment is where most bugs live and because a plan that
 names roles keeps its meaning when the run before the fault changes. Everything here is a pure function of the target,
@@ -17,7 +17,16 @@ from faultline.harness.plan import FAULT_TARGETS, PlannedFault
 from faultline.harness.world.faults import FaultPort
 from faultline.harness.world.ports import Link
 
-__all__ = ["Resolution", "aimed", "fault_chance", "links_around", "minority_size", "resolve", "shuffled"]
+__all__ = [
+    "Resolution",
+    "aimed",
+    "aimed_at_nodes_up",
+    "fault_chance",
+    "links_around",
+    "minority_size",
+    "resolve",
+    "shuffled",
+]
 
 _SIZE_SALT = 0xC3A5_C85C_97CB_3127
 
@@ -36,23 +45,40 @@ class Resolution:
 
 
 def fault_chance(fault: PlannedFault, seed: int) -> int:
-    """The chance of all draws of one fault: it depends on no other fault of the plan."""
+    """Return the chance of all draws of one fault: it depends on no other fault of the plan."""
     return chance_of_text("fault", seed, fault.kind, fault.at_us)
 
 
 def aimed(port: FaultPort, fault: PlannedFault, seed: int) -> Resolution:
-    """Whom `fault` means now, whether they are up or down."""
+    """Return the nodes that `fault` means now, whether they are up or down."""
     return resolve(fault.target, nodes=port.nodes, leader=port.leader(), chance=fault_chance(fault, seed))
 
 
+def aimed_at_nodes_up(port: FaultPort, fault: PlannedFault, seed: int) -> Resolution:
+    """Return the nodes that `fault` means now, less those that are down or paused; another when that leaves none.
+
+    When no node is up the injection does nothing and says so; what it would have done is in force already.
+    """
+    up = port.nodes_up()
+    if not up:
+        return Resolution((), "no node was up")
+    resolution = aimed(port, fault, seed)
+    hit = tuple(node for node in resolution.nodes if node in up)
+    # A plan that names a node means that node, and not one in its place.
+    if hit or fault.target in port.nodes:
+        return Resolution(hit, resolution.note or ("" if hit else f"{fault.target} was not up"))
+    drawn = resolve("one", nodes=up, leader=port.leader(), chance=fault_chance(fault, seed))
+    return Resolution(drawn.nodes, f"no {fault.target} was up")
+
+
 def links_around(port: FaultPort, resolution: Resolution) -> list[Link]:
-    """All links between the nodes of `resolution` and the rest, both ways; of all nodes, every link."""
+    """Return all links between the nodes of `resolution` and the rest, both ways; of all nodes, every link."""
     hit = resolution.nodes
     return [(one, other) for one in port.nodes for other in port.nodes if one != other and (one in hit or other in hit)]
 
 
 def shuffled(nodes: Sequence[str], chance: int) -> tuple[str, ...]:
-    """`nodes` in an order drawn from `chance` (Fisher and Yates)."""
+    """Return `nodes` in an order drawn from `chance` (Fisher and Yates)."""
     order = list(nodes)
     for last in range(len(order) - 1, 0, -1):
         chance = reseeded(chance, last)
@@ -62,12 +88,12 @@ def shuffled(nodes: Sequence[str], chance: int) -> tuple[str, ...]:
 
 
 def minority_size(count: int, chance: int) -> int:
-    """The size of a drawn minority of `count` nodes; 1 when fewer than three nodes leave no proper minority."""
+    """Return the size of a drawn minority of `count` nodes: 1 when there are too few nodes for a proper minority."""
     return 1 + below(chance, max(1, (count - 1) // 2), _SIZE_SALT)
 
 
 def resolve(target: str, *, nodes: Sequence[str], leader: str | None, chance: int) -> Resolution:
-    """The nodes that `target` (one of `FAULT_TARGETS`, or names of nodes joined by `+`) means now."""
+    """Return the nodes that `target` (one of `FAULT_TARGETS`, or names of nodes joined by `+`) means now."""
     named = tuple(target.split("+"))
     if set(named) <= set(nodes):
         return Resolution(named)

@@ -14,7 +14,7 @@ from faultline.harness.run import run_simulated
 from faultline.harness.run_record import RunRecord
 from faultline.harness.world.faults import FaultPort, LinkQuality
 from faultline.harness.world.local.world import run_local
-from faultline.harness.world.ports import NodeId
+from faultline.harness.world.ports import Link, NodeId
 from faultline.nemesis import combined
 
 MS = 1_000
@@ -24,23 +24,33 @@ START_US = 50 * MS
 ATHENS, BYZANTIUM, CYRENE = map(NodeId, NODE_NAMES[:3])
 
 
+def probed(port: FaultPort, capability: str, injection: Injection) -> bool:
+    """Return the setting in force on the only node of `injection`."""
+    return bool(port.actuator(capability).probe(injection.nodes)[injection.nodes[0]])
+
+
+def links_of(injection: Injection) -> list[Link]:
+    """Return the links of `injection`."""
+    return [(NodeId(source), NodeId(target)) for source, target in injection.links]
+
+
 class Kill:
     """Kills its target, restarts it at the end."""
 
     kind, mark, summary, needs, tick_us = "kill", "killed", "", frozenset({"kill"}), 0
 
     def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
-        port.kill(NodeId(fault.target))
+        port.actuators["kill"].strike([NodeId(fault.target)], True)
         return Injection(nodes=(fault.target,))
 
     def verify(self, port: FaultPort, injection: Injection) -> str | None:
-        return "alive" if port.is_alive(NodeId(injection.nodes[0])) else None
+        return None if probed(port, "kill", injection) else "alive"
 
     def tick(self, port: FaultPort, injection: Injection, count: int) -> None:
         raise AssertionError("no ticks were asked for")
 
     def stop(self, port: FaultPort, injection: Injection) -> None:
-        port.restart(NodeId(injection.nodes[0]))
+        port.actuators["kill"].mend([NodeId(injection.nodes[0])])
 
 
 class Pause(Kill):
@@ -49,14 +59,14 @@ class Pause(Kill):
     kind, mark, needs = "pause", "paused", frozenset({"pause"})
 
     def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
-        port.pause(NodeId(fault.target))
+        port.actuators["pause"].strike([NodeId(fault.target)], True)
         return Injection(nodes=(fault.target,))
 
     def verify(self, port: FaultPort, injection: Injection) -> str | None:
-        return None if port.is_paused(NodeId(injection.nodes[0])) else "running"
+        return None if probed(port, "pause", injection) else "running"
 
     def stop(self, port: FaultPort, injection: Injection) -> None:
-        port.resume(NodeId(injection.nodes[0]))
+        port.actuators["pause"].mend([NodeId(injection.nodes[0])])
 
 
 class Cut(Kill):
@@ -66,15 +76,15 @@ class Cut(Kill):
 
     def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
         links = ((ATHENS, NodeId(fault.target)),)
-        port.cut(links)
+        port.actuators["cut"].strike(links, True)
         return Injection(links=links)
 
     def verify(self, port: FaultPort, injection: Injection) -> str | None:
-        (link,) = injection.links
-        return None if port.is_cut((NodeId(link[0]), NodeId(link[1]))) else "messages pass"
+        cut = port.actuators["cut"].probe(links_of(injection))
+        return None if all(cut.values()) else "messages pass"
 
     def stop(self, port: FaultPort, injection: Injection) -> None:
-        port.restore([(NodeId(source), NodeId(target)) for source, target in injection.links])
+        port.actuators["cut"].mend(links_of(injection))
 
 
 class Slow(Cut):
@@ -85,16 +95,15 @@ class Slow(Cut):
 
     def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
         links = ((ATHENS, NodeId(fault.target)),)
-        port.degrade(links, self.quality)
+        port.actuators["delay"].strike(links, self.quality)
         return Injection(links=links)
 
     def verify(self, port: FaultPort, injection: Injection) -> str | None:
-        (link,) = injection.links
-        seen = port.qualities([(NodeId(link[0]), NodeId(link[1]))])
+        seen = port.actuators["delay"].probe(links_of(injection))
         return None if list(seen.values()) == [self.quality] else "healthy"
 
     def stop(self, port: FaultPort, injection: Injection) -> None:
-        port.degrade([(NodeId(source), NodeId(target)) for source, target in injection.links], LinkQuality())
+        port.actuators["delay"].mend(links_of(injection))
 
 
 class Skew(Kill):
@@ -103,30 +112,30 @@ class Skew(Kill):
     kind, mark, needs = "skew", "skewed", frozenset({"clock-step", "clock-drift"})
 
     def start(self, port: FaultPort, fault: PlannedFault, seed: int) -> Injection:
-        port.step_clock(NodeId(fault.target), 1_000_000)
-        port.drift_clock(NodeId(fault.target), 200_000)
+        port.actuators["clock-step"].strike([NodeId(fault.target)], 1_000_000)
+        port.actuators["clock-drift"].strike([NodeId(fault.target)], 200_000)
         return Injection(nodes=(fault.target,))
 
     def verify(self, port: FaultPort, injection: Injection) -> str | None:
         node = NodeId(injection.nodes[0])
-        offset_us, rate_ppm = port.clock_offset_us(node), port.clock_rate_ppm(node)
+        offset_us = port.actuators["clock-step"].probe([node])[node]
+        rate_ppm = port.actuators["clock-drift"].probe([node])[node]
         return None if 1_000_000 <= offset_us < 1_500_000 and rate_ppm == 200_000 else f"{offset_us} us, {rate_ppm} ppm"
 
     def stop(self, port: FaultPort, injection: Injection) -> None:
-        port.reset_clock(NodeId(injection.nodes[0]))
+        port.actuators["clock-step"].mend([NodeId(injection.nodes[0])])
 
 
 def heal(port: FaultPort) -> list[str]:
     """Undo everything."""
     links = [(source, target) for source in port.nodes for target in port.nodes if source != target]
-    port.restore(links)
-    port.degrade(links, LinkQuality())
+    for capability in ("cut", "delay"):
+        port.actuator(capability).mend(links)
     for node in port.nodes:
-        if port.is_paused(node):
-            port.resume(node)
-        port.restart(node)
-        port.reset_clock(node)
-    return [f"{node} is dead" for node in port.nodes if not port.is_alive(node)]
+        for capability in ("pause", "kill", "clock-step"):
+            port.actuator(capability).mend([node])
+    dead = port.actuators["kill"].probe(port.nodes)
+    return [f"{node} is dead" for node in port.nodes if dead[node]]
 
 
 class _NoWorkload:

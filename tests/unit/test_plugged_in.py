@@ -35,8 +35,7 @@ from faultline.registry import (
 
 CODE = '''
 from faultline.harness.verdict import CheckResult, Verdict
-from faultline.nemesis import Package, Recipe
-from faultline.nemesis.process import Pause
+from faultline.nemesis import Package, Recipe, StandardNemesis, struck
 from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
 from faultline.workloads.register import Register
 
@@ -46,8 +45,16 @@ class Core(ConsistentCore):
 class Reads(Register):
     name = "my-register"
 
-class Doze(Pause):
-    kind, summary, mark = "doze", "lets a process doze", "dozed"
+def doze():
+    return StandardNemesis(
+        kind="doze",
+        capability="pause",
+        summary="lets a process doze",
+        mark="dozed",
+        setting=struck,
+        description="let {nodes} doze{remark}",
+        complaint="awake: {missed}",
+    )
 
 DOZING = Package("dozing", "lets processes doze", (Recipe("doze", ("leader",)),))
 
@@ -79,7 +86,7 @@ my-register = my_plug_in:Reads
 odd = my_plug_in:Odd
 
 [faultline.nemeses]
-doze = my_plug_in:Doze
+doze = my_plug_in:doze
 broken-nemesis = no_such_module:Nemesis
 
 [faultline.faults]

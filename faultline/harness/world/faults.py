@@ -1,21 +1,41 @@
 """The fault port: how a nemesis acts on a world, whether simulated or real.
 
-Every action has a probe beside it, so that a nemesis can prove that its fault took effect; a fault that did not bite
-makes the run a harness error, not a pass. `capabilities` names what this world can do, and a fault that needs more is
-refused by name before the run starts.
+Each world declares an *actuator* for every capability that it has. An actuator strikes its targets, probes them and
+mends them. The probe lets a nemesis prove that its fault took effect; a fault that did not bite makes the run a harness
+error, not a pass. A fault that needs a capability which the world lacks is refused by name before the run starts.
+
+| capability | targets | setting | what a strike does |
+|---|---|---|---|
+| `cut` | links | true | nothing passes any more, and no error says so |
+| `loss` `delay` `duplicate` `reorder` `corrupt` `rate` | links | `LinkQuality` | the link is worse than the weather |
+| `connection-kill` | links | names | open connections end with an error; new ones may be opened |
+| `connection-reset` | links | true | connections end, and attempts to open one are refused |
+| `link-down` | nodes | true | peers and clients lose the node, as when its cable is pulled |
+| `kill` | nodes | true | the process ends at once and loses its memory and what it had not fsynced |
+| `pause` | nodes | true | the process stops where it stands; its messages and timers wait |
+| `freeze` | nodes | true | all processes of the node stop at the same moment and cannot tell |
+| `power-off` | nodes | true | the host ends; what was not synced is lost, even if a process had written it |
+| `disk-full` `disk-read-only` `disk-stall` | nodes | `DiskState` | the disk takes no writes |
+| `fsync-fail` | nodes | true | every fsync is answered with an error |
+| `cpu-squeeze` | nodes | share | the node has this share of one processor |
+| `memory-squeeze` | nodes | bytes | the node may take so much more memory; the probe tells the limit |
+| `clock-step` | nodes | microseconds | the wall clock moves once; the probe tells its offset from true time |
+| `clock-drift` | nodes | ppm | both clocks of the node run fast or slow |
+
+A killed process loses its memory, but the kernel still writes down what it wrote without fsync; a loss of power takes
+that too. The simulated world makes no such difference: there every kill is a loss of power.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Protocol
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, Literal, TypedDict, TypeVar, cast
 
 import msgspec
 
-from faultline.harness.world.connection_faults import ConnectionFaults
-from faultline.harness.world.disk_faults import DiskFaults
+from faultline.harness.errors import HarnessError
 from faultline.harness.world.ports import Link, NodeId
-from faultline.harness.world.process_limits import ProcessLimits
 
 __all__ = [
     "ALL_CAPABILITIES",
@@ -23,18 +43,25 @@ __all__ = [
     "HOST_CAPABILITIES",
     "LOCAL_CAPABILITIES",
     "SIMULATED_CAPABILITIES",
+    "Actuator",
+    "Actuators",
+    "DiskState",
     "FaultPort",
     "LinkQuality",
+    "limited_to",
+    "one_by_one",
+    "switch",
+    "switches",
 ]
 
 CAPABILITIES = ("cut", "loss", "delay", "duplicate", "kill", "pause", "clock-step", "clock-drift")
-"""What the simulated and the local world offer."""
+"""The capabilities that the simulated and the local world share."""
 
 SIMULATED_CAPABILITIES = (*CAPABILITIES, "power-off")
-"""What the simulated world offers: its disks forget what was not synced, and do so at every kill."""
+"""The capabilities of the simulated world: its disks forget what was not synced, and do so at every kill."""
 
 LOCAL_CAPABILITIES = (*CAPABILITIES, "rate", "connection-kill", "connection-reset")
-"""What the local world offers, since it has bytes and connections."""
+"""The capabilities of the local world, which has bytes and connections."""
 
 HOST_CAPABILITIES = (
     "reorder",
@@ -49,19 +76,25 @@ HOST_CAPABILITIES = (
     "disk-stall",
     "fsync-fail",
 )
-"""What only hosts offer, and each host only as far as it can."""
+"""The capabilities that only hosts have, each host as far as its kernel and its programs allow."""
 
 ALL_CAPABILITIES = (*LOCAL_CAPABILITIES, *HOST_CAPABILITIES)
-"""Everything that any world offers."""
+"""The capabilities of all worlds together."""
+
+DiskState = Literal["well", "full", "read-only", "stalled"]
+"""The fate of a write to a disk: it is served, finds no room, is refused, or hangs."""
+
+Target = TypeVar("Target", bound=Hashable)
+Setting = TypeVar("Setting")
 
 
 class LinkQuality(msgspec.Struct, frozen=True, kw_only=True):
-    """How a degraded link behaves, on top of the weather.
+    """The behaviour of a degraded link, on top of the weather.
 
     `delay_us` and `jitter_us` are added, `loss` and `duplicate` are shares of the messages. The rest needs packets or
     bytes: `reorder` is the share of packets that skip the delay and so overtake others, `corrupt` the share that arrive
-    with a flipped bit (which the receiver's kernel finds by the checksum, and drops), `rate_kbit_per_s` what the link
-    carries at most, 0 without a limit. A world gives what the capabilities of these names say.
+    with a flipped bit (which the receiver's kernel finds by the checksum, and drops), `rate_kbit_per_s` the most that
+    the link carries, 0 without a limit. A world gives what the capabilities of these names say.
     """
 
     delay_us: int = 0
@@ -73,65 +106,126 @@ class LinkQuality(msgspec.Struct, frozen=True, kw_only=True):
     rate_kbit_per_s: int = 0
 
 
-class FaultPort(ConnectionFaults, DiskFaults, ProcessLimits, Protocol):
-    """Actions and probes on one running cluster. Actions are idempotent and take effect before they return."""
+@dataclass(frozen=True, slots=True)
+class Actuator(Generic[Target, Setting]):
+    """One capability of a world. Actions are idempotent and take effect before they return.
+
+    `strike` brings all targets under a setting and returns its means, where the world has several. `probe` looks at the
+    targets themselves and returns the setting in force on each. `mend` puts the targets right, also those that were
+    never struck.
+    """
+
+    strike: Callable[[Sequence[Target], Setting], str | None]
+    probe: Callable[[Sequence[Target]], Mapping[Target, Setting]]
+    mend: Callable[[Sequence[Target]], None]
+
+
+Actuators = TypedDict(
+    "Actuators",
+    {
+        "cut": Actuator[Link, bool],
+        "loss": Actuator[Link, LinkQuality],
+        "delay": Actuator[Link, LinkQuality],
+        "duplicate": Actuator[Link, LinkQuality],
+        "reorder": Actuator[Link, LinkQuality],
+        "corrupt": Actuator[Link, LinkQuality],
+        "rate": Actuator[Link, LinkQuality],
+        "connection-kill": Actuator[Link, frozenset[str]],
+        "connection-reset": Actuator[Link, bool],
+        "link-down": Actuator[NodeId, bool],
+        "kill": Actuator[NodeId, bool],
+        "pause": Actuator[NodeId, bool],
+        "freeze": Actuator[NodeId, bool],
+        "power-off": Actuator[NodeId, bool],
+        "disk-full": Actuator[NodeId, DiskState],
+        "disk-read-only": Actuator[NodeId, DiskState],
+        "disk-stall": Actuator[NodeId, DiskState],
+        "fsync-fail": Actuator[NodeId, bool],
+        "cpu-squeeze": Actuator[NodeId, float],
+        "memory-squeeze": Actuator[NodeId, int],
+        "clock-step": Actuator[NodeId, int],
+        "clock-drift": Actuator[NodeId, int],
+    },
+    total=False,
+)
+"""The actuators of a world by capability; a capability that the world lacks is absent."""
+
+
+@dataclass(frozen=True, slots=True)
+class FaultPort:
+    """The hold that nemeses have on one running cluster.
+
+    `leader` returns the live node that believes it leads in the highest generation, if any. `roles` returns the role
+    that each node itself believes in (`leader`, `follower` …), or `dead`, or `unknown`.
+    """
 
     nodes: tuple[NodeId, ...]
-    capabilities: frozenset[str]
+    leader: Callable[[], NodeId | None]
+    roles: Callable[[], dict[NodeId, str]]
+    actuators: Actuators
 
-    def leader(self) -> NodeId | None:
-        """The live node that believes it leads in the highest generation, if any."""
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """The capabilities of this world."""
+        return frozenset(self.actuators)
 
-    def roles(self) -> dict[NodeId, str]:
-        """The role that each node itself believes in (`leader`, `follower` …), or `dead`, or `unknown`."""
+    def actuator(self, capability: str) -> Actuator[Target, Setting]:
+        """Return the actuator of a `capability` whose name is found at run time. Raises HarnessError for lack of it."""
+        # A type checker knows the types of a TypedDict's values for literal keys only; here the caller states them.
+        known = cast("Mapping[str, Actuator[Target, Setting]]", self.actuators)
+        if capability not in known:
+            raise HarnessError(
+                f"This world lacks the capability {capability}.", "`faultline doctor` lists what each world can do."
+            )
+        return known[capability]
 
-    def cut(self, links: Iterable[Link]) -> None:
-        """Let nothing pass over the directed `links` any more."""
+    def nodes_up(self) -> tuple[NodeId, ...]:
+        """Return the nodes whose processes exist and are not paused."""
+        dead = self.actuators["kill"].probe(self.nodes)
+        alive = tuple(node for node in self.nodes if not dead[node])
+        paused = self.actuators["pause"].probe(alive)
+        return tuple(node for node in alive if not paused[node])
 
-    def restore(self, links: Iterable[Link]) -> None:
-        """Let messages pass over the directed `links` again."""
 
-    def is_cut(self, link: Link) -> bool:
-        """Probe: does nothing pass over `link`?"""
+def one_by_one(
+    strike: Callable[[Target, Setting], str | None],
+    probe: Callable[[Target], Setting],
+    mend: Callable[[Target], None],
+) -> Actuator[Target, Setting]:
+    """Return an actuator whose parts take their targets one after the other."""
 
-    def are_cut(self, links: Iterable[Link]) -> frozenset[Link]:
-        """Probe: those of `links` over which nothing passes, all looked at side by side."""
+    def strike_each(targets: Sequence[Target], setting: Setting) -> str:
+        return ", ".join(sorted({means for target in targets if (means := strike(target, setting))}))
 
-    def degrade(self, links: Iterable[Link], quality: LinkQuality) -> None:
-        """Give `links` the `quality`, all at once; `LinkQuality()` is a healthy link."""
+    def mend_each(targets: Sequence[Target]) -> None:
+        for target in targets:
+            mend(target)
 
-    def qualities(self, links: Iterable[Link]) -> dict[Link, LinkQuality]:
-        """Probe: the quality in force on each of `links`, all looked at side by side."""
+    return Actuator(strike_each, lambda targets: {target: probe(target) for target in targets}, mend_each)
 
-    def kill(self, node: NodeId) -> None:
-        """End the node at once: it loses its memory and whatever it had not fsynced."""
 
-    def restart(self, node: NodeId) -> None:
-        """Start a dead node anew from its storage."""
+def switch(
+    turn_on: Callable[[Target], str | None], is_on: Callable[[Target], bool], turn_off: Callable[[Target], None]
+) -> Actuator[Target, bool]:
+    """Return an actuator whose setting is true or false, and whose parts take their targets one after the other."""
+    return one_by_one(lambda target, _: turn_on(target), is_on, turn_off)
 
-    def is_alive(self, node: NodeId) -> bool:
-        """Probe: does the node's process exist?"""
 
-    def pause(self, node: NodeId) -> None:
-        """Stop the node where it stands; it keeps its memory, its messages and timers wait."""
+def switches(
+    turn_on: Callable[[Sequence[Target]], None],
+    those_on: Callable[[Sequence[Target]], Collection[Target]],
+    turn_off: Callable[[Sequence[Target]], None],
+) -> Actuator[Target, bool]:
+    """Return an actuator whose setting is true or false, and whose parts take all targets at once."""
 
-    def resume(self, node: NodeId) -> None:
-        """Let a paused node go on."""
+    def probe(targets: Sequence[Target]) -> dict[Target, bool]:
+        found = those_on(targets)
+        return {target: target in found for target in targets}
 
-    def is_paused(self, node: NodeId) -> bool:
-        """Probe: is the node stopped?"""
+    return Actuator(lambda targets, _: turn_on(targets), probe, turn_off)
 
-    def step_clock(self, node: NodeId, delta_us: int) -> None:
-        """Move the node's wall clock by `delta_us`, back when negative."""
 
-    def drift_clock(self, node: NodeId, rate_ppm: int) -> None:
-        """Let both clocks of the node run fast by `rate_ppm` parts per million, slow when negative; 0 ends it."""
-
-    def reset_clock(self, node: NodeId) -> None:
-        """Put the node's wall clock right again and end its drift."""
-
-    def clock_offset_us(self, node: NodeId) -> int:
-        """Probe: the node's wall clock minus true time."""
-
-    def clock_rate_ppm(self, node: NodeId) -> int:
-        """Probe: the drift in force."""
+def limited_to(capabilities: Collection[str], actuators: Actuators) -> Actuators:
+    """Return those of `actuators` whose names are among `capabilities`."""
+    kept = {name: actuator for name, actuator in actuators.items() if name in capabilities}
+    return cast("Actuators", kept)

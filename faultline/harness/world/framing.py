@@ -1,6 +1,6 @@
 """Frames: how messages keep their borders on a TCP stream, which has none.
 
-A frame is a 4-byte big-endian length followed by that many bytes. The length is bounded, so that a stranger who
+A frame is a 4-byte big-endian length followed by that many bytes. The length is bounded, so that a stranger that
 speaks another protocol on the port is refused at once instead of being waited for forever.
 """
 
@@ -37,11 +37,11 @@ class FrameDecoder:
 
     @property
     def pending_bytes(self) -> int:
-        """How many bytes of an unfinished frame have arrived."""
+        """Return the number of bytes of an unfinished frame that have arrived."""
         return len(self._buffer)
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The payloads that `data` completed, in order. Raises FrameError when a length is out of bounds."""
+        """Return the payloads that `data` completed, in order. Raises FrameError when a length is out of bounds."""
         buffer = self._buffer
         buffer += data
         payloads: list[bytes] = []

@@ -1,4 +1,4 @@
-"""Who leads a real cluster, when several members may say that they do, and whether that is going to last."""
+"""The leader of a real cluster, when several members may say that they lead, and whether that lasts."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Name = TypeVar("Name", bound=str)
 
 
 def leader_of(statuses: Mapping[Name, NodeStatus | None]) -> Name | None:
-    """The member that says it leads in the highest generation; of two such, the one that more members name as leader.
+    """Return the member that claims to lead in the highest generation; of two, the one that more members name.
 
     A deposed leader goes on saying so until it hears of its successor. Where members tell no generation, what the
-    others say is all that tells the two apart. None when nobody leads; a status is None when a member did not answer.
+    others say is all that tells the two apart. None when no member leads; the status of a silent member is None.
     """
     known = {name: status for name, status in statuses.items() if status is not None}
     named = [status.leader for status in known.values()]
@@ -25,7 +25,7 @@ def leader_of(statuses: Mapping[Name, NodeStatus | None]) -> Name | None:
 
 
 class Steadiness:
-    """Whether an answer has been given without a break for `steady_s` seconds.
+    """An answer that counts once it has been given without a break for `steady_s` seconds.
 
     A leader may say that all is well in the moment before it hears that a follower which was cut off has voted for
     itself meanwhile, and steps down: a store in which that happens counts as serving only when it goes on serving.
@@ -37,7 +37,7 @@ class Steadiness:
         self._since_s = 0.0
 
     def is_reached(self, answer: str | None, now_s: float) -> bool:
-        """Take note of `answer`, of which None is none; is it by now the same for long enough?"""
+        """Take note of `answer`, where None is none, and return whether it has been the same for long enough."""
         if answer != self._answer:
             self._answer, self._since_s = answer, now_s
         return answer is not None and now_s - self._since_s >= self._steady_s

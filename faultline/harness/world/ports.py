@@ -81,10 +81,10 @@ class Storage(Protocol):
     """Named files of one node. What is not fsynced can be lost in a crash, a suffix at a time and torn anywhere."""
 
     def files(self) -> list[str]:
-        """The names of all files, sorted."""
+        """Return the names of all files, sorted."""
 
     def read(self, file: str) -> bytes:
-        """The whole content as this process sees it; empty when there is no such file."""
+        """Return the whole content as this process sees it; empty when there is no such file."""
 
     def append(self, file: str, data: bytes) -> None:
         """Add `data` to the end of `file`, which is created when it does not exist."""
@@ -109,11 +109,11 @@ class RandomSource(Protocol):
     """Randomness as weather: a pure function of the seed, this node, a named stream and the time of asking."""
 
     def uniform_us(self, stream: str, low_us: int, high_us: int) -> int:
-        """An integer in [low_us, high_us)."""
+        """Return an integer in [low_us, high_us)."""
 
 
 class Trace(Protocol):
-    """What a node tells the harness about itself: typed events for invariants and diagrams, and marks."""
+    """The reports of a node to the harness: typed events for invariants and diagrams, and marks."""
 
     def emit(self, event: msgspec.Struct) -> None:
         """Report a typed event; invariants of the system are checked on these."""
@@ -150,11 +150,11 @@ class Ports(Protocol):
 
     @property
     def random(self) -> RandomSource:
-        """Seeded randomness."""
+        """The source of seeded randomness."""
 
     @property
     def trace(self) -> Trace:
-        """What the node tells the harness."""
+        """The reports of the node to the harness."""
 
 
 READY = "ready"
@@ -162,9 +162,9 @@ READY = "ready"
 
 
 class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """What the harness may ask a node: who leads, as this node believes; used to aim faults at roles.
+    """The answer of a node to the harness: the leader, as this node believes; used to aim faults at roles.
 
-    `role` is `leader` for a node that leads, and `READY` where nobody ever does: a real run begins once one node
+    `role` is `leader` for a node that leads, and `READY` where no node ever does: a real run begins once one node
     leads, or all are ready.
     """
 
@@ -195,4 +195,4 @@ class Node(Protocol):
         """Handle one message from `source` (a node or a client). Raises UnexpectedMessage for what it is never sent."""
 
     def status(self) -> NodeStatus:
-        """A read-only view of the node's role."""
+        """Return a read-only view of the node's role."""

@@ -24,19 +24,19 @@ SECOND_ODD = 0xD6E8FEB86659FD93
 
 
 def salt(seed: int, *stream: str | int) -> int:
-    """The 64-bit salt of a stream: names and numbers, told apart by position."""
+    """Return the 64-bit salt of a stream: names and numbers, told apart by position."""
     text = "\x1f".join(map(str, (seed, *stream)))
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 
 
 def draw(stream_salt: int, now_us: int) -> int:
-    """A draw in [0, DRAW_RANGE) from the stream at `now_us`; two multiply-shift rounds part neighbouring instants."""
+    """Return a draw in [0, DRAW_RANGE) from the stream at `now_us`; two rounds part neighbouring instants."""
     mixed = ((stream_salt ^ now_us) * FIRST_ODD) & MASK
     return (((mixed ^ (mixed >> 29)) * SECOND_ODD) & MASK) >> 40
 
 
 def uniform(stream_salt: int, now_us: int, low: int, high: int) -> int:
-    """An integer in [low, high), or `low` when the range is empty."""
+    """Return an integer in [low, high), or `low` when the range is empty."""
     if high <= low:
         return low
     return low + (draw(stream_salt, now_us) * (high - low) >> 24)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from faultline.harness.errors import HarnessError
 from faultline.harness.world.hosts.namespaces.host_set import NamespaceHosts
-from faultline.harness.world.hosts.namespaces.requirements import lacks
+from faultline.harness.world.hosts.namespaces.requirements import missing_requirements
 
 
 def opened(count: int) -> NamespaceHosts | HarnessError:
@@ -23,7 +23,7 @@ def opened(count: int) -> NamespaceHosts | HarnessError:
     try:
         return NamespaceHosts(count)
     except HarnessError as refusal:
-        if not lacks():
+        if not missing_requirements():
             raise
         return refusal
 
@@ -44,22 +44,22 @@ class OtherHarness:
     """A process with hosts of its own, to be killed in place of this one; `said` is what its preparation told."""
 
     process: subprocess.Popen[str]
-    keeper: int
+    supervisor: int
     folder: Path
     said: str
 
     def kill(self, number: signal.Signals = signal.SIGKILL) -> None:
-        """Kill it, and wait until its keeper has ended by itself."""
-        ended = os.pidfd_open(self.keeper)
+        """Kill it, and wait until its supervisor has ended by itself."""
+        ended = os.pidfd_open(self.supervisor)
         self.process.send_signal(number)
         self.process.wait(10)
         ready, _, _ = select.select([ended], [], [], 20)
         os.close(ended)
-        assert ready, "the keeper outlives its harness"
+        assert ready, "the supervisor outlives its harness"
 
-    def kill_with_its_keeper(self) -> None:
+    def kill_with_its_supervisor(self) -> None:
         """Kill both, so that nobody can clear up."""
-        os.kill(self.keeper, signal.SIGKILL)
+        os.kill(self.supervisor, signal.SIGKILL)
         self.process.kill()
         self.process.wait(10)
 
@@ -72,7 +72,7 @@ def other_harness(*preparation: str) -> Iterator[OtherHarness]:
         "from faultline.harness.world.hosts.namespaces.host_set import NamespaceHosts",
         "hosts, said = NamespaceHosts(1), '-'",
         *preparation,
-        "print(hosts.keeper.pid, hosts.keeper.folder, said, flush=True)",
+        "print(hosts.supervisor.pid, hosts.supervisor.folder, said, flush=True)",
         "sys.stdin.read()",
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -84,8 +84,8 @@ def other_harness(*preparation: str) -> Iterator[OtherHarness]:
         env=environment,
     ) as process:
         assert process.stdout is not None
-        keeper, folder, said = process.stdout.readline().split()
-        yield OtherHarness(process, int(keeper), Path(folder), said)
+        supervisor, folder, said = process.stdout.readline().split()
+        yield OtherHarness(process, int(supervisor), Path(folder), said)
 
 
 def groups_named(name: str) -> list[str]:
@@ -102,7 +102,7 @@ def on_namespaces(test: Callable[..., None]) -> Callable[..., None]:
     def run(hosts: NamespaceHosts | HarnessError, **others: object) -> None:
         if isinstance(hosts, HarnessError):
             assert hosts.message and hosts.next_step and hosts.exit_code == 4
-            assert all(lack.what in hosts.message for lack in lacks())
+            assert all(missing.what in hosts.message for missing in missing_requirements())
         else:
             test(hosts, **others)
 

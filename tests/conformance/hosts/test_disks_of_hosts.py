@@ -34,7 +34,7 @@ def disks(hosts: NamespaceHosts | HarnessError) -> Iterator[None]:
     yield
     for host in hosts.hosts[:2]:
         hosts.disks.detach(host.name)
-    assert images_in_use(hosts.keeper.folder) == []
+    assert images_in_use(hosts.supervisor.folder) == []
 
 
 @on_namespaces
@@ -47,7 +47,7 @@ def test_what_was_synced_survives_the_loss_of_power_and_what_was_not_does_not(ho
         hosts.fleet[name].run("setsid sleep 1000 >/dev/null 2>&1 </dev/null & true")
     hosts.disks.power_off(["n1", "n2"])
     assert [hosts.disks.has_power(name) for name in ("n1", "n2", "n3")] == [False, False, True]
-    assert images_in_use(hosts.keeper.folder) == []
+    assert images_in_use(hosts.supervisor.folder) == []
     for name in ("n1", "n2"):
         hosts.disks.power_on(name)
         assert hosts.disks.has_power(name)

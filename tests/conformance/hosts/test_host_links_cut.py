@@ -74,7 +74,7 @@ def test_the_probe_finds_its_host_again_after_a_reboot(hosts: NamespaceHosts) ->
 def test_a_bridge_that_takes_no_rules_says_so(hosts: NamespaceHosts) -> None:
     probe = DatagramProbe({}, hosts.network_of)
     with pytest.raises(HarnessError, match="does not take the rules for cutting links: .*no such program"):
-        Switch(hosts.keeper.network, "/bin/no such program", probe)
+        Switch(hosts.supervisor.network, "/bin/no such program", probe)
 
 
 @on_namespaces

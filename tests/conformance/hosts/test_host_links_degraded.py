@@ -186,7 +186,7 @@ def test_cuts_and_bad_links_are_proved_independently(hosts: NamespaceHosts) -> N
 
 
 def end_emulator_of(hosts: NamespaceHosts) -> None:
-    (emulator,) = processes_with(str(hosts.keeper.folder / "link-emulator.socket"))
+    (emulator,) = processes_with(str(hosts.supervisor.folder / "link-emulator.socket"))
     process = os.pidfd_open(emulator)
     signal.pidfd_send_signal(process, signal.SIGKILL)
     assert select.select([process], [], [], 20)[0]

@@ -1,4 +1,4 @@
-"""`doctor --clean`: what a killed keeper could not take along is found and removed, and nothing that is in use."""
+"""`doctor --clean`: what a killed supervisor could not take along is found and removed, and nothing that is in use."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ def mentions(name: str) -> list[str]:
 
 
 @on_namespaces
-def test_what_a_killed_keeper_leaves_is_removed_and_a_set_in_use_is_not(
+def test_what_a_killed_supervisor_leaves_is_removed_and_a_set_in_use_is_not(
     hosts: NamespaceHosts, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with other_harness() as other:
-        other.kill_with_its_keeper()
+        other.kill_with_its_supervisor()
     folder = other.folder
     # The kernel ends the set's last processes on its own time; until then it counts as in use.
     while folder.name in set(leftovers._living_sets()):
         os.sched_yield()
     assert folder.exists() and mentions(folder.name)
-    assert not mentions(hosts.keeper.folder.name)
+    assert not mentions(hosts.supervisor.folder.name)
     assert perform(["doctor", "--clean"]) == 0
     assert f"removed the folder {folder}" in capsys.readouterr().out
     assert not folder.exists() and not mentions(folder.name)
     assert hosts.fleet["n1"].run("hostname").text == "n1"
-    assert hosts.keeper.folder.exists()
+    assert hosts.supervisor.folder.exists()
 
 
 @on_namespaces
@@ -73,7 +73,7 @@ def test_the_groups_disks_and_folder_of_a_set_whose_maker_is_gone_are_left(hosts
         leftover.remove()
     assert [leftover.what for leftover in found] == expected
     assert not mentions(dead.name) and not dead.exists() and not group.exists()
-    assert not mentions(hosts.keeper.folder.name)
+    assert not mentions(hosts.supervisor.folder.name)
 
 
 @on_namespaces
@@ -90,7 +90,7 @@ def test_a_frozen_disk_of_a_dead_set_is_thawed_and_whoever_hangs_in_it_ends(
     )
     with other_harness(*freeze) as other:
         assert other.said == "stalled"
-        other.kill_with_its_keeper()
+        other.kill_with_its_supervisor()
     folder = other.folder
     hanging = processes_that_name(str(folder))
     assert hanging, "the probe hangs in its write"

@@ -23,7 +23,7 @@ from faultline.harness.world.hosts.agent.clock_patch import PatchError, patched
 from faultline.harness.world.hosts.agent.freezing import state_of
 from faultline.harness.world.hosts.agent.member import Member
 from faultline.harness.world.hosts.agent.member_clock import MemberClock
-from faultline.harness.world.hosts.agent.ptrace import Stillness, StillnessError
+from faultline.harness.world.hosts.agent.ptrace import PtraceError, PtraceStop
 from faultline.harness.world.hosts.agent.self_test import clock_refusal
 
 pytestmark = pytest.mark.real
@@ -309,7 +309,7 @@ def test_redis_says_itself_that_its_time_is_another(tmp_path: Path) -> None:
 def test_a_process_that_is_gone_is_named() -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as gone:
         gone.wait()
-    with pytest.raises(StillnessError, match="has ended"), Stillness(gone.pid):
+    with pytest.raises(PtraceError, match="has ended"), PtraceStop(gone.pid):
         pass
     with pytest.raises(PatchError, match="No such"):
         patched(gone.pid, Setting())

@@ -13,9 +13,9 @@ from process_table import processes_with
 from faultline.harness.errors import HarnessError
 from faultline.harness.world.hosts.machines.connection import Connection, Patience
 from faultline.harness.world.hosts.machines.errors import HostUnreachable
-from faultline.harness.world.hosts.namespaces import host_set, keeper
+from faultline.harness.world.hosts.namespaces import host_set, supervisor
 from faultline.harness.world.hosts.namespaces.host_set import NamespaceHosts
-from faultline.harness.world.hosts.namespaces.requirements import lacks
+from faultline.harness.world.hosts.namespaces.requirements import missing_requirements
 
 pytestmark = pytest.mark.real
 
@@ -68,7 +68,7 @@ def test_power_off_ends_every_process_and_power_on_brings_the_same_disk_back(hos
 @on_namespaces
 def test_sets_live_side_by_side_and_a_closed_one_leaves_nothing(hosts: NamespaceHosts) -> None:
     other = NamespaceHosts(1)
-    folder = other.keeper.folder
+    folder = other.supervisor.folder
     assert other.hosts[0].address not in {host.address for host in hosts.hosts}
     assert other.fleet["n1"].run("hostname").text == hosts.fleet["n1"].run("hostname").text == "n1"
     other.close()
@@ -96,23 +96,24 @@ def assert_gone(folder: Path) -> None:
 
 
 def test_a_machine_that_lacks_something_is_told_what_and_what_to_do() -> None:
-    found = lacks("linux", lambda: 1000, {"ip": "/sbin/ip"}.get, list)
-    assert [lack.what for lack in found] == [
+    found = missing_requirements("linux", lambda: 1000, {"ip": "/sbin/ip"}.get, list)
+    assert [missing.what for missing in found] == [
         "only root may make namespaces with links",
         "the program sshd is missing",
         "the program unshare is missing",
         "the program nsenter is missing",
     ]
     assert "apt-get install openssh-server" in found[1].next_step
-    assert [lack.what for lack in lacks("darwin", lambda: 0, {}.get)] == ["only Linux has namespaces"]
-    assert lacks("linux", lambda: 0, lambda name: f"/usr/sbin/{name}") == []
+    (missing,) = missing_requirements("darwin", lambda: 0, {}.get)
+    assert missing.what == "only Linux has namespaces"
+    assert missing_requirements("linux", lambda: 0, lambda name: f"/usr/sbin/{name}") == []
 
 
-def test_a_keeper_that_cannot_be_made_says_why_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_supervisor_that_cannot_be_made_says_why_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     # A name of its own: other sets may come and go on this machine meanwhile.
     monkeypatch.setattr(host_set, "SETS", f"faultline-refused-{os.getpid()}-")
-    monkeypatch.setattr(host_set, "lacks", list)
-    monkeypatch.setattr(keeper, "_UNSHARE", ("/bin/sh", "-c", "echo unshare: Operation not permitted >&2; exit 1"))
+    monkeypatch.setattr(host_set, "missing_requirements", list)
+    monkeypatch.setattr(supervisor, "_UNSHARE", ("/bin/sh", "-c", "echo unshare: Operation not permitted >&2; exit 1"))
     with pytest.raises(HarnessError, match="cannot be made: unshare: Operation not permitted") as caught:
         NamespaceHosts(1)
     assert "--world local" in caught.value.next_step

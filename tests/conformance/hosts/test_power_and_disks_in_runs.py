@@ -53,7 +53,7 @@ def test_etcd_keeps_its_promise_through_the_loss_of_all_power(hosts: NamespaceHo
     assert record.errors == [] and record.breaches == [] and verdict is Verdict.PASS
     assert [(fault.kind, fault.applied, len(fault.nodes)) for fault in record.faults] == [("power-off", None, 3)]
     assert record.marks["power-lost"] == 1 and record.statistics["node_starts"] == 6
-    assert images_in_use(hosts.keeper.folder) == []
+    assert images_in_use(hosts.supervisor.folder) == []
 
 
 @on_namespaces
@@ -81,7 +81,7 @@ def test_disks_that_fail_all_together_each_in_its_way_cost_no_write(hosts: Names
     assert record.errors == [] and record.breaches == [] and verdict is Verdict.PASS
     # Who wrote to the disk that turned read-only has ended of that or was ended to mend it.
     assert record.statistics["node_starts"] >= 4
-    assert images_in_use(hosts.keeper.folder) == []
+    assert images_in_use(hosts.supervisor.folder) == []
 
 
 @on_namespaces

@@ -157,7 +157,7 @@ def test_a_program_that_has_not_asked_since_is_no_proof_and_no_refusal(
         assert near(clock.view(has_answered=True).wall_off_ns, HOUR_NS)
         shell.ask()
         assert not has_read(shell.process.pid, clock._preload.line)
-        with pytest.raises(PatchError, match="nobody asked libfaketime for the time"):
+        with pytest.raises(PatchError, match="no process asked libfaketime for the time"):
             clock.view(has_answered=True)
         assert near(clock.view(has_answered=False).wall_off_ns, HOUR_NS)
 
@@ -237,5 +237,5 @@ def test_etcd_does_not_ask_the_c_library_and_is_refused(hosts: NamespaceHosts, t
     elif hosts.fleet["n1"].run("command -v etcd", check=False).exit_code == 0:
         with pytest.raises(HarnessError, match="The clocks of etcd cannot be struck by libfaketime") as refused:
             carried_out(hosts, tmp_path, "etcd", STEP_AND_DRIFT[:1])
-        assert "nobody asked libfaketime for the time" in refused.value.message
+        assert "no process asked libfaketime for the time" in refused.value.message
         assert "--host-option clock=vdso" in refused.value.next_step

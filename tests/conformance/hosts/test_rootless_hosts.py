@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from faultline.harness.world.hosts.namespaces.lack import Lack
-from faultline.harness.world.hosts.namespaces.requirements import lacks
-from faultline.harness.world.hosts.namespaces.rootless import in_user_namespace, lacks_without_root
+from faultline.harness.world.hosts.namespaces.requirements import (
+    Requirement,
+    missing_requirements,
+    missing_without_root,
+)
+from faultline.harness.world.hosts.namespaces.rootless import in_user_namespace
 
 pytestmark = pytest.mark.real
 
@@ -66,9 +69,14 @@ def interpreter(folder: Path) -> str | None:
 
 @pytest.mark.slow
 def test_an_ordinary_user_runs_on_hosts_of_namespaces_under_faults(tmp_path: Path) -> None:
-    if os.geteuid() != 0 or lacks() or shutil.which("newuidmap") is None or (python := interpreter(tmp_path)) is None:
+    if (
+        os.geteuid() != 0
+        or missing_requirements()
+        or shutil.which("newuidmap") is None
+        or (python := interpreter(tmp_path)) is None
+    ):
         # What this machine lacks for the test is what it would refuse such a user by.
-        assert lacks_without_root(lambda _: None)[0].next_step == "Run: apt-get install uidmap"
+        assert missing_without_root(lambda _: None)[0].next_step == "Run: apt-get install uidmap"
         return
     arguments = ("run", "--hosts", "namespaces:3", "--faults", "kill,partition", "--duration", "2", "--no-shrink")
     ended = as_user(tmp_path, python, "-m", "faultline.cli", *arguments)
@@ -80,10 +88,12 @@ def test_an_ordinary_user_runs_on_hosts_of_namespaces_under_faults(tmp_path: Pat
 
 
 def test_what_a_user_lacks_is_told_with_the_command_that_brings_it() -> None:
-    found = [lack.what for lack in lacks_without_root(lambda _: None)]
+    found = [missing.what for missing in missing_without_root(lambda _: None)]
     assert found[0] == "without root, the program newuidmap is needed"
-    assert lacks("linux", lambda: 1000, lambda name: f"/usr/sbin/{name}", lambda: [Lack("a", "b")]) == [Lack("a", "b")]
-    (general,) = lacks("linux", lambda: 1000, lambda name: f"/usr/sbin/{name}", list)
+    assert missing_requirements(
+        "linux", lambda: 1000, lambda name: f"/usr/sbin/{name}", lambda: [Requirement("a", "b")]
+    ) == [Requirement("a", "b")]
+    (general,) = missing_requirements("linux", lambda: 1000, lambda name: f"/usr/sbin/{name}", list)
     assert general.what == "only root may make namespaces with links"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from faultline.harness.plan import Plan
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.world.local.cluster import LocalCluster
-from faultline.harness.world.local.fault_port import LocalFaultPort
+from faultline.harness.world.local.fault_port import local_fault_port
 from faultline.harness.world.local.run import RealRun
 from faultline.registry import resolve
 
@@ -18,7 +18,7 @@ def test_a_heal_that_is_done_after_the_run_has_ended_is_told_to_nobody(tmp_path:
     parts = resolve(request)
     plan: Plan = make_plan(request, parts)
     cluster = LocalCluster(plan, parts.system_path, tmp_path)
-    run = RealRun(plan, parts, cluster, lambda loop: LocalFaultPort(cluster, loop), world="local")
+    run = RealRun(plan, parts, cluster, lambda loop: local_fault_port(cluster, loop), world="local")
     run._loop = asyncio.new_event_loop()
     run._healed = asyncio.Event()
     run._loop.close()

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pytest
 
-from faultline.harness.world.disk_faults import DiskState
-from faultline.harness.world.faults import ALL_CAPABILITIES, LinkQuality
+from faultline.harness.world.faults import (
+    ALL_CAPABILITIES,
+    Actuator,
+    Actuators,
+    DiskState,
+    FaultPort,
+    LinkQuality,
+    limited_to,
+    one_by_one,
+    switch,
+    switches,
+)
 from faultline.harness.world.ports import Link, NodeId
 
 
 class FakePort:
-    """Implements `FaultPort` on plain sets. `deaf` names actions that do nothing, as a broken world's would."""
+    """Stands in for a `FaultPort`, on plain sets. `deaf` names actions that do nothing, as a broken world's would."""
+
+    actuator = FaultPort.actuator
+    nodes_up = FaultPort.nodes_up
 
     def __init__(self, nodes: tuple[str, ...] = ("athens", "byzantium", "cyrene", "delphi", "ephesus")) -> None:
         self.nodes = tuple(map(NodeId, nodes))
@@ -55,6 +68,47 @@ class FakePort:
         )
         return not any(broken)
 
+    @property
+    def actuators(self) -> Actuators:
+        """All actuators, of the methods as they are now: a test may have replaced one."""
+        quality = Actuator(self.degrade, self.qualities, lambda links: self.degrade(links, LinkQuality()))
+        disk = one_by_one(self.strike_disk, self.disk_state, self.mend_disk)
+        return limited_to(
+            self.capabilities,
+            {
+                "cut": switches(self.cut, self.are_cut, self.restore),
+                "loss": quality,
+                "delay": quality,
+                "duplicate": quality,
+                "reorder": quality,
+                "corrupt": quality,
+                "rate": quality,
+                "connection-kill": Actuator(
+                    lambda links, _: self.kill_connections(links),
+                    lambda links: {link: self.connections(link) for link in links},
+                    lambda _: None,
+                ),
+                "connection-reset": switches(self.reset_connections, self.resets_connections, self.admit_connections),
+                "link-down": switch(self.take_link_down, lambda node: node in self.down, self.bring_link_up),
+                "kill": switch(self.kill, lambda node: node in self.dead, self.restart),
+                "pause": switch(self.pause, lambda node: node in self.paused, self.resume),
+                "freeze": switch(self.freeze, lambda node: node in self.frozen, self.thaw),
+                "power-off": switches(lambda nodes: self.power_off(nodes), lambda _: self.without_power, self.boot),
+                "disk-full": disk,
+                "disk-read-only": disk,
+                "disk-stall": disk,
+                "fsync-fail": switch(self.fail_syncs, lambda node: node in self.failing_syncs, self.allow_syncs),
+                "cpu-squeeze": one_by_one(
+                    self.squeeze_cpu, lambda node: self.shares.get(node, 0.0), self.lift_squeezes
+                ),
+                "memory-squeeze": one_by_one(
+                    self.squeeze_memory, lambda node: self.limits.get(node, 0), self.lift_and_restart
+                ),
+                "clock-step": one_by_one(self.step_clock, self.clock_offset_us, self.reset_clock),
+                "clock-drift": one_by_one(self.drift_clock, lambda node: self.rates_ppm.get(node, 0), self.reset_clock),
+            },
+        )
+
     def leader(self) -> NodeId | None:
         return self.leads
 
@@ -68,9 +122,6 @@ class FakePort:
     def restore(self, links: Iterable[Link]) -> None:
         if "restore" not in self.deaf:
             self.cuts -= set(links)
-
-    def is_cut(self, link: Link) -> bool:
-        return link in self.cuts
 
     def are_cut(self, links: Iterable[Link]) -> frozenset[Link]:
         return frozenset(links) & self.cuts
@@ -112,9 +163,6 @@ class FakePort:
         if "bring_link_up" not in self.deaf:
             self.down.discard(node)
 
-    def is_link_down(self, node: NodeId) -> bool:
-        return node in self.down
-
     def power_off(self, nodes: Iterable[NodeId]) -> None:
         if "power_off" not in self.deaf:
             self.without_power |= set(nodes)
@@ -125,8 +173,10 @@ class FakePort:
             self.without_power.discard(node)
             self.restart(node)
 
-    def has_power(self, node: NodeId) -> bool:
-        return node not in self.without_power
+    def boot(self, nodes: Sequence[NodeId]) -> None:
+        for node in nodes:
+            if node in self.without_power:
+                self.power_on(node)
 
     def strike_disk(self, node: NodeId, state: DiskState) -> None:
         if "strike_disk" not in self.deaf:
@@ -148,9 +198,6 @@ class FakePort:
         if "allow_syncs" not in self.deaf:
             self.failing_syncs.discard(node)
 
-    def syncs_fail(self, node: NodeId) -> bool:
-        return node in self.failing_syncs
-
     def kill(self, node: NodeId) -> None:
         if "kill" not in self.deaf:
             self.dead.add(node)
@@ -159,20 +206,13 @@ class FakePort:
         if "restart" not in self.deaf and node not in self.without_power:
             self.dead.discard(node)
 
-    def is_alive(self, node: NodeId) -> bool:
-        return node not in self.dead
-
     def pause(self, node: NodeId) -> None:
         if "pause" not in self.deaf:
             self.paused.add(node)
 
     def resume(self, node: NodeId) -> None:
-        assert node not in self.dead, "a dead node cannot be resumed"
         if "resume" not in self.deaf:
             self.paused.discard(node)
-
-    def is_paused(self, node: NodeId) -> bool:
-        return node in self.paused
 
     def freeze(self, node: NodeId) -> str:
         if "freeze" not in self.deaf:
@@ -183,27 +223,22 @@ class FakePort:
         if "thaw" not in self.deaf:
             self.frozen.discard(node)
 
-    def is_frozen(self, node: NodeId) -> bool:
-        return node in self.frozen
-
     def squeeze_cpu(self, node: NodeId, share: float) -> None:
         if "squeeze_cpu" not in self.deaf:
             self.shares[node] = share
-
-    def cpu_share(self, node: NodeId) -> float:
-        return self.shares.get(node, 0.0)
 
     def squeeze_memory(self, node: NodeId, headroom_bytes: int) -> None:
         if "squeeze_memory" not in self.deaf:
             self.limits[node] = headroom_bytes
 
-    def memory_limit(self, node: NodeId) -> int:
-        return self.limits.get(node, 0)
-
     def lift_squeezes(self, node: NodeId) -> None:
         if "lift_squeezes" not in self.deaf:
             self.shares.pop(node, None)
             self.limits.pop(node, None)
+
+    def lift_and_restart(self, node: NodeId) -> None:
+        self.lift_squeezes(node)
+        self.restart(node)
 
     def step_clock(self, node: NodeId, delta_us: int) -> None:
         if "step_clock" not in self.deaf:
@@ -220,9 +255,6 @@ class FakePort:
 
     def clock_offset_us(self, node: NodeId) -> int:
         return self.offsets_us.get(node, 0)
-
-    def clock_rate_ppm(self, node: NodeId) -> int:
-        return self.rates_ppm.get(node, 0)
 
 
 @pytest.fixture

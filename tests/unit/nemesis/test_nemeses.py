@@ -282,10 +282,10 @@ def test_the_final_heal_leaves_alone_what_the_world_cannot_break(port: Any) -> N
 
 
 def test_all_hosts_lose_power_in_one_stroke(port: Any) -> None:
-    strokes: list[list[str]] = []
+    strokes: list[tuple[str, ...]] = []
     port.power_off = strokes.append
     start(port, "power-off", "all")
-    assert strokes == [list(port.nodes)]
+    assert strokes == [port.nodes]
 
 
 def test_a_host_that_booted_meanwhile_is_not_booted_again(port: Any) -> None:

@@ -14,8 +14,7 @@ from faultline.harness.nemesis import Injection
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import ok
 from faultline.harness.verdict import CheckResult, Finding, Verdict
-from faultline.nemesis import PACKAGES, Package, Recipe
-from faultline.nemesis.process import Pause
+from faultline.nemesis import PACKAGES, Package, Recipe, StandardNemesis, struck
 from faultline.testing import CheckerConformance, FaultConformance, check_checker, check_faults
 from faultline.testing.checker_checks import CHECKER_CHECKS, CheckerSubject
 from faultline.testing.fault_checks import FAULT_CHECKS, FaultSubject
@@ -94,10 +93,19 @@ def test_the_checkers_problems_come_together() -> None:
 # -- faults -----------------------------------------------------------------------------------------------------------
 
 
-class Doze(Pause):
+class Doze(StandardNemesis[bool]):
     """Pauses like the shipped nemesis, under a kind of its own."""
 
-    kind, summary, mark = "doze", "lets a process doze", "dozed"
+    def __init__(self) -> None:
+        super().__init__(
+            kind="doze",
+            capability="pause",
+            summary="lets a process doze",
+            mark="dozed",
+            setting=struck,
+            description="let {nodes} doze{remark}",
+            complaint="awake: {missed}",
+        )
 
 
 class Harmless(Doze):
@@ -114,7 +122,9 @@ class Unproven(Doze):
 
 
 class Needy(Doze):
-    needs = frozenset({"pause", "hypnosis"})
+    def __init__(self) -> None:
+        super().__init__()
+        self.needs |= {"hypnosis"}
 
 
 class Late(Package):

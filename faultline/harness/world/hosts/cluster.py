@@ -30,7 +30,7 @@ _ALWAYS = frozenset({"kill", "pause"})
 
 
 def capabilities_of(host_set: HostSet) -> frozenset[str]:
-    """The faults that can be injected on these hosts.
+    """Return the faults that can be injected on these hosts.
 
     Clocks need one monotonic clock that the harness and all nodes read, as on hosts of namespaces.
     """
@@ -75,17 +75,17 @@ class HostCluster(NodeCluster):
         super().__init__(plan, self.secret, self.remote)
 
     def statistics(self) -> dict[str, int]:
-        """What became of the packets of bad links, once the cluster is closed; who ended of a bad disk or squeeze."""
+        """Return the fate of packets on bad links, once the cluster is closed, and ends for disks and memory."""
         ends = sum(process.ends_for_memory for process in self.remote.values())
         for_memory = {"nodes_ended_for_memory": ends} if ends else {}
         return self._packets | self.disks.statistics() | for_memory
 
     def host_of(self, node: NodeId) -> str:
-        """The name of the host that carries `node`."""
+        """Return the name of the host that carries `node`."""
         return self._hosts[node].name
 
     def capabilities(self) -> frozenset[str]:
-        """The faults that can be injected; those of agents and of connections only as far as they are asked for."""
+        """Return the faults that can be injected; those of agents and connections only as far as they are asked for."""
         others = (capabilities_of(self.host_set) - self.agent_faults) | self.disks.capabilities()
         if self.asked & CONNECTION_FAULTS:
             others |= CONNECTION_FAULTS - set(self.host_set.connections.refusals())
@@ -115,7 +115,7 @@ class HostCluster(NodeCluster):
         return dict(zip(self.nodes, self.host_set.fleet.at_once(self.status, self.nodes), strict=True))
 
     def answers(self, node: NodeId) -> bool:
-        """Does `node` itself answer now?"""
+        """Return whether `node` itself answers now."""
         try:
             self._ask_status(node, STATUS_TIMEOUT_S)
         except (TimeoutError, OSError):
@@ -145,13 +145,13 @@ class HostCluster(NodeCluster):
         await self.disks.flush()
 
     def spawn(self, node: NodeId) -> None:
-        """As everywhere; the disk of who is started anew is in order."""
+        """Start `node` as everywhere. Its disk is in order now, so its next end is a finding again."""
         self.disks.note_ends()
         super().spawn(node)
         self.disks.started(node)
 
     def unexpected_exits(self) -> list[tuple[NodeId, int]]:
-        """As everywhere, without those who had a bad disk to end of; but one that never came up is told in any case."""
+        """Return the exits as everywhere, less those for a bad disk; a node that never came up is told in any case."""
         if self.has_served:
             self.disks.note_ends()
         return super().unexpected_exits()
@@ -166,7 +166,7 @@ class HostCluster(NodeCluster):
         self.host_set.links.close()
 
     def config(self, node: NodeId) -> NodeConfig:
-        """A node that finds its peers on their hosts."""
+        """Return a node that finds its peers on their hosts."""
         plan, host, remote = self.plan, self._hosts[node], self.remote[node].remote
         return NodeConfig(
             node_id=node,

@@ -14,7 +14,7 @@ from faultline.harness.plan import Plan
 from faultline.harness.run_record import RunRecord
 from faultline.harness.system import HostedStore
 from faultline.harness.world.hosts.cluster import HostCluster
-from faultline.harness.world.hosts.fault_port import HostFaultPort, StoreFaultPort
+from faultline.harness.world.hosts.fault_port import host_fault_port
 from faultline.harness.world.hosts.machines.host_options import checked_host_options
 from faultline.harness.world.hosts.machines.host_sets import HostSet
 from faultline.harness.world.hosts.store_cluster import StoreCluster
@@ -42,7 +42,7 @@ def run_on_hosts(
     cluster = _cluster(plan, parts, host_set, folder)
     _refuse(plan, parts, cluster)
     run = RealRun(
-        plan, parts, cluster, lambda loop: _fault_port(cluster, loop), world="hosts", sink=sink, progress=progress
+        plan, parts, cluster, lambda loop: host_fault_port(cluster, loop), world="hosts", sink=sink, progress=progress
     )
     return asyncio.run(run.carry_out())
 
@@ -69,12 +69,8 @@ def _cluster(plan: Plan, parts: Parts, host_set: HostSet, folder: Path) -> HostC
     return HostCluster(plan, parts.system_path, host_set, folder, asked)
 
 
-def _fault_port(cluster: HostCluster, loop: asyncio.AbstractEventLoop) -> HostFaultPort:
-    return (StoreFaultPort if cluster.is_store else HostFaultPort)(cluster, loop)
-
-
 def _needs(plan: Plan, parts: Parts) -> frozenset[str]:
-    """The capabilities that the plan's faults need."""
+    """Return the capabilities that the plan's faults need."""
     return frozenset(need for fault in plan.faults for need in parts.nemeses[fault.kind].needs)
 
 

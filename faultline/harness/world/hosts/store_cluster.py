@@ -87,7 +87,7 @@ class StoreCluster(HostCluster):
         )
 
     def marks(self) -> dict[str, int]:
-        """The features that the members' logs tell of, since the cluster served for the first time."""
+        """Return the features that the members' logs tell of, since the cluster served for the first time."""
         features = possible_features(self._store, self._options)
         counted = Counter[str]()
         for member in self._members.values():

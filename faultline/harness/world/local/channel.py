@@ -37,7 +37,7 @@ _BACKOFF_S_MAX = 0.16
 
 
 def takes_more(transport: asyncio.Transport) -> bool:
-    """Is the connection up, and does its other end read?"""
+    """Return whether the connection is up and its other end reads."""
     return not transport.is_closing() and transport.get_write_buffer_size() <= WRITE_BUFFER_BYTES_MAX
 
 
@@ -101,7 +101,7 @@ class _ChannelProtocol(asyncio.Protocol):
 class OutgoingChannel:
     """A connection from `name` to the one peer `peer`, at which both prove themselves, and which heals itself.
 
-    `address` is asked before each attempt and may answer None while nobody knows where the peer is. `on_payload`
+    `address` is asked before each attempt and may answer None while the peer's place is unknown. `on_payload`
     receives what the peer sends back over the same connection.
     """
 
@@ -182,7 +182,7 @@ class OutgoingChannel:
 class InboundConnection(asyncio.Protocol):
     """A connection that a peer or client made to us: a handshake, then payloads.
 
-    `on_hello(name, connection)` is called when the caller has proved who it is, then `on_payload(name, payload)`;
+    `on_hello(name, connection)` is called when the caller has proved its name, then `on_payload(name, payload)`;
     `on_lost(name, connection)` once, when such a connection is gone. Any other caller is hung up on.
     """
 
@@ -227,7 +227,7 @@ class InboundConnection(asyncio.Protocol):
             self.transport.write(frame)
 
     def close(self) -> None:
-        """Hang up."""
+        """Hang up on the peer."""
         if self.transport is not None:
             self.transport.abort()
 

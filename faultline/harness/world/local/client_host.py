@@ -2,7 +2,7 @@
 
 Clients are not part of the cluster under test: their connections go to the nodes directly, never through a proxy, and
 their ports share the machine's clock. A worker whose process retired gets a fresh client under a new network name, so
-that a late answer to the old process reaches nobody.
+that a late answer to the old process is lost.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _HostedClient:
 
 
 class ClientHost:
-    """The clients of all workers, who know the `secret` of the run.
+    """The clients of all workers, which know the `secret` of the run.
 
     `address_of` says where a node listens, `errors` collects clients that raise.
     """
@@ -74,7 +74,7 @@ class ClientHost:
         self._loop = asyncio.get_running_loop()
 
     def node_of(self, worker: int) -> NodeId:
-        """The node that `worker` talks to first."""
+        """Return the node that `worker` talks to first."""
         return self._members[worker % len(self._members)]
 
     def invoke(self, worker: int, operation: Operation, done: Done) -> None:

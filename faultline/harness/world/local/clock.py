@@ -1,9 +1,9 @@
 """The clocks of a real node: the machine's own, seen through a skew that faults may set.
 
-Nobody may change the clock of the machine the tests run on, so the skew is put where the node looks: into its clock
-port. A `ClockSetting` is plain data, and the skew it means is a pure function of the machine's monotonic time, which
-all processes of one machine share. Whoever knows the setting therefore knows the skew, and a node that is restarted
-under the setting goes on with the clock it had – as the clock of a real machine would.
+The clock of the machine that runs the tests must not be changed, so the skew is put where the node looks: into its
+clock port. A `ClockSetting` is plain data, and the skew it means is a pure function of the machine's monotonic time,
+which all processes of one machine share. The setting alone therefore tells the skew, and a node that is restarted under
+the setting goes on with the clock it had – as the clock of a real machine would.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ class ClockSetting(msgspec.Struct, frozen=True):
     since_us: int = 0
 
     def skew_us(self, now_us: int) -> int:
-        """How far the wall clock is off at machine time `now_us`."""
+        """Return how far the wall clock is off at machine time `now_us`."""
         return self.offset_us + (now_us - self.since_us) * self.rate_ppm // 1_000_000
 
     def stepped(self, delta_us: int) -> ClockSetting:
-        """The same clock, moved by `delta_us`."""
+        """Return the same clock, moved by `delta_us`."""
         return ClockSetting(self.offset_us + delta_us, self.rate_ppm, self.since_us)
 
     def drifting(self, rate_ppm: int, now_us: int) -> ClockSetting:
-        """The same clock, which from `now_us` on runs fast by `rate_ppm`."""
+        """Return the same clock, which from `now_us` on runs fast by `rate_ppm`."""
         return ClockSetting(self.skew_us(now_us), rate_ppm, now_us)
 
 
@@ -65,12 +65,12 @@ class SkewedClock:
         return self.at_machine_us(self._machine_monotonic_us())
 
     def at_machine_us(self, machine_us: int) -> int:
-        """What the monotonic clock shows at machine time `machine_us`, if the setting stays."""
+        """Return the monotonic clock's reading at machine time `machine_us`, if the setting stays."""
         elapsed_us = machine_us - self._anchor_machine_us
         return self._anchor_us + elapsed_us + elapsed_us * self.setting.rate_ppm // 1_000_000
 
     def machine_delay_us(self, delay_us: int) -> int:
-        """How long `delay_us` of this clock lasts on the machine's, rounded up."""
+        """Return how long `delay_us` of this clock lasts on the machine's, rounded up."""
         rate = 1_000_000 + self.setting.rate_ppm
         return -(-delay_us * 1_000_000 // rate)
 

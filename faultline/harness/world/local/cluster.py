@@ -38,13 +38,13 @@ class Clients(Protocol):
     """The clients of all workers of a run, in its event loop."""
 
     def node_of(self, worker: int) -> NodeId:
-        """The node that `worker` talks to first."""
+        """Return the node that `worker` talks to first."""
 
     def invoke(self, worker: int, operation: Operation, done: Callable[[Outcome], None]) -> None:
         """Let the client of the operation's process perform it; `done` is called exactly once, in the event loop."""
 
     def is_ready(self, worker: int) -> bool:
-        """Whether the client of `worker` has a connection, as far as is known, or makes its own."""
+        """Return whether the client of `worker` has a connection, as far as is known, or makes its own."""
 
     def reconnect(self, worker: int, process: int, error: str, done: Callable[[], None]) -> None:
         """Call `done` in the event loop once the client of `process` has a connection, or it is time to try without.
@@ -77,11 +77,9 @@ class NodeCluster(ABC):
         self._last_status: dict[NodeId, NodeStatus] = {}
         self.has_served = False
 
-    # -- what each real world says for itself ---------------------------------------------------------------------
-
     @abstractmethod
     def config(self, node: NodeId) -> NodeConfig:
-        """What the process of `node` is told at its start."""
+        """Return the configuration that the process of `node` gets at its start."""
 
     @abstractmethod
     def address(self, node: NodeId) -> Address | None:
@@ -107,10 +105,8 @@ class NodeCluster(ABC):
         return {}
 
     def detail(self) -> dict[str, Any]:
-        """What else the record of the run is to say."""
+        """Return further facts for the record of the run."""
         return {}
-
-    # -- the course of a run --------------------------------------------------------------------------------------
 
     async def start(self) -> None:
         """Start everything and wait until all nodes listen. Raises HarnessError naming the log of one that does not."""
@@ -145,7 +141,7 @@ class NodeCluster(ABC):
         )
 
     def status(self, node: NodeId) -> NodeStatus | None:
-        """What `node` says of itself, or last said when it is stopped: then it still believes so. None when dead."""
+        """Return the status that `node` reports, or last reported when it is stopped. None when dead."""
         process = self.processes[node]
         if not process.is_alive():
             return None
@@ -163,11 +159,11 @@ class NodeCluster(ABC):
         return self.processes[node].control.status(timeout_s)
 
     def leader(self) -> NodeId | None:
-        """The node that says it leads in the highest generation, if any."""
+        """Return the node that says it leads in the highest generation, if any."""
         return leader_of(self.statuses())
 
     def serving(self) -> str | None:
-        """Who serves clients, in words; None while nobody leads and not all nodes of a leaderless system are ready."""
+        """Return in words which node serves; None while none leads and some of a leaderless system are not ready."""
         return self._serving(self.statuses())
 
     def _serving(self, statuses: Mapping[NodeId, NodeStatus | None]) -> str | None:
@@ -178,7 +174,7 @@ class NodeCluster(ABC):
         return "all nodes are ready" if ready else None
 
     def statuses(self) -> dict[NodeId, NodeStatus | None]:
-        """What every node says of itself, as `status` has it."""
+        """Return the status of every node, each as `status` has it."""
         return {node: self.status(node) for node in self.nodes}
 
     def unexpected_exits(self) -> list[tuple[NodeId, int]]:
@@ -218,7 +214,7 @@ class LocalCluster(NodeCluster):
         await asyncio.sleep(0.01)
 
     def config(self, node: NodeId) -> NodeConfig:
-        """A node whose peers are its links' proxies."""
+        """Return a node whose peers are its links' proxies."""
         process, plan = self._held[node], self.plan
         return NodeConfig(
             node_id=node,
@@ -241,5 +237,5 @@ class LocalCluster(NodeCluster):
         return (HOST, port) if port is not None else None
 
     def statistics(self) -> dict[str, int]:
-        """The counters of all links, summed."""
+        """Return the counters of all links, summed."""
         return self.mesh.statistics()

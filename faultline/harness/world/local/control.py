@@ -43,7 +43,7 @@ class Started(msgspec.Struct, frozen=True, tag=True):
 
 
 class AskStatus(msgspec.Struct, frozen=True, tag=True):
-    """Who leads, as you believe?"""
+    """The question which node leads, as the asked one believes."""
 
     number: int
 
@@ -56,7 +56,7 @@ class StatusReply(msgspec.Struct, frozen=True, tag=True):
 
 
 class AskClock(msgspec.Struct, frozen=True, tag=True):
-    """What do your clocks show?"""
+    """The question for the readings of the clocks."""
 
     number: int
 
@@ -92,7 +92,7 @@ def encode_control(message: Question | Answer) -> bytes:
 
 
 def decode_question(payload: bytes) -> Question:
-    """The question in `payload`."""
+    """Return the question in `payload`."""
     question: Question = _QUESTIONS.decode(payload)
     return question
 
@@ -109,7 +109,7 @@ class ControlChannel:
 
     def hand_over(self, secret: RunSecret) -> None:
         """Tell the node the secret of the run, before all else."""
-        # A process that has ended already is told of by whoever waits for it to come up.
+        # A process that has ended already is reported by the thread that waits for it to come up.
         with suppress(OSError):
             self._connection.sendall(secret.reveal())
 

@@ -1,4 +1,4 @@
-"""How both ends of a connection prove that they belong to the run, before any message crosses it.
+"""The proof that both ends of a connection belong to the run, before any message crosses it.
 
 Each run draws a secret that the harness, its clients and its nodes know. It never travels over these connections, and
 it stands in no file: node processes read it from the pipe that they are born with. Both ends prove that they know it by
@@ -9,8 +9,9 @@ both names and the part each plays, so that none can be handed back or on:
     listener  -> Challenge(random bytes, proof)
     caller    -> Proof(proof), and its messages right behind it
 
-So neither a stranger who finds a node's port, nor one who listens there while the node is dead, becomes a part of the
-test. What follows is neither encrypted nor signed: this keeps out who can connect, not who can change packets.
+So neither a stranger that finds a node's port, nor one that listens there while the node is dead, becomes a part of the
+test. What follows is neither encrypted nor signed: this keeps out strangers that can connect, not those that can change
+packets.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ __all__ = [
 
 SECRET_BYTES = 32
 HANDSHAKE_BYTES_MAX = 1_024
-"""How much a caller may send, of an unfinished frame, before it has proved who it is."""
+"""The bytes that a caller may send, of an unfinished frame, before it has proved its name."""
 
 HANDSHAKE_TIMEOUT_S = 10.0
 """How long either end waits for the other's proof, until it hangs up."""
@@ -47,7 +48,7 @@ _ENCODER = msgspec.msgpack.Encoder()
 
 
 class _Hello(msgspec.Struct, frozen=True, array_like=True):
-    """Who calls, and random bytes."""
+    """The caller's name, and random bytes."""
 
     caller: str
     nonce: bytes
@@ -78,7 +79,7 @@ class RunSecret:
 
     @classmethod
     def drawn(cls) -> RunSecret:
-        """A new one, from the machine's source of randomness: a seed would make it known."""
+        """Return a new one, from the machine's source of randomness: a seed would make it known."""
         return cls(secrets.token_bytes(SECRET_BYTES))
 
     def __repr__(self) -> str:
@@ -88,11 +89,11 @@ class RunSecret:
         raise TypeError("the secret of a run is not stored")
 
     def reveal(self) -> bytes:
-        """Its bytes, for the pipe to a node."""
+        """Return its bytes, for the pipe to a node."""
         return self._key
 
     def password(self) -> str:
-        """A password for stores that ask for one. It is derived from the secret, which does not follow from it."""
+        """Return a password for stores that ask for one. It follows from the secret, and the secret not from it."""
         return hmac.digest(self._key, b"password of the store", "sha256").hex()[:_PASSWORD_CHARACTERS]
 
     def redacted(self, data: bytes) -> bytes:
@@ -102,7 +103,7 @@ class RunSecret:
         return data
 
     def proof(self, part: str, hello: _Hello, listener: str, nonce: bytes) -> bytes:
-        """What only one who knows the secret can say in this `part`, on the connection of these random bytes."""
+        """Return the proof that takes the secret, for this `part` and the connection of these random bytes."""
         told = _ENCODER.encode((part, hello.caller, listener, hello.nonce, nonce))
         return hmac.digest(self._key, told, "sha256")
 
@@ -117,7 +118,7 @@ class Caller:
         self.hello = encode_frame(_ENCODER.encode(self._hello))
 
     def answer(self, payload: bytes) -> bytes:
-        """The frame that answers the challenge in `payload`. Raises WireError unless that proves the listener."""
+        """Return the frame that answers the challenge in `payload`. Raises WireError unless it proves the listener."""
         challenge = _decoded(payload, _Challenge)
         _refuse_unless(self._secret.proof("listener", self._hello, self._listener, challenge.nonce), challenge.proof)
         own = self._secret.proof("caller", self._hello, self._listener, challenge.nonce)
@@ -125,7 +126,7 @@ class Caller:
 
 
 class Listener:
-    """The listener's end. `caller` is who calls, once that is proved."""
+    """The listener's end. `caller` is the name of the caller, once that is proved."""
 
     def __init__(self, secret: RunSecret, name: str) -> None:
         self._secret = secret
@@ -135,7 +136,7 @@ class Listener:
         self.caller: str | None = None
 
     def take(self, payload: bytes) -> bytes:
-        """What to answer to `payload`, if anything. Raises WireError when the caller does not know the secret."""
+        """Return the answer to `payload`, if any. Raises WireError when the caller does not know the secret."""
         if self._hello is None:
             self._hello = _hello_in(payload)
             proof = self._secret.proof("listener", self._hello, self._name, self._nonce)
@@ -147,7 +148,7 @@ class Listener:
 
 
 class Witness:
-    """One in between who passes the frames on: it too lets nothing follow until both have proved who they are."""
+    """A proxy in between, which passes the frames on: it too lets nothing follow until both ends are proved."""
 
     def __init__(self, secret: RunSecret, caller: str, listener: str) -> None:
         self._secret = secret

@@ -3,9 +3,9 @@
 A thread, because killing, waiting and probing block, and the proxies and clients in the event loop must not. A fault
 that raises is recorded as an error of the harness and never stops the others, nor the heal.
 
-Finding out who leads, and reaching every host, can take longer than a fault is to last. So a fault lasts as long as
-planned from when it is in place, what was planned to begin after its end still does, and the heal waits for those that
-are late: a fault that was planned happens, unless the nemesis is told to hurry.
+Finding out which node leads, and reaching every host, can take longer than a fault is to last. So a fault lasts as long
+as planned from when it is in place, what was planned to begin after its end still does, and the heal waits for those
+that are late: a fault that was planned happens, unless the nemesis is told to hurry.
 """
 
 from __future__ import annotations

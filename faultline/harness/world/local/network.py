@@ -24,7 +24,7 @@ class NodeNetwork:
     """A node's network: one outgoing channel per peer, and everyone else is answered over their own connection.
 
     Messages leave through the outbox, so none overtakes a write that it may promise. `receive` gets what arrives, from
-    those who know the `secret` of the run.
+    those that know the `secret` of the run.
     """
 
     def __init__(

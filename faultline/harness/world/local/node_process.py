@@ -81,7 +81,7 @@ class NodeConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_system(path: str) -> NodeSystem:
-    """The system at `module:attribute`; a class is instantiated, an instance taken as it is."""
+    """Return the system at `module:attribute`; a class is instantiated, an instance taken as it is."""
     module, _, attribute = path.partition(":")
     found = getattr(importlib.import_module(module), attribute)
     system: NodeSystem = found() if isinstance(found, type) else found
@@ -213,7 +213,7 @@ def _end(code: int) -> None:
 
 
 def _read_secret() -> RunSecret:
-    """The secret of the run: the first bytes of standard input, which only the harness can write to."""
+    """Return the secret of the run: the first bytes of standard input, which only the harness can write to."""
     key = b""
     while len(key) < SECRET_BYTES:
         part = os.read(0, SECRET_BYTES - len(key))

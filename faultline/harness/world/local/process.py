@@ -56,16 +56,16 @@ class HeldProcess(Protocol):
         """SIGCONT, and wait until the kernel says that the process goes on."""
 
     def is_alive(self) -> bool:
-        """Does the process exist, as the kernel sees it?"""
+        """Return whether the process exists, as the kernel sees it."""
 
     def is_paused(self) -> bool:
-        """Is the process stopped, as the kernel sees it?"""
+        """Return whether the process is stopped, as the kernel sees it."""
 
     def take_crashes(self) -> list[int]:
-        """The exit codes of processes that ended without being killed by us, each once."""
+        """Return the exit codes of processes that ended without being killed by us, each once."""
 
     def log_tail(self) -> str:
-        """The end of the node's log, as one line."""
+        """Return the end of the node's log, as one line."""
 
 
 class NodeProcess:
@@ -90,8 +90,6 @@ class NodeProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._control: ControlChannel | None = None
         folder.mkdir(parents=True, exist_ok=True)
-
-    # -- start and end ------------------------------------------------------------------------------------------
 
     def spawn(self, config: NodeConfig) -> None:
         """Start the process; returns before the node is up."""
@@ -139,8 +137,6 @@ class NodeProcess:
             self._control.close()
             self._control = None
 
-    # -- pause --------------------------------------------------------------------------------------------------
-
     def pause(self) -> None:
         """SIGSTOP, and wait until the kernel says that the process is stopped."""
         self._signal(signal.SIGSTOP)
@@ -151,8 +147,6 @@ class NodeProcess:
         self._signal(signal.SIGCONT)
         self._wait_for_pause(False)
 
-    # -- probes -------------------------------------------------------------------------------------------------
-
     @property
     def control(self) -> ControlChannel:
         """The channel to the running node. Raises ConnectionError when there is none."""
@@ -161,22 +155,22 @@ class NodeProcess:
         return self._control
 
     def is_alive(self) -> bool:
-        """Does the process exist, as the kernel sees it?"""
+        """Return whether the process exists, as the kernel sees it."""
         return self._process is not None and self._process.poll() is None
 
     def is_paused(self) -> bool:
-        """Is the process stopped, as the kernel sees it?"""
+        """Return whether the process is stopped, as the kernel sees it."""
         return self.is_alive() and self._kernel_state() == "T"
 
     def take_crashes(self) -> list[int]:
-        """The exit codes of processes that ended without being killed by us, each once."""
+        """Return the exit codes of processes that ended without being killed by us, each once."""
         self._note_crash()
         with self._guard:
             crashes, self._crashes = self._crashes, []
         return crashes
 
     def log_tail(self) -> str:
-        """The end of the node's log, as one line."""
+        """Return the end of the node's log, as one line."""
         text = self.log.read_text(errors="replace") if self.log.exists() else ""
         return " / ".join(text[-_LOG_TAIL_CHARACTERS:].split("\n")).strip(" /") or "its log is empty"
 

@@ -1,11 +1,12 @@
 """Proxies: one per directed link, the place where a network of loopback addresses can be made to fail without root.
 
 A node reaches each peer through that link's own proxy. The proxy understands frames, so it works on whole messages: a
-cut link swallows every message while the connections stay up, as a router that drops packets does; nobody gets an error
-to notice it by. Degraded links delay, lose and repeat messages by a draw that is a function of (seed, link, message
-number). Order is kept, since the link stands for one single-socket channel; a link with a rate carries one message
-after the other, each as long as its bytes take. The handshake that opens a connection always passes: it belongs to the
-transport, node code never sees it. Who does not prove itself there is hung up on, and none of its frames is counted.
+cut link swallows every message while the connections stay up, as a router that drops packets does; no sender gets an
+error to notice it by. Degraded links delay, lose and repeat messages by a draw that is a function of (seed, link,
+message number). Order is kept, since the link stands for one single-socket channel; a link with a rate carries one
+message after the other, each as long as its bytes take. The handshake that opens a connection always passes: it belongs
+to the transport, node code never sees it. A caller that does not prove itself there is hung up on, and none of its
+frames is counted.
 
 Connections can be killed, with what is under way on them, and reset for a while: then every one is dropped as soon as
 it is made.
@@ -32,7 +33,7 @@ __all__ = ["LinkCounters", "LinkProxy", "ProxyMesh"]
 
 @dataclass(slots=True)
 class LinkCounters:
-    """What became of the messages of one link."""
+    """The fates of the messages of one link."""
 
     arrived: int = 0
     passed: int = 0
@@ -90,7 +91,7 @@ class LinkProxy:
             self.kill_connections()
 
     def connections(self) -> frozenset[str]:
-        """The open connections, by names that no later one bears."""
+        """Return the open connections, by names that no later one bears."""
         return frozenset(connection.name for connection in self._connections)
 
     def kill_connections(self) -> None:
@@ -99,7 +100,7 @@ class LinkProxy:
             connection.close()
 
     def swallows_a_probe(self) -> bool:
-        """Put a probe to the gate that every message of the link goes through: is it swallowed?"""
+        """Put a probe to the gate that every message of the link goes through, and return whether it is swallowed."""
         before = replace(self.counters)
         passed = self.copies()
         swallowed = self.counters.swallowed > before.swallowed
@@ -108,7 +109,7 @@ class LinkProxy:
         return swallowed and not passed
 
     def copies(self) -> int:
-        """How many copies of the message that has just arrived are to be passed on: 0, 1 or 2."""
+        """Return how many copies of the message that has just arrived are passed on: 0, 1 or 2."""
         counters, quality = self.counters, self.quality
         counters.arrived += 1
         if self.cut:
@@ -123,19 +124,19 @@ class LinkProxy:
         return 1
 
     def delay_us(self) -> int:
-        """How long the message that has just arrived is to be held back."""
+        """Return how long the message that has just arrived is held back."""
         jitter_us = uniform(self._jitter, self.counters.arrived, 0, self.quality.jitter_us)
         return self.quality.delay_us + jitter_us
 
     def sending_s(self, now_s: float, byte_count: int) -> float:
-        """How long it takes from `now_s` until a message of so many bytes is on its way, at the link's rate."""
+        """Return the time from `now_s` until a message of so many bytes is on its way, at the link's rate."""
         if not self.quality.rate_kbit_per_s:
             return 0.0
         self._busy_until_s = max(now_s, self._busy_until_s) + byte_count * 8 / (self.quality.rate_kbit_per_s * 1_000)
         return self._busy_until_s - now_s
 
     async def connect(self, protocol: _Upstream) -> asyncio.Transport | None:
-        """A connection to the target, or None when it cannot be reached."""
+        """Return a connection to the target, or None when it cannot be reached."""
         target = self._target()
         if target is None:
             return None
@@ -152,7 +153,7 @@ class LinkProxy:
         return str(self._opened)
 
     def closed(self, connection: _Passage) -> None:
-        """Forget `connection`."""
+        """Forget a connection that has ended."""
         self._connections.discard(connection)
 
 
@@ -322,7 +323,7 @@ class ProxyMesh:
         return {sink: proxy.address for (start, sink), proxy in self.links.items() if start == source}
 
     def statistics(self) -> dict[str, int]:
-        """The counters of all links, summed."""
+        """Return the counters of all links, summed."""
         counters = [proxy.counters for proxy in self.links.values()]
         return {
             "messages_sent": sum(counter.arrived for counter in counters),

@@ -96,7 +96,7 @@ class OperationPump:
         return done
 
     def _is_ready(self, worker: int) -> bool:
-        """Whether the client of `worker` can be asked; else it is told to connect."""
+        """Return whether the client of `worker` can be asked; tell it to connect otherwise."""
         if self._clients.is_ready(worker):
             return True
         self._loop.call_soon(self._reconnect, worker, NOT_CONNECTED)

@@ -18,7 +18,7 @@ class WeatherRandom:
         self._salts: dict[str, int] = {}
 
     def uniform_us(self, stream: str, low_us: int, high_us: int) -> int:
-        """An integer in [low_us, high_us)."""
+        """Return an integer in [low_us, high_us)."""
         stream_salt = self._salts.get(stream)
         if stream_salt is None:
             stream_salt = self._salts[stream] = salt(self._seed, "random", self._node_id, stream)

@@ -83,8 +83,6 @@ class RealRun:
         self._due_before_us = plan.heal_us
         self._healed_late_us = self._serving_late_us = 0
 
-    # -- the course of a run ------------------------------------------------------------------------------------
-
     async def carry_out(self) -> RunRecord:
         """Carry the plan out; however that ends, the cluster is closed.
 
@@ -194,7 +192,7 @@ class RealRun:
                 return
 
     def _asks_again(self) -> bool:
-        """Whether operations are left to do, because the system has not answered any since the heal."""
+        """Return whether operations are left to do because the system has answered none since the heal."""
         again = asked_again(
             self.plan,
             access_of(self.parts.workload),
@@ -264,8 +262,6 @@ class RealRun:
             sentence = f"{node} ended of its own with code {code}: {tail}"
             self.crashes.append(Breach(invariant="node-crash", sentence=sentence, time_us=self._now_us(), node=node))
 
-    # -- the record ---------------------------------------------------------------------------------------------
-
     def _record(self) -> RunRecord:
         processes = self.cluster.processes.values()
         # Traces of machines whose clocks have nothing to do with each other cannot be put into one order.
@@ -314,4 +310,4 @@ def _interrupts_go_to(loop: asyncio.AbstractEventLoop, callback: Callable[[], No
 
 
 def _say_nothing(sentence: str) -> None:
-    """The progress of a run nobody watches."""
+    """Ignore the progress of a run that is not watched."""

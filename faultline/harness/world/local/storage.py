@@ -58,7 +58,7 @@ _DataChange = _Append | _Truncate
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What one `fsync` makes durable: all changes of names so far, then the changes of `file`'s bytes."""
+    """The effect of one `fsync`: all changes of names so far, then the changes of `file`'s bytes."""
 
     names: tuple[_NameChange, ...]
     file: str | None
@@ -82,11 +82,11 @@ class BufferedStorage:
         self._names: list[_NameChange] = []
 
     def files(self) -> list[str]:
-        """The names of all files, sorted."""
+        """Return the names of all files, sorted."""
         return sorted(self._files)
 
     def read(self, file: str) -> bytes:
-        """The whole content as this process sees it."""
+        """Return the whole content as this process sees it."""
         found = self._files.get(file)
         return bytes(found.content) if found is not None else b""
 
@@ -136,7 +136,7 @@ class BufferedStorage:
 
 
 def _at_once() -> int:
-    """The delay of a disk that is as fast as the machine's."""
+    """Return the delay of a disk that is as fast as the machine's."""
     return 0
 
 
@@ -157,7 +157,7 @@ class Disk:
         self.fsyncs = 0
 
     def content(self) -> list[tuple[str, bytes]]:
-        """What is on disk: names and bytes."""
+        """Return the names and bytes of the files on disk."""
         return [(unquote(path.name), path.read_bytes()) for path in sorted(self._folder.iterdir()) if path.is_file()]
 
     def carry_out(self, commits: Sequence[Commit]) -> None:

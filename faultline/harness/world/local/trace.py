@@ -35,16 +35,16 @@ class TraceLine(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SilentTrace:
-    """A trace nobody reads: that of clients."""
+    """The trace of clients, which is not read."""
 
     def emit(self, event: msgspec.Struct) -> None:
-        """Ignore `event`."""
+        """Ignore an event."""
 
     def sometimes(self, mark: str) -> None:
-        """Ignore `mark`."""
+        """Ignore a mark."""
 
     def always(self, mark: str, condition: bool, detail: str = "") -> None:
-        """Ignore `mark`."""
+        """Ignore a mark."""
 
 
 class FileTrace:
@@ -81,7 +81,7 @@ class FileTrace:
 
 
 def read_traces(paths: Iterable[Path]) -> list[TraceLine]:
-    """The lines of all nodes' traces in order of time. Lines that a kill has torn are dropped."""
+    """Return the lines of all nodes' traces in order of time. Lines that a kill has torn are dropped."""
     lines: list[TraceLine] = []
     for path in paths:
         for line in path.read_bytes().split(b"\n") if path.exists() else ():

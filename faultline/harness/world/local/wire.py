@@ -1,4 +1,4 @@
-"""What crosses a connection after the handshake: messages as MessagePack.
+"""The messages that cross a connection after the handshake, as MessagePack.
 
 The codec is built from the message types a system declares; their tags tell them apart on the wire.
 """
@@ -17,7 +17,7 @@ __all__ = ["MessageCodec", "WireError"]
 
 
 class WireError(Exception):
-    """What came over a connection is not what belongs there; the connection is of no more use."""
+    """A connection carried bytes that do not belong there, and is of no more use."""
 
 
 class MessageCodec:
@@ -39,7 +39,7 @@ class MessageCodec:
         return encode_frame(self._encoder.encode(message))
 
     def decode(self, payload: bytes) -> Any:
-        """The message in `payload`. Raises WireError when it is none of the system's."""
+        """Return the message in `payload`. Raises WireError when it is none of the system's."""
         try:
             return self._decoder.decode(payload)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

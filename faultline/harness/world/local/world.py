@@ -12,8 +12,9 @@ from faultline.harness.history import EventSink
 from faultline.harness.parts import Parts, refuse_what_cannot_run
 from faultline.harness.plan import Plan
 from faultline.harness.run_record import RunRecord
+from faultline.harness.world.faults import LOCAL_CAPABILITIES
 from faultline.harness.world.local.cluster import LocalCluster
-from faultline.harness.world.local.fault_port import LocalFaultPort
+from faultline.harness.world.local.fault_port import local_fault_port
 from faultline.harness.world.local.run import RealRun
 
 __all__ = ["make_nodes_folder", "run_local"]
@@ -33,14 +34,14 @@ def run_local(
     early with `interrupted` set in the record. Raises UsageError for a plan this world cannot carry out, HarnessError
     when the cluster does not come up.
     """
-    refuse_what_cannot_run(plan, parts, LocalFaultPort.capabilities, "local")
+    refuse_what_cannot_run(plan, parts, frozenset(LOCAL_CAPABILITIES), "local")
     make_nodes_folder(folder)
     cluster = LocalCluster(plan, parts.system_path, folder)
     run = RealRun(
         plan,
         parts,
         cluster,
-        lambda loop: LocalFaultPort(cluster, loop),
+        lambda loop: local_fault_port(cluster, loop),
         world="local",
         sink=sink,
         progress=progress,
@@ -51,7 +52,7 @@ def run_local(
 def make_nodes_folder(folder: Path) -> None:
     """Make the run's `folder`, without anything that nodes of an earlier run left there. Raises HarnessError."""
     try:
-        # A node that recovered the log of an earlier run would answer with values nobody has written in this one.
+        # A node that recovered the log of an earlier run would answer with values that no client of this one wrote.
         shutil.rmtree(folder / "nodes", ignore_errors=True)
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

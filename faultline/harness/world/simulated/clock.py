@@ -36,7 +36,7 @@ class SimulatedClock:
         return WALL_EPOCH_US + self.monotonic_us() + self._offset_us
 
     def true_delay_us(self, local_delay_us: int) -> int:
-        """How long `local_delay_us` on this clock takes in true time, rounded up, at the present rate."""
+        """Return how long `local_delay_us` on this clock takes in true time, rounded up, at the present rate."""
         return -(-local_delay_us * _MILLION // self._rate)
 
     def step(self, delta_us: int) -> None:
@@ -55,9 +55,9 @@ class SimulatedClock:
         self._offset_us = self._scheduler.now_us - self.monotonic_us()
 
     def offset_us(self) -> int:
-        """The wall clock minus true time."""
+        """Return the wall clock minus true time."""
         return self.wall_us() - WALL_EPOCH_US - self._scheduler.now_us
 
     def rate_ppm(self) -> int:
-        """The drift in force beyond the natural one."""
+        """Return the drift in force beyond the natural one."""
         return self._rate - _MILLION - self._base_ppm

@@ -1,114 +1,103 @@
-"""The fault port of the simulated world: faults take effect at once, probes look at the thing itself."""
+"""The fault port of the simulated world: faults take effect at once, and probes look at the thing itself.
+
+Messages there have no size, no checksum and one ordered channel per link, and disks only serve. So there are no
+actuators for rates, corruption, reordering, connections, disks and limits, and such faults are refused by name.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
-from faultline.harness.world.connection_faults import NoConnectionFaults
-from faultline.harness.world.disk_faults import NoDiskFaults
-from faultline.harness.world.faults import SIMULATED_CAPABILITIES, LinkQuality
+from faultline.harness.world.faults import Actuator, Actuators, FaultPort, LinkQuality, one_by_one, switch, switches
 from faultline.harness.world.ports import Link, NodeId
-from faultline.harness.world.process_limits import NoProcessLimits
 from faultline.harness.world.simulated.host import BuildNode, SimulatedHost
 from faultline.harness.world.simulated.network import SimulatedNetwork
 
-__all__ = ["SimulatedFaultPort"]
+__all__ = ["simulated_fault_port"]
+
+Hosts = Mapping[NodeId, SimulatedHost]
 
 
-class SimulatedFaultPort(NoConnectionFaults, NoDiskFaults, NoProcessLimits):
-    """Implements `faultline.harness.world.faults.FaultPort` on the hosts and links of one simulated world.
+def simulated_fault_port(hosts: Hosts, network: SimulatedNetwork, build: BuildNode) -> FaultPort:
+    """Return the fault port of one simulated world."""
+    quality = _quality(network)
+    processes = _Processes(hosts, build)
+    actuators: Actuators = {
+        "cut": switch(
+            lambda link: network.set_cut(*link, True),
+            lambda link: network.is_cut(*link),
+            lambda link: network.set_cut(*link, False),
+        ),
+        "loss": quality,
+        "delay": quality,
+        "duplicate": quality,
+        "kill": switch(processes.kill, processes.is_dead, processes.restart),
+        "pause": switch(
+            lambda node: hosts[node].pause(), lambda node: hosts[node].paused, lambda node: hosts[node].resume()
+        ),
+        "power-off": switches(processes.power_off, lambda _: processes.without_power, processes.power_on),
+        "clock-step": one_by_one(
+            lambda node, delta_us: hosts[node].clock.step(delta_us),
+            lambda node: hosts[node].clock.offset_us(),
+            lambda node: hosts[node].clock.reset(),
+        ),
+        "clock-drift": one_by_one(
+            lambda node, rate_ppm: hosts[node].clock.drift(rate_ppm),
+            lambda node: hosts[node].clock.rate_ppm(),
+            lambda node: hosts[node].clock.reset(),
+        ),
+    }
+    return FaultPort(tuple(hosts), lambda: _leader(hosts), lambda: _roles(hosts), actuators)
 
-    Messages there have no size, no checksum and one ordered channel per link: rates, corruption, reordering and faults
-    of connections are refused by name.
-    """
 
-    capabilities = frozenset(SIMULATED_CAPABILITIES)
+def _leader(hosts: Hosts) -> NodeId | None:
+    leaders = [
+        (status.generation, node_id)
+        for node_id, host in hosts.items()
+        if host.node is not None and (status := host.node.status()).role == "leader"
+    ]
+    return max(leaders)[1] if leaders else None
 
-    def __init__(self, hosts: Mapping[NodeId, SimulatedHost], network: SimulatedNetwork, build: BuildNode) -> None:
-        self.nodes = tuple(hosts)
+
+def _roles(hosts: Hosts) -> dict[NodeId, str]:
+    return {node: host.node.status().role if host.node is not None else "dead" for node, host in hosts.items()}
+
+
+def _quality(network: SimulatedNetwork) -> Actuator[Link, LinkQuality]:
+    return one_by_one(
+        lambda link, quality: network.set_quality(*link, quality),
+        lambda link: network.quality(*link),
+        lambda link: network.set_quality(*link, LinkQuality()),
+    )
+
+
+class _Processes:
+    """The processes of all hosts, and the hosts that have no power to run one."""
+
+    def __init__(self, hosts: Hosts, build: BuildNode) -> None:
         self._hosts = hosts
-        self._network = network
         self._build = build
-        self._without_power: set[NodeId] = set()
-
-    def leader(self) -> NodeId | None:
-        leaders = [
-            (status.generation, node_id)
-            for node_id, host in self._hosts.items()
-            if host.node is not None and (status := host.node.status()).role == "leader"
-        ]
-        return max(leaders)[1] if leaders else None
-
-    def roles(self) -> dict[NodeId, str]:
-        """The role that each node itself believes in, or `dead`."""
-        return {
-            node: host.node.status().role if host.node is not None else "dead" for node, host in self._hosts.items()
-        }
-
-    def cut(self, links: Iterable[Link]) -> None:
-        for source, target in links:
-            self._network.set_cut(source, target, True)
-
-    def restore(self, links: Iterable[Link]) -> None:
-        for source, target in links:
-            self._network.set_cut(source, target, False)
-
-    def is_cut(self, link: Link) -> bool:
-        return self._network.is_cut(*link)
-
-    def are_cut(self, links: Iterable[Link]) -> frozenset[Link]:
-        return frozenset(link for link in links if self._network.is_cut(*link))
-
-    def degrade(self, links: Iterable[Link], quality: LinkQuality) -> None:
-        for source, target in links:
-            self._network.set_quality(source, target, quality)
-
-    def qualities(self, links: Iterable[Link]) -> dict[Link, LinkQuality]:
-        return {link: self._network.quality(*link) for link in links}
+        self.without_power: set[NodeId] = set()
 
     def kill(self, node: NodeId) -> None:
         self._hosts[node].kill()
 
     def restart(self, node: NodeId) -> None:
-        if self._hosts[node].node is None and node not in self._without_power:
+        if self.is_dead(node) and node not in self.without_power:
             self._hosts[node].start(self._build)
 
-    def is_alive(self, node: NodeId) -> bool:
-        return self._hosts[node].node is not None
+    def is_dead(self, node: NodeId) -> bool:
+        return self._hosts[node].node is None
 
-    def power_off(self, nodes: Iterable[NodeId]) -> None:
-        """A kill of all of them in the same moment: a kill loses here what was not synced."""
+    def power_off(self, nodes: Sequence[NodeId]) -> None:
+        """Kill all `nodes` in the same moment: a kill loses here what was not synced."""
         for node in nodes:
-            self._without_power.add(node)
+            self.without_power.add(node)
             self.kill(node)
 
-    def power_on(self, node: NodeId) -> None:
-        self._without_power.discard(node)
-        self.restart(node)
-
-    def has_power(self, node: NodeId) -> bool:
-        return node not in self._without_power
-
-    def pause(self, node: NodeId) -> None:
-        self._hosts[node].pause()
-
-    def resume(self, node: NodeId) -> None:
-        self._hosts[node].resume()
-
-    def is_paused(self, node: NodeId) -> bool:
-        return self._hosts[node].paused
-
-    def step_clock(self, node: NodeId, delta_us: int) -> None:
-        self._hosts[node].clock.step(delta_us)
-
-    def drift_clock(self, node: NodeId, rate_ppm: int) -> None:
-        self._hosts[node].clock.drift(rate_ppm)
-
-    def reset_clock(self, node: NodeId) -> None:
-        self._hosts[node].clock.reset()
-
-    def clock_offset_us(self, node: NodeId) -> int:
-        return self._hosts[node].clock.offset_us()
-
-    def clock_rate_ppm(self, node: NodeId) -> int:
-        return self._hosts[node].clock.rate_ppm()
+    def power_on(self, nodes: Sequence[NodeId]) -> None:
+        for node in nodes:
+            # A host that has power already may carry a node that was killed; starting that is not for this fault.
+            if node in self.without_power:
+                self.without_power.discard(node)
+                self.restart(node)

@@ -89,8 +89,6 @@ class SimulatedHost:
         self._waiting: deque[tuple[int, NodeId, Any]] = deque()
         network.register(name, self.deliver)
 
-    # -- life ---------------------------------------------------------------------------------------------------
-
     def start(self, build: BuildNode) -> None:
         """Start the process: a node with empty memory over what the disk still holds."""
         assert self.node is None, f"{self.node_id} already runs"
@@ -125,8 +123,6 @@ class SimulatedHost:
             for action, arguments in deferred:
                 self.scheduler.at(0, action, *arguments)
 
-    # -- events -------------------------------------------------------------------------------------------------
-
     def deliver(self, source: NodeId, message: Any) -> None:
         """Hand a message that arrived to the node; a dead node's are lost, a paused one's wait."""
         node = self.node
@@ -154,8 +150,6 @@ class SimulatedHost:
     def _die_of(self, error: BaseException) -> None:
         self.kill()
         self.on_crash(self.node_id, error)
-
-    # -- the outbox ---------------------------------------------------------------------------------------------
 
     def send(self, to: NodeId, message: Any) -> None:
         if self._syncs_wanted == self._syncs_done:

@@ -110,7 +110,7 @@ class SimulatedNetwork:
         self._receivers[name] = deliver
 
     def links_from(self, source: str) -> Links:
-        """The links on which `source` sends, by target; a link is opened when it is first asked for."""
+        """Return the links on which `source` sends, by target; a link is opened when it is first asked for."""
         links = self._links.get(source)
         if links is None:
             links = self._links[source] = Links(self, source)
@@ -121,8 +121,6 @@ class SimulatedNetwork:
         if self.records is not None:
             name = type(message).__name__
             self.records.append(MessageRecord(link.source, link.target, name, send_us, receive_us, str(message)))
-
-    # -- the fault port's handles -------------------------------------------------------------------------------
 
     def set_cut(self, source: str, target: str, cut: bool) -> None:
         self._require(source, target).cut = cut
@@ -138,10 +136,8 @@ class SimulatedNetwork:
     def quality(self, source: str, target: str) -> LinkQuality:
         return self._require(source, target).quality
 
-    # -- inside -------------------------------------------------------------------------------------------------
-
     def open(self, source: str, target: str) -> Link:
-        """A new link. What is sent to a name that nobody bears is lost."""
+        """Return a new link. A message to a name that no host bears is lost."""
         deliver = self._receivers.get(target, _lose)
         if source in self._nodes and target in self._nodes:
             low_us, high_us = self.weather.latency_us_min, self.weather.latency_us_max
@@ -150,7 +146,7 @@ class SimulatedNetwork:
         return Link(self, source, target, latency_us, _CLIENT_LATENCY_US_SPAN, deliver)
 
     def _distance_us(self, source: str, target: str) -> int:
-        """How far a client is from a node, the same in both directions."""
+        """Return how far a client is from a node, the same in both directions."""
         farthest_us = self.weather.client_distance_us_max
         return farthest_us and uniform(salt(self.seed, "distance", *sorted((source, target))), 0, 0, farthest_us)
 
@@ -172,4 +168,4 @@ class Links(dict[str, Link]):
 
 
 def _lose(_source: str, _message: Any) -> None:
-    """Nobody is there."""
+    """Do nothing: no host is there."""

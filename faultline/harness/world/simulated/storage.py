@@ -64,8 +64,6 @@ class SimulatedDisk:
         self._durable_names: dict[str, _File] = {}
         self._wanted: list[_File] = []
 
-    # -- the Storage port, all but fsync ------------------------------------------------------------------------
-
     def files(self) -> list[str]:
         return sorted(self._names)
 
@@ -92,8 +90,6 @@ class SimulatedDisk:
 
     def delete(self, file: str) -> None:
         self._names.pop(file, None)
-
-    # -- fsync, in two steps ------------------------------------------------------------------------------------
 
     def want_sync(self, file: str) -> None:
         """Remember that `file` is to be made durable by the next sync."""

@@ -38,7 +38,7 @@ class SimulatedTrace:
         self._breaches: dict[str, tuple[int, Breach]] = {}
 
     def port(self, node: str) -> _TracePort:
-        """The `Trace` port of `node`."""
+        """Return the `Trace` port of `node`."""
         return _TracePort(self, node)
 
     def report(self, breach: Breach) -> None:
@@ -54,7 +54,7 @@ class SimulatedTrace:
                 finish(healed_us, self.scheduler.now_us, self.report)
 
     def breaches(self) -> list[Breach]:
-        """The breaches until now, in order of time."""
+        """Return the breaches until now, in order of time."""
         self.show_rows()
         found = [breach for _, breach in self._breaches.values()]
         return sorted(found, key=lambda breach: (breach.time_us, breach.invariant))
@@ -104,7 +104,7 @@ class _Positions:
         self._merged: dict[tuple[_EventType, ...], list[int]] = {}
 
     def of(self, events: tuple[_EventType, ...]) -> list[int]:
-        """The positions of all `events`, in order."""
+        """Return the positions of all `events`, in order."""
         present = tuple(event for event in events if event in self._of_type)
         merged = self._merged.get(present)
         if merged is None:
@@ -113,7 +113,7 @@ class _Positions:
         return merged
 
     def last_of(self, events: tuple[_EventType, ...]) -> int:
-        """The position of the last of `events`; -1 when there is none."""
+        """Return the position of the last of `events`; -1 when there is none."""
         return max((self._of_type[event][-1] for event in events if event in self._of_type), default=-1)
 
 

@@ -11,7 +11,7 @@ from faultline.harness.outcome import Outcome
 from faultline.harness.plan import Plan
 from faultline.harness.system import NodeSystem, PortClient
 from faultline.harness.world.ports import Node, NodeId, NodeStatus
-from faultline.harness.world.simulated.fault_port import SimulatedFaultPort
+from faultline.harness.world.simulated.fault_port import simulated_fault_port
 from faultline.harness.world.simulated.host import SimulatedHost
 from faultline.harness.world.simulated.network import SimulatedNetwork
 from faultline.harness.world.simulated.scheduler import Scheduler
@@ -37,7 +37,7 @@ class SimulatedWorld:
         self._members = tuple(map(NodeId, plan.nodes))
         self._planted_bugs = frozenset(plan.planted_bugs)
         self.hosts = {name: self._node_host(name) for name in self._members}
-        self.fault_port = SimulatedFaultPort(self.hosts, self.network, self._build)
+        self.fault_port = simulated_fault_port(self.hosts, self.network, self._build)
 
     def boot(self) -> None:
         """Start every node, within the first few milliseconds."""
@@ -52,7 +52,7 @@ class SimulatedWorld:
             host.start(self._build)
 
     def open_client(self, process: int, node: str) -> SimulatedClient:
-        """A fresh client of the system, for one process, that talks to `node` first."""
+        """Return a fresh client of the system, for one process, that talks to `node` first."""
         host = SimulatedHost(
             f"client-{process}",
             scheduler=self.scheduler,

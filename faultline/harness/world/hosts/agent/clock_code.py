@@ -5,9 +5,9 @@ moves the answer by a *setting*, which stands in front of the code and which the
 
     reading = true time + offset + (true time - since) * parts per million / 1,000,000
 
-once for the wall clocks and once for the monotonic ones. So a drift needs nobody who keeps moving the clock. There is
-room for several settings, of which `active` chooses one: the next is written beside it and then chosen by one write of
-eight bytes, so that no reader meets a half-written setting.
+once for the wall clocks and once for the monotonic ones. So a drift needs no process that keeps moving the clock. There
+is room for several settings, of which `active` chooses one: the next is written beside it and then chosen by one write
+of eight bytes, so that no reader meets a half-written setting.
 
     offset  0   a word to know it by          8   active: where the setting in force begins
            16   settings, each six numbers   208   the code
@@ -126,27 +126,27 @@ skewed:
 
 
 class Skew(NamedTuple):
-    """How one kind of clock goes wrong; the same sum as in the listing."""
+    """The error of one kind of clock; the same sum as in the listing."""
 
     offset_ns: int = 0
     since_ns: int = 0
     rate_ppm: int = 0
 
     def at(self, true_ns: int) -> int:
-        """How far the clock is off at true time `true_ns`."""
+        """Return how far the clock is off at true time `true_ns`."""
         return self.offset_ns + (true_ns - self.since_ns) * self.rate_ppm // _PARTS
 
     def stepped(self, delta_ns: int) -> Skew:
-        """The same, moved by `delta_ns`."""
+        """Return the same, moved by `delta_ns`."""
         return self._replace(offset_ns=self.offset_ns + delta_ns)
 
     def drifting(self, rate_ppm: int, true_ns: int) -> Skew:
-        """The same clock, which runs fast by `rate_ppm` from true time `true_ns` on."""
+        """Return the same clock, which runs fast by `rate_ppm` from true time `true_ns` on."""
         return Skew(self.at(true_ns), true_ns, rate_ppm)
 
 
 class Setting(NamedTuple):
-    """What both kinds of clock of a process show."""
+    """The errors of both kinds of clock of a process."""
 
     wall: Skew = Skew()
     monotonic: Skew = Skew()
@@ -178,7 +178,7 @@ BLOB = MAGIC + struct.pack("<q", _SETTINGS_OFFSET) + bytes(_SETTINGS * _SETTING.
 
 
 def active_setting(blob: bytes) -> Setting:
-    """The setting in force in a blob that was read back."""
+    """Return the setting in force in a blob that was read back."""
     numbers = _SETTING.unpack_from(blob, struct.unpack_from("<q", blob, ACTIVE_OFFSET)[0])
     return Setting(Skew(*numbers[:3]), Skew(*numbers[3:]))
 

@@ -1,4 +1,4 @@
-"""Putting the clock code into a process, changing its setting, and looking through its eyes.
+"""Putting the clock code into a process, changing its setting, and reading the time that the process sees.
 
 Everything goes through `/proc/PID/mem`, which writes where the process itself may not; the kernel gives the process its
 own copy of the page then, and others keep theirs. A child by fork has a copy of the patched page, with the setting
@@ -28,7 +28,7 @@ from faultline.harness.world.hosts.agent.clock_code import (
     active_setting,
     next_place,
 )
-from faultline.harness.world.hosts.agent.ptrace import Stillness, StillnessError
+from faultline.harness.world.hosts.agent.ptrace import PtraceError, PtraceStop
 from faultline.harness.world.hosts.agent.vdso import ImageError, find_mapping, read_image
 
 __all__ = ["ClockPatch", "ClockView", "PatchError", "patch_of", "patched"]
@@ -48,7 +48,7 @@ class PatchError(Exception):
 
 
 class ClockView(NamedTuple):
-    """What a process takes the time to be, minus the host's own time; and the setting in its memory."""
+    """The time that a process sees, minus the host's own time; and the setting in its memory."""
 
     wall_off_ns: int
     monotonic_off_ns: int
@@ -68,7 +68,7 @@ class ClockPatch:
         self._functions = functions
 
     def follow(self, setting: Setting) -> bool:
-        """Let the process follow `setting`, putting the code there if need be; did anything have to be changed?"""
+        """Let the process follow `setting`, with new code if need be, and return whether anything had to be changed."""
         try:
             if not self.is_in_force():
                 self._put(setting)
@@ -77,11 +77,11 @@ class ClockPatch:
                 return False
             self.set(setting)
             return True
-        except (OSError, StillnessError) as error:
+        except (OSError, PtraceError) as error:
             raise PatchError(str(error)) from error
 
     def is_in_force(self) -> bool:
-        """Is the code in the memory of the process, and do all functions lead to it? Not after an exec."""
+        """Return whether the code is in the process and all functions lead to it, which an exec ends."""
         try:
             with _Memory(self.pid) as memory:
                 blob = _read(memory, self._blob_at, len(BLOB))
@@ -97,24 +97,26 @@ class ClockPatch:
             self._choose(memory, setting)
 
     def setting(self) -> Setting:
-        """The setting that is in the memory of the process."""
+        """Return the setting that is in the memory of the process."""
         return active_setting(self._blob())
 
     def view(self) -> ClockView:
-        """What the process sees, found by running what is in its memory."""
+        """Return the time that the process sees, found by running the code in its memory."""
         if not self.is_in_force():
             raise PatchError(f"the clock code is not in force in process {self.pid}")
         blob = self._blob()
+        # Run here rather than in the process, which is not disturbed and may not even be able to run.
         with mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC) as page:
             page[: len(blob)] = blob
             wall, monotonic = _seen(page, _REAL_TIME), _seen(page, _MONOTONIC)
         return ClockView(wall, monotonic, active_setting(blob))
 
     def _put(self, setting: Setting) -> None:
-        """Put code and setting into the process, which is held still for that."""
+        """Put code and setting into the process, which is stopped for that."""
         for _ in range(_TRIES):
-            with Stillness(self.pid) as stillness:
-                if not any(place in self._image for place in stillness.places()):
+            with PtraceStop(self.pid) as stop:
+                # A thread in the midst of a function of the vDSO would go on in bytes that are half old, half new.
+                if not any(place in self._image for place in stop.places()):
                     self._write_code(setting)
                     return
             # A thread was asking for the time at this very moment.
@@ -123,14 +125,18 @@ class ClockPatch:
 
     def _write_code(self, setting: Setting) -> None:
         with _Memory(self.pid) as memory:
+            # The last page of the vDSO is filled up with zeros; anything else there belongs to a kernel we do not know.
             if any(_read(memory, self._blob_at, self._image.stop - self._blob_at)):
                 raise PatchError("the room behind the vDSO is in use")
             _write(memory, self._blob_at, BLOB)
             self._choose(memory, setting)
+            # Last, so that no jump leads to code or a setting that is not there yet.
             for name, start in self._functions.items():
                 _write(memory, start, self._jump(name))
 
     def _choose(self, memory: _Memory, setting: Setting) -> None:
+        # The process may be reading the time now: the new setting goes to a place that is not in use, and one write of
+        # eight aligned bytes then chooses it.
         place = next_place(_read(memory, self._blob_at, CODE_OFFSET))
         _write(memory, self._blob_at + place, setting.packed())
         _write(memory, self._blob_at + ACTIVE_OFFSET, struct.pack("<q", place))
@@ -145,7 +151,7 @@ class ClockPatch:
 
 
 def patch_of(pid: int) -> ClockPatch:
-    """Where the clock code is in process `pid`, as in a child of one that has it, or where there is room for it."""
+    """Return the patch of process `pid`, where its code is, as in a child of a patched process, or has room."""
     try:
         with open(f"/proc/{pid}/maps") as maps:
             start, size = find_mapping(maps.read())
@@ -164,7 +170,7 @@ def patch_of(pid: int) -> ClockPatch:
 
 
 def patched(pid: int, setting: Setting) -> ClockPatch:
-    """The clock code in process `pid`, which follows `setting` when this returns. Raises PatchError."""
+    """Return the patch of process `pid`, which follows `setting` when this returns. Raises PatchError."""
     patch = patch_of(pid)
     patch.follow(setting)
     return patch
@@ -197,7 +203,7 @@ def _write(memory: _Memory, address: int, content: bytes) -> None:
 
 
 def _seen(page: mmap.mmap, clock: int) -> int:
-    """What the code in `page` answers for `clock`, minus what is true."""
+    """Return the answer of the code in `page` for `clock`, minus true time."""
     function = _CLOCK_GETTIME(ctypes.addressof(ctypes.c_char.from_buffer(page)) + ENTRIES["__vdso_clock_gettime"])
     answer = (ctypes.c_int64 * 2)()
     before_ns = time.clock_gettime_ns(clock)

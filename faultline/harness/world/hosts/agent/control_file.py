@@ -1,4 +1,4 @@
-"""What libfaketime reads: one line that says how the clocks of a member go wrong.
+"""The control file of libfaketime: one line that says how the clocks of a member go wrong.
 
 A program that has libfaketime loaded asks it for the time, and libfaketime (0.9.10, Debian's package) reads this file
 anew each time. With `+OFFSET xRATE` in it, it answers
@@ -23,7 +23,7 @@ _PARTS = 1_000_000
 
 
 def control_line(skew: Skew, start_ns: int, serial: int) -> str:
-    """The line, without its end, for clocks that are off by `skew` when they began to count at `start_ns`."""
+    """Return the line, without its end, for clocks that are off by `skew` when they began to count at `start_ns`."""
     offset_ns, rate = skew.at(start_ns), _PARTS + skew.rate_ppm
     seconds = f"{'-' if offset_ns < 0 else '+'}{abs(offset_ns) // _NS}.{abs(offset_ns) % _NS:09d}"
     return f"{seconds} x{rate // _PARTS}.{rate % _PARTS:06d} {serial}"

@@ -2,7 +2,7 @@
 
 Two versions are about, often on one machine (cgroups(7)): in version 1 every controller (`freezer`, `cpu`, `memory`)
 has a tree of its own, in version 2 one tree has them all, as far as they are enabled from the root down. A group of
-ours is called `faultline-SET/MEMBER` in each tree, so that whoever finds one knows whose it is. A process is in exactly
+ours is called `faultline-SET/MEMBER` in each tree, so that its owner is known. A process is in exactly
 one group of each tree; children are born into the group of their parent.
 """
 
@@ -35,7 +35,7 @@ class Tree(NamedTuple):
 
 
 def find_trees(mounts: str, groups: str) -> dict[str, Tree]:
-    """The tree of each controller; version 2 where both have one.
+    """Return the tree of each controller; version 2 where both have one.
 
     From two texts: `mounts` as `/proc/self/mountinfo`, `groups` as `/proc/self/cgroup`.
     """
@@ -66,7 +66,7 @@ def _membership(groups: str) -> list[tuple[str, str, str]]:
 
 
 def _below(folder: str, shown: str, path: str) -> str:
-    """The folder of the group `path`, in a mount at `folder` that shows the tree from the group `shown` down."""
+    """Return the folder of the group `path`, in a mount at `folder` that shows the tree from `shown` down."""
     inner = path[len(shown.rstrip("/")) :] if path.startswith(shown) else "/"
     return (folder + inner).rstrip("/")
 
@@ -99,6 +99,7 @@ class ControlGroup:
         try:
             os.makedirs(parent, exist_ok=True)
             if self.tree.version == 2 and controller != "freezer":
+                # A group can use a controller only when every group above it hands the controller on.
                 for folder in (base, parent):
                     if controller not in _words(f"{folder}/{_ENABLED}"):
                         _write(f"{folder}/{_ENABLED}", f"+{controller}")
@@ -109,11 +110,11 @@ class ControlGroup:
             raise
 
     def has(self, file: str) -> bool:
-        """Does the group have this `file`?"""
+        """Return whether the group has this `file`."""
         return os.path.exists(f"{self.folder}/{file}")
 
     def read(self, file: str) -> str:
-        """The content of one of the group's files. Raises GroupError."""
+        """Return the content of one of the group's files. Raises GroupError."""
         try:
             with open(f"{self.folder}/{file}") as opened:
                 return opened.read().strip()
@@ -128,7 +129,7 @@ class ControlGroup:
             raise GroupError(f"{self.folder}/{file} does not take {value}: {error.strerror}") from error
 
     def count(self, file: str, name: str) -> int:
-        """The number after `name` in a file of lines `name number`; 0 when it is not there."""
+        """Return the number after `name` in a file of lines `name number`; 0 when it is not there."""
         for line in self.read(file).splitlines():
             key, _, number = line.partition(" ")
             if key == name:
@@ -136,7 +137,7 @@ class ControlGroup:
         return 0
 
     def take(self, pids: Iterable[int]) -> bool:
-        """Move these processes into the group; did any have to be moved? Those that have ended are left out."""
+        """Move these processes into the group and return whether there were any; those that have ended are left out."""
         strangers = sorted(set(pids) - self.members())
         for pid in strangers:
             with suppress(ProcessLookupError):
@@ -144,11 +145,15 @@ class ControlGroup:
         return bool(strangers)
 
     def members(self) -> set[int]:
-        """The processes in the group."""
+        """Return the processes in the group."""
         return {int(pid) for pid in self.read("cgroup.procs").split()}
 
     def remove(self) -> bool:
-        """Remove the group, and its parent when that is empty; what still runs goes to where we are. Is it gone?"""
+        """Remove the group, and its parent when that is empty, and return whether it is gone.
+
+        Processes that still run go to our own group.
+        """
+        # The kernel refuses to remove a group with processes, and a process that ends stays in it for a moment.
         for _ in range(_REMOVE_TRIES):
             with suppress(OSError):
                 for pid in _words(f"{self.folder}/cgroup.procs"):

@@ -24,7 +24,7 @@ Processes = Callable[[], Iterable[int]]
 
 
 class Freezer(ABC):
-    """What each means of freezing does; `means` is its name for people."""
+    """A means of freezing; `means` is its name for people."""
 
     means = ""
 
@@ -38,7 +38,7 @@ class Freezer(ABC):
 
     @abstractmethod
     def is_frozen(self, processes: Processes) -> bool:
-        """Does the kernel say that every one of the processes is frozen?"""
+        """Return whether the kernel says that every one of the processes is frozen."""
 
     def close(self) -> None:  # noqa: B027  # a hook: signals leave nothing behind
         """Leave nothing behind."""
@@ -73,7 +73,7 @@ class GroupFreezer(Freezer):
         self._turn(self._off, frozen=False)
 
     def is_frozen(self, processes: Processes) -> bool:
-        """Is the group frozen, and is every process in it?"""
+        """Return whether the group is frozen and every process is in it."""
         found = set(processes())
         return bool(found) and self._says_frozen() and found <= self._group.members()
 
@@ -112,7 +112,7 @@ class SignalFreezer(Freezer):
         self._until(processes, signal.SIGCONT, stopped=False)
 
     def is_frozen(self, processes: Processes) -> bool:
-        """Is every process stopped?"""
+        """Return whether every process is stopped."""
         found = list(processes())
         return bool(found) and all(state_of(pid) == "T" for pid in found)
 
@@ -126,7 +126,7 @@ class SignalFreezer(Freezer):
 
 
 def state_of(pid: int) -> str:
-    """The state letter that the kernel gives a process; X when it is gone."""
+    """Return the state letter that the kernel gives a process; X when it is gone."""
     try:
         with open(f"/proc/{pid}/stat") as stat:
             # The name in parentheses may hold blanks; the state is the first field after it.

@@ -1,4 +1,4 @@
-"""Giving a member less of the processor, or no more memory than it has.
+"""Limits on a member: less of the processor, or no more memory than it has.
 
 Both are limits of a control group. That they bite is proved by a process of ours that joins the group for a moment and
 asks for more: it is throttled, or killed for want of memory. (It offers itself to be killed first.)
@@ -68,7 +68,7 @@ class CpuSqueeze:
             self._group.write("cpu.cfs_quota_us", "-1")
 
     def limit(self) -> float:
-        """The share in force, as the kernel has it; 0 for no limit."""
+        """Return the share in force, as the kernel has it; 0 for no limit."""
         if self._is_second:
             quota, period = self._group.read("cpu.max").split()
             return 0.0 if quota == "max" else int(quota) / int(period)
@@ -82,13 +82,13 @@ class CpuSqueeze:
         self._group.remove()
 
     def _prove(self, share: float) -> None:
-        """A process in the group that wants a whole processor is throttled, or gets less than that anyway."""
+        """Prove that a process in the group that wants a whole processor is throttled, or gets less anyway."""
         before, started_s = self._group.count("cpu.stat", "nr_throttled"), time.monotonic()
         with _Helper(self._group, _burn) as helper:
             while self._group.count("cpu.stat", "nr_throttled") == before:
                 elapsed_s = time.monotonic() - started_s
                 if elapsed_s > _THROTTLED_WITHIN_S:
-                    # A machine that is this busy gives nobody enough to be throttled.
+                    # A machine that is this busy gives no process enough to be throttled.
                     if helper.used_s() > share * elapsed_s * _SLACK:
                         raise GroupError(f"a process got {helper.used_s() / elapsed_s:.2f} of a processor all the same")
                     return
@@ -96,7 +96,7 @@ class CpuSqueeze:
 
 
 class MemorySqueeze:
-    """How much more memory a member may take. Raises GroupError where the kernel has no such limit."""
+    """A limit on the memory that a member may take. Raises GroupError where the kernel has no such limit."""
 
     def __init__(self, group: ControlGroup) -> None:
         group.make("memory")
@@ -140,12 +140,12 @@ class MemorySqueeze:
         self._group.write(self._limit, self._none)
 
     def limit(self) -> int:
-        """The limit in force in bytes, as the kernel has it; 0 for none."""
+        """Return the limit in force in bytes, as the kernel has it; 0 for none."""
         value = self._group.read(self._limit)
         return 0 if value == self._free else int(value)
 
     def killed(self) -> int:
-        """How many processes of the member the kernel has killed for want of memory, since the squeeze."""
+        """Return the number of processes that the kernel has killed for want of memory since the limit was set."""
         return self._kills() - self._killed_before
 
     def close(self) -> None:
@@ -158,7 +158,7 @@ class MemorySqueeze:
         return self._group.count(self._events, "oom_kill")
 
     def _prove(self, headroom_bytes: int) -> None:
-        """A process in the group that takes more than is left is killed."""
+        """Prove that a process in the group that takes more than is left is killed."""
         with _Helper(self._group, lambda: _eat(headroom_bytes + 16 * _MIB)) as helper:
             status = helper.ended(_KILLED_WITHIN_S)
         if status is None or not os.WIFSIGNALED(status) or os.WTERMSIG(status) != signal.SIGKILL:
@@ -173,6 +173,7 @@ class _Helper:
         self.pid = os.fork()
         if self.pid == 0:
             with suppress(BaseException):
+                # The kernel picks a victim in the group; it must be this process and not one of the member's.
                 with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
                     score.write("1000")
                 group.take([os.getpid()])
@@ -188,7 +189,7 @@ class _Helper:
             os.waitpid(self.pid, 0)
 
     def ended(self, timeout_s: float) -> int | None:
-        """How the process ended; None when it has not in time."""
+        """Return the exit code of the process, or None when it does not end in time."""
         deadline_s = time.monotonic() + timeout_s
         while self._status is None and time.monotonic() < deadline_s:
             found, status = os.waitpid(self.pid, os.WNOHANG)
@@ -199,7 +200,7 @@ class _Helper:
         return self._status
 
     def used_s(self) -> float:
-        """The processor time it has used."""
+        """Return the processor time that it has used."""
         with open(f"/proc/{self.pid}/stat") as stat:
             fields = stat.read().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

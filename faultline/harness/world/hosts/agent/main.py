@@ -42,7 +42,7 @@ _NOT_ASKED_FOR = 'its host file does not say clock = "real"'
 
 
 class Agent:
-    """What is done to one member on this host. `group` names its control groups: `faultline-SET/MEMBER`."""
+    """The actions on one member on this host. `group` names its control groups: `faultline-SET/MEMBER`."""
 
     def __init__(self, member: Member, group: str, clock: MemberClock | PreloadedClock | RealClock) -> None:
         self._member = member
@@ -76,7 +76,7 @@ class Agent:
         }
 
     def perform(self, question: dict[str, Any]) -> dict[str, Any]:
-        """The answer to one question."""
+        """Return the answer to one question."""
         action = self._actions.get(question.pop("do", ""))
         if action is None:
             return {"error": "that is no question this agent knows"}
@@ -90,7 +90,7 @@ class Agent:
         release_late_threads()
         if not self._clock.in_use and not self._squeezed:
             return None
-        # What cannot be reached is said when somebody asks.
+        # A question about it is answered with the reason; a part that fails must not keep the others from working.
         with suppress(PatchError, GroupError, OSError):
             self._clock.adopt()
             if self._cpu is not None and "cpu" in self._squeezed:
@@ -107,7 +107,7 @@ class Agent:
         return self._wait_s
 
     def close(self) -> None:
-        """Undo everything."""
+        """Undo all limits and give the clock back."""
         with suppress(PatchError, OSError):
             self._clock.reset()
         if isinstance(self._clock, PreloadedClock):
@@ -116,8 +116,6 @@ class Agent:
             if fault is not None:
                 with suppress(GroupError, OSError):
                     fault.close()
-
-    # -- what can be done ---------------------------------------------------------------------------------------
 
     def examine(self) -> dict[str, Any]:
         """Why a fault cannot be injected here, empty when it can; and by what means processes are frozen.
@@ -157,8 +155,6 @@ class Agent:
             self._memory = MemorySqueeze(self._control_group("memory"))
         return self._memory
 
-    # -- clocks -------------------------------------------------------------------------------------------------
-
     def _step(self, wall_ns: int, monotonic_ns: int = 0) -> None:
         self._clock.step(wall_ns, monotonic_ns)
 
@@ -181,7 +177,7 @@ class Agent:
         }
 
     def _preload(self) -> list[str]:
-        """The words before the member's command; none where its programs need no library."""
+        """Return the words before the member's command; none where its programs need no library."""
         return self._clock.launcher() if isinstance(self._clock, PreloadedClock) else []
 
     def _refuse_unfit(self) -> None:
@@ -191,8 +187,6 @@ class Agent:
     def _rewrite(self) -> None:
         if isinstance(self._clock, PreloadedClock):
             self._clock.rewrite()
-
-    # -- processes ----------------------------------------------------------------------------------------------
 
     def _freeze(self) -> str:
         freezer = self._best_freezer()

@@ -14,7 +14,7 @@ class Member:
     """All processes under the one whose number is in `pid_file`, and that one itself unless it is a supervisor.
 
     The file is read each time, so that a member which was started anew is found without being told. Between its end and
-    its next start the number in the file is nobody's: the kernel gives numbers out again only after all others.
+    its next start the number in the file belongs to no process: the kernel gives it out again only after all others.
     """
 
     def __init__(self, pid_file: str, *, supervisor: bool) -> None:

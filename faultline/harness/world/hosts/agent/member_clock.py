@@ -39,7 +39,7 @@ class MemberClock:
         self._setting = Setting()
         self._patches: dict[tuple[int, float], ClockPatch] = {}
         self._is_catching_up = False
-        """Is the monotonic clock ahead, and slowed down until it is right?"""
+        """Return whether the monotonic clock is ahead, and slowed down until it is right."""
         self._changed = False
         self.in_use = False
 
@@ -91,7 +91,7 @@ class MemberClock:
                 return
 
     def view(self) -> ClockView:
-        """What the process sees that is farthest from the setting; the setting itself while the member does not run."""
+        """Return the view farthest from the setting; the setting itself while the member does not run."""
         seen = self._views()
         expected = self._expected()
         if not seen:
@@ -99,7 +99,7 @@ class MemberClock:
         return max(seen, key=lambda view: abs(view.wall_off_ns - expected.wall_off_ns))
 
     def _views(self) -> list[ClockView]:
-        """What each process sees; once more for one that became another program in between."""
+        """Return the view of each process; asked once more of a process that became another program in between."""
         for _ in range(_ROUNDS):
             self.adopt()
             seen = [_view(patch) for patch in self._patches.values()]
@@ -139,7 +139,7 @@ class MemberClock:
         return patch.follow(self._setting)
 
     def _running(self) -> list[tuple[int, float]]:
-        """The processes now, each with the time of its start: another one may have its number later."""
+        """Return the processes now, each with the time of its start: another one may have its number later."""
         found = []
         for pid in self._member.processes():
             started = _started(pid)

@@ -1,8 +1,8 @@
 """libfaketime in front of a program: what it needs around it, and which processes it is in.
 
 It is loaded by LD_PRELOAD, from Debian's package `libfaketime`, in the variant for several threads, and answers the C
-library's questions for the time in its place. Whoever does not ask the C library (Go, whatever is linked statically)
-is not reached, although the library may be mapped there; so what counts is whether a process has read the control file,
+library's questions for the time in its place. A program that does not ask the C library (in Go, or linked
+statically) is not reached, although the library may be mapped there; so it counts whether a process has read the file,
 which is to be seen in the library's own variables.
 
 Only wall clocks are moved (DONT_FAKE_MONOTONIC): libfaketime knows one offset for all clocks, and a monotonic clock
@@ -67,7 +67,7 @@ class Preload:
         self.write(Skew())
 
     def environment(self) -> dict[str, str]:
-        """What a program needs in its environment to follow the control file."""
+        """Return the environment that lets a program follow the control file."""
         return {
             "LD_PRELOAD": self._library,
             "FAKETIME_SHARED": f"/{self._name} /{self._name}.start",
@@ -87,7 +87,7 @@ class Preload:
         os.replace(f"{self._file}.next", self._file)
 
     def off_ns(self) -> int:
-        """What a program of ours with the same environment takes the time to be, minus the host's own time."""
+        """Return the time that a program of ours with the same environment sees, minus the host's own time."""
         readings: list[tuple[int, int]] = []
         while not readings or (min(readings)[0] > _SHARP_NS and len(readings) < _READINGS):
             before_ns = time.time_ns()
@@ -130,12 +130,12 @@ class Preload:
 
 
 def files_of(pid: int) -> list[str]:
-    """The files that are mapped into a process. Raises OSError for one that has ended."""
+    """Return the files that are mapped into a process. Raises OSError for one that has ended."""
     return [path for *_, path in _mappings(pid) if path]
 
 
 def has_read(pid: int, line: str) -> bool:
-    """Does `line` stand in the variables of libfaketime in process `pid`? Raises OSError for one that has ended."""
+    """Return whether `line` is in the variables of libfaketime in process `pid`. Raises OSError when it has ended."""
     with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
         for start, end in _variables(pid):
             memory.seek(start)

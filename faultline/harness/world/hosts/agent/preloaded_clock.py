@@ -1,9 +1,9 @@
 """The clock of a member whose programs have libfaketime loaded: the means where the vDSO cannot be patched.
 
-Unlike `MemberClock` it moves wall clocks only, and what the programs are told is in a file that they read themselves.
-So it is looked at twice: a program of ours with the same environment says what time it is, and of the member's own
-processes each must have the library, and one at least must have read the line in force when the member has answered
-somebody since. The others have not asked for the time yet; and when none of them has run since (they are stopped or
+Unlike `MemberClock` it moves wall clocks only, and programs read their setting from a file themselves. So it is looked
+at twice: a program of ours with the same environment says what time it is, and of the member's own processes each must
+have the library, and one at least must have read the line in force when the member has answered a question since. The
+others have not asked for the time yet; and when none of them has run since (they are stopped or
 frozen), none can have.
 
 While there is a drift, libfaketime also shortens or lengthens waits and the times of work done by as much.
@@ -49,7 +49,7 @@ class PreloadedClock:
         self.in_use = False
 
     def launcher(self) -> list[str]:
-        """The words before a command that let it and all it starts follow this clock."""
+        """Return the words before a command that let it and all it starts follow this clock."""
         return ["env", *(f"{name}={value}" for name, value in self._preload.environment().items())]
 
     def step(self, wall_ns: int, monotonic_ns: int = 0) -> None:
@@ -89,14 +89,14 @@ class PreloadedClock:
         self._wait_for(self._unloaded)
 
     def rewrite(self) -> None:
-        """Write the line in force anew, so that it is seen who reads it from now on."""
+        """Write the line in force anew, so that its readers are seen from now on."""
         self._preload.write(self._skew)
         self._switches = {pid: _switches(pid) for pid in self._processes()}
 
     def view(self, *, has_answered: bool) -> ClockView:
-        """What a program of ours takes the time to be, once the member has read the line in force.
+        """Return the time that a program of ours sees, once the member has read the line in force.
 
-        It must have when it `has_answered` somebody since that was written.
+        It must have when it `has_answered` a question since that was written.
         """
         self._wait_for(self._unread if has_answered else self._unloaded)
         return ClockView(self._preload.off_ns(), 0, Setting(self._skew))
@@ -110,10 +110,10 @@ class PreloadedClock:
         self._skew = skew
         self.rewrite()
 
-    def _wait_for(self, lack: Callable[[], str]) -> None:
+    def _wait_for(self, missing: Callable[[], str]) -> None:
         """A program that has just begun has not loaded anything yet, so it takes a moment to see what is lacking."""
         deadline_s = time.monotonic() + _PATIENCE_S
-        while why := lack():
+        while why := missing():
             if time.monotonic() > deadline_s:
                 raise PatchError(why)
             time.sleep(_PAUSE_S)
@@ -136,7 +136,7 @@ class PreloadedClock:
                 have_run |= _switches(pid) != self._switches.get(pid)
         if any(are_read) or not have_run:
             return self._unloaded()
-        return f"within {_PATIENCE_S:g} s nobody asked libfaketime for the time: it comes from elsewhere, as in Go"
+        return f"within {_PATIENCE_S:g} s no process asked libfaketime for the time: it comes from elsewhere, as in Go"
 
     def _programs(self) -> set[tuple[int, str]]:
         return {(pid, _command(pid)) for pid in self._processes()}
@@ -153,7 +153,7 @@ def _refuse_unfit(pid: int) -> None:
 
 
 def _switches(pid: int) -> int:
-    """How often threads of a process stopped running; it stays as it is only while none of them runs."""
+    """Return how often threads of a process stopped running; the count rests only while none of them runs."""
     count = 0
     with suppress(OSError):
         for status in Path(f"/proc/{pid}/task").glob("*/status"):

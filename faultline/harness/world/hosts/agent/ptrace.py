@@ -1,11 +1,11 @@
-"""Holding a process still while its code is changed, without its noticing or anyone else's.
+"""Stops of a whole process by ptrace(2), so that its code can be changed without its noticing.
 
-All threads are stopped by ptrace(2), seized and interrupted. SIGSTOP would do as well, but it is also a fault of ours,
-and who ends one of two stops by SIGCONT ends both; a stop by ptrace adds to others and takes nothing away from them.
-And ptrace tells where each thread is, which decides whether the code may be changed under it.
+All threads are seized and interrupted, which puts each into a ptrace-stop. SIGSTOP would do as well, but it is also a
+fault of ours, and a SIGCONT that ends one of two such stops ends both; a ptrace-stop adds to others and takes nothing
+away from them. And ptrace tells where each thread is, which decides whether the code may be changed under it.
 
-A thread that the disk or a freezer holds up (state D) cannot be stopped by anything, nor need it be: it
-does not run. One that got there between the look and the stop is let go as soon as it comes back.
+A thread that the disk or a freezer holds up (state D) cannot be stopped by anything, nor need it be: it does not run. A
+thread that got there between the look and the stop is let go as soon as it comes back.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import time
 from contextlib import suppress
 from types import TracebackType
 
-__all__ = ["Stillness", "StillnessError", "release_late_threads"]
+__all__ = ["PtraceError", "PtraceStop", "release_late_threads"]
 
 _SEIZE, _INTERRUPT, _GET_REGISTERS, _DETACH = 0x4206, 0x4207, 12, 17
 _WAIT_FOR_THREADS = 0x40000000
@@ -30,24 +30,24 @@ _library = ctypes.CDLL(None, use_errno=True)
 _library.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
 _library.ptrace.restype = ctypes.c_long
 _late: set[int] = set()
-"""Threads that were told to stop and did not in time; they will, and somebody must let them go on then."""
+"""Threads that were told to stop and did not in time; they will, and `release_late_threads` lets them go on then."""
 
 
-class StillnessError(Exception):
-    """The process cannot be held still, and why."""
+class PtraceError(Exception):
+    """The process cannot be stopped, and why."""
 
 
-class Stillness:
-    """A context in which no thread of process `pid` runs. Raises StillnessError, also when somebody else traces it."""
+class PtraceStop:
+    """A context in which no thread of process `pid` runs. Raises PtraceError, also when another process traces it."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
         self._signals: dict[int, int] = {}
         """The threads that are held, with the signal that each was about to be given, or 0."""
 
-    def __enter__(self) -> Stillness:
+    def __enter__(self) -> PtraceStop:
         try:
-            # Until no thread is new: one that is not held yet may have begotten another.
+            # Until no thread is new: a thread that is not held yet may have started another.
             while new := [thread for thread in self._threads() if thread not in self._signals]:
                 for thread in new:
                     self._hold(thread)
@@ -62,7 +62,7 @@ class Stillness:
         self._let_go()
 
     def places(self) -> list[int]:
-        """The addresses at which the threads will go on, those that the disk holds up included."""
+        """Return the addresses at which the threads will go on, those that the disk holds up included."""
         found = [place for place in map(self._place_in_kernel, self._all_threads()) if place is not None]
         for thread in self._signals:
             registers = ctypes.create_string_buffer(_REGISTERS_BYTES)
@@ -71,17 +71,17 @@ class Stillness:
         return found
 
     def _threads(self) -> list[int]:
-        """The threads that can be held."""
+        """Return the threads that can be held."""
         return [thread for thread in self._all_threads() if _state(self._pid, thread) not in ("D", "Z", "X")]
 
     def _all_threads(self) -> list[int]:
         try:
             return [int(name) for name in os.listdir(f"/proc/{self._pid}/task")]
         except FileNotFoundError:
-            raise StillnessError(f"process {self._pid} has ended") from None
+            raise PtraceError(f"process {self._pid} has ended") from None
 
     def _place_in_kernel(self, thread: int) -> int | None:
-        """Where a thread that is not held will go on, as far as the kernel tells."""
+        """Return the address at which a thread that is not held will go on, as far as the kernel tells."""
         if thread in self._signals:
             return None
         with suppress(OSError, ValueError), open(f"/proc/{self._pid}/task/{thread}/syscall") as call:
@@ -90,6 +90,7 @@ class Stillness:
 
     def _hold(self, thread: int) -> None:
         try:
+            # Seized rather than attached: PTRACE_ATTACH sends a SIGSTOP, which would mix with the stops of our faults.
             _ptrace(_SEIZE, thread)
             _ptrace(_INTERRUPT, thread)
             status = self._wait(thread)
@@ -103,6 +104,7 @@ class Stillness:
         deadline_s = time.monotonic() + _DEADLINE_S
         while time.monotonic() < deadline_s:
             try:
+                # Threads are no children, hence __WALL; and a wait without end would hang with a thread in state D.
                 found, status = os.waitpid(thread, _WAIT_FOR_THREADS | os.WNOHANG)
             except ChildProcessError:
                 raise ProcessLookupError from None
@@ -110,7 +112,7 @@ class Stillness:
                 return status
             time.sleep(_POLL_S)
         _late.add(thread)
-        raise StillnessError(f"thread {thread} of process {self._pid} could not be stopped in {_DEADLINE_S:g} s")
+        raise PtraceError(f"thread {thread} of process {self._pid} could not be stopped in {_DEADLINE_S:g} s")
 
     def _let_go(self) -> None:
         for thread, number in self._signals.items():
@@ -139,7 +141,7 @@ def _ptrace(request: int, thread: int, data: int = 0) -> None:
 
 
 def _state(pid: int, thread: int) -> str:
-    """The state letter of a thread; X when it is gone."""
+    """Return the state letter of a thread; X when it is gone."""
     try:
         with open(f"/proc/{pid}/task/{thread}/stat") as stat:
             # The name in parentheses may hold blanks; the state is the first field after it.

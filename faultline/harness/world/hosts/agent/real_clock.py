@@ -2,7 +2,7 @@
 
 The time that would be right is told by the monotonic clock, which no step moves: what both clocks showed before the
 first step says how far apart they belong. So the clock can be put right to within what a few system calls take, without
-asking anybody. A time service of the host that runs meanwhile works against the step; switch it off.
+asking a server. A time service of the host that runs meanwhile works against the step; switch it off.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class RealClock:
         """Every process sees the host's clock anyway."""
 
     def view(self) -> ClockView:
-        """How far the clock is off."""
+        """Return how far the clock is off."""
         return ClockView(self._off_ns(), 0, Setting(Skew(self._off_ns())))
 
     def _off_ns(self) -> int:

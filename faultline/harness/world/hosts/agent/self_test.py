@@ -1,4 +1,4 @@
-"""What can be done on this host at all, tried out on processes of ours: each function answers why not, or nothing."""
+"""Trials of every fault on processes of ours: each function returns why this host cannot do it, or nothing."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def clock_refusal(machine: str = "") -> str:
 def preload_refusal(name: str) -> str:
     """Why libfaketime does not do here; empty when a process into which it was loaded was seen to follow.
 
-    `name` is for what is shared with that process, and nobody else's on this kernel.
+    `name` is for what is shared with that process, and no other process on this kernel bears it.
     """
     with tempfile.TemporaryDirectory(prefix="faultline-clock-") as folder:
         try:
@@ -125,12 +125,12 @@ def _witness(environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
     try:
         yield witness
     finally:
-        # It ends when nobody can ask it any more.
+        # It ends when its standard input does.
         witness.communicate()
 
 
 def _unmoved(said_ns: int, seen_ns: int) -> str:
-    """What is wrong with a witness whose clock was put back, by what it says and what we see; or nothing."""
+    """Return what is wrong with a witness whose clock was put back, by its word and by what we see; or nothing."""
     if max(abs(said_ns + _STEP_NS), abs(seen_ns + _STEP_NS)) > _STEP_NS // 2:
         return f"a process whose clock was put back an hour is {said_ns // 1_000_000_000} s off"
     return ""

@@ -1,7 +1,7 @@
 """The vDSO of a process: the small library that the Linux kernel maps into every process, read from its memory.
 
 Programs ask for the time so often that the kernel answers without a system call: it maps code that reads the time from
-a page it keeps up to date (vdso(7)). Whoever changes that code in one process changes the time that this one process
+a page it keeps up to date (vdso(7)). A change to that code in one process changes the time that this one process
 sees. The library is an ELF file in memory; what is needed of it is where its functions start, and where behind its last
 byte the kernel's padding to whole pages leaves room for code of ours.
 """
@@ -49,7 +49,7 @@ class _Section(NamedTuple):
 
 
 def find_mapping(maps: str) -> tuple[int, int]:
-    """The start and the size of the vDSO in a text as `/proc/PID/maps`. Raises ImageError."""
+    """Return the start and the size of the vDSO in a text as `/proc/PID/maps`. Raises ImageError."""
     for line in maps.splitlines():
         if line.endswith("[vdso]"):
             start, _, end = line.split()[0].partition("-")
@@ -58,7 +58,7 @@ def find_mapping(maps: str) -> tuple[int, int]:
 
 
 def read_image(image: bytes) -> VdsoImage:
-    """What is in `image`, the whole mapping. Raises ImageError when it is not one of x86-64."""
+    """Return the parts of `image`, the whole mapping. Raises ImageError when it is not one of x86-64."""
     if image[:6] != _ELF_64_LITTLE_ENDIAN:
         raise ImageError("its vDSO is no 64-bit ELF file")
     header = _FILE_HEADER.unpack_from(image)

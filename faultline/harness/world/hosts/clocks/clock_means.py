@@ -28,7 +28,7 @@ class ClockMeans(NamedTuple):
 
 
 def chosen_means(asked: str, examined: Mapping[str, str]) -> ClockMeans:
-    """What to use where `examined` has an agent's reason against each means, when `asked` is a means or `auto`."""
+    """Return the means to use. `asked` is a means or `auto`; `examined` has an agent's reason against each means."""
     candidates = PROCESS_CLOCKS if asked == "auto" else (asked,)
     if asked == "auto" and examined["kind"] == _REAL:
         candidates = (_REAL,)

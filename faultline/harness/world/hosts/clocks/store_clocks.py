@@ -56,7 +56,7 @@ class StoreClocks:
         await asyncio.gather(*(asyncio.to_thread(self._prove, node, answers) for node in self._preloaded()))
 
     def explained(self, error: HarnessError) -> HarnessError:
-        """A start that failed, with what may be to blame for it."""
+        """Return a start that failed, with what may be to blame for it."""
         if not self._preloaded():
             return error
         return HarnessError(

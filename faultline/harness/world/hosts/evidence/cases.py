@@ -17,7 +17,7 @@
 
 A harness is only as good as what it has been seen to find. So claims come in pairs: a *known-bad* configuration, of
 which the store's own documentation says that it breaks a promise, and its *known-good* twin, which differs in that one
-thing and must be clean. A checker that accuses everybody fails the second, one that sees nothing fails the first.
+thing and must be clean. A checker that accuses every store fails the second, one that sees nothing fails the first.
 
 A violation is expected of at least one of the seeds, since a real run is one draw; a pass is expected of all of them.
 """
@@ -66,7 +66,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return f"faultline evidence {self.name}"
 
     def request(self, seed: int) -> RunRequest:
-        """The run with that seed."""
+        """Return the run with that seed."""
         return RunRequest(
             system=self.system,
             workload=self.workload,
@@ -82,14 +82,14 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         )
 
     def shows(self, judgement: Judgement) -> bool:
-        """Is this the violation that the claim means?"""
+        """Return whether this is the violation that the claim means."""
         if judgement.verdict is not Verdict.VIOLATION:
             return False
         found = [f"{finding.checker}/{finding.anomaly}" for finding in judgement.findings]
         return bool(fnmatch.filter(found, self.anomaly or "*"))
 
     def is_borne_out(self, judgements: Iterable[Judgement]) -> bool:
-        """Do these runs, one for each seed that was tried, bear the claim out?"""
+        """Return whether these runs, one for each seed that was tried, bear the claim out."""
         judged = list(judgements)
         if self.expected == "violation":
             return any(self.shows(judgement) for judgement in judged)
@@ -97,13 +97,13 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 def case_names() -> tuple[str, ...]:
-    """The names of all claims that come with Faultline, sorted."""
+    """Return the names of all claims that come with Faultline, sorted."""
     folder = resources.files("faultline.harness.world.hosts.evidence")
     return tuple(sorted(file.name.removesuffix(".toml") for file in folder.iterdir() if file.name.endswith(".toml")))
 
 
 def load_case(name: str) -> Case:
-    """The claim called `name`. Raises UsageError when there is none, or when its file makes no sense."""
+    """Return the claim called `name`. Raises UsageError when there is none, or when its file makes no sense."""
     known = case_names()
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
@@ -115,7 +115,7 @@ def load_case(name: str) -> Case:
 
 
 def parse_case(name: str, text: str) -> Case:
-    """The claim in `text`. Raises UsageError with the key and the cause."""
+    """Return the claim in `text`. Raises UsageError with the key and the cause."""
     try:
         case = msgspec.convert(tomllib.loads(text), Case)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:

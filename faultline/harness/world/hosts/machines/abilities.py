@@ -1,4 +1,4 @@
-"""What the agents on a set of hosts can do there, found out once and only when a plan asks for it.
+"""The abilities of the agents on a set of hosts, found out once and only when a plan asks for them.
 
 An agent on each host tries every fault on processes of its own (`agent/self_test.py`) and says what it could not do.
 """
@@ -21,7 +21,7 @@ _REAL = "its real clock is stepped, and that does not drift"
 
 
 class Abilities:
-    """What can be done on the hosts of `fleet`. `set_name` names their control groups: `faultline-...`."""
+    """The faults that agents can inject on the hosts of `fleet`. `set_name` names their control groups."""
 
     def __init__(self, fleet: Fleet, set_name: str) -> None:
         self.set_name = set_name
@@ -56,7 +56,7 @@ class Abilities:
 
 
 def examined(connection: Connection, set_name: str) -> dict[str, str]:
-    """The agent's own words on a host: a reason against each fault and means, or nothing; and its means of freezing."""
+    """Return the agent's words on a host: a reason against each fault and means, or none; and its means of freezing."""
     agent = HostAgent(connection, f"{connection.host.folder}/examination", "examination", set_name, is_store=True)
     try:
         answer: dict[str, str] = agent.ask("examine")

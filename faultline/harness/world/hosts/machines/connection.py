@@ -46,12 +46,12 @@ OUTPUT_BYTES_MAX = 64 * 1024 * 1024
 _LOGIN_UNANSWERED = "Authentication timeout."
 """What paramiko says, as if the login had been refused, when a busy host has not answered it yet."""
 
-# Hosts that are powered off break connections; paramiko would tell standard error, whoever asks gets a typed error.
+# Hosts that are powered off break connections; paramiko would tell standard error, but callers get a typed error.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 
 class Patience(msgspec.Struct, frozen=True, kw_only=True):
-    """How long to wait: for a connection, how often to try for one and how far apart, and for a command by default."""
+    """The time to wait: for a connection, between attempts and how many of them, and for a command by default."""
 
     connect_s: float = 5.0
     attempts: int = 3
@@ -60,7 +60,7 @@ class Patience(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How a command ended and what it wrote."""
+    """The exit code of a command and its output."""
 
     host: str
     command: str
@@ -86,8 +86,6 @@ class Connection:
         self._sftp: paramiko.SFTPClient | None = None
         self._sftp_lock = threading.Lock()
         self._closed = False
-
-    # -- commands -----------------------------------------------------------------------------------------------
 
     def run(
         self,
@@ -130,8 +128,6 @@ class Connection:
         """`command` as root may run it on this host: through sudo where the host file says so."""
         return f"sudo -n sh -c {shlex.quote(command)}" if self.host.sudo else command
 
-    # -- files --------------------------------------------------------------------------------------------------
-
     def upload(self, content: bytes | Path, remote: str) -> None:
         """Write `content`, bytes or a file of ours, to the file `remote`. Raises TransferFailed."""
 
@@ -164,8 +160,6 @@ class Connection:
                     "Is there room, may this user write there, and does the server offer SFTP?",
                 ) from error
 
-    # -- the connection -----------------------------------------------------------------------------------------
-
     def close(self) -> None:
         """Hang up for good; harmless when it was never opened."""
         with self._lock:
@@ -177,7 +171,7 @@ class Connection:
             self._jump.close()
 
     def _channel(self) -> paramiko.Channel:
-        """A fresh channel; over a fresh connection when the old one has broken, since nothing was handed over yet."""
+        """Return a fresh channel, over a fresh connection when the old one has broken: no command went over it yet."""
         try:
             return self._transport().open_session(timeout=self.patience.connect_s)
         except (paramiko.SSHException, OSError, EOFError):
@@ -248,7 +242,7 @@ class Connection:
         return client
 
     def _key(self) -> Any:
-        """The user's key, whatever its kind; None when the agent and the usual files are to be asked."""
+        """Return the user's key, whatever its kind; None when the agent and the usual files are to be asked."""
         if self.host.key is None:
             return None
         try:
@@ -273,8 +267,6 @@ class Connection:
             return None
         there = (self.host.way_in, self.host.port)
         return self._jump._transport().open_channel("direct-tcpip", there, ("", 0), timeout=self.patience.connect_s)
-
-    # -- the errors ---------------------------------------------------------------------------------------------
 
     def _where(self) -> str:
         return f"{self.host.name} ({self.host.user}@{self.host.way_in}:{self.host.port})"
@@ -308,12 +300,12 @@ class _Refuse(paramiko.MissingHostKeyPolicy):  # type: ignore[misc]  # paramiko 
         self._refusal = refusal
 
     def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:
-        raise self._refusal(f"shows a key that nobody has vouched for ({key.get_name()} {key.fingerprint})")
+        raise self._refusal(f"shows a key that no known_hosts file has ({key.get_name()} {key.fingerprint})")
 
 
 class _TakeAny(paramiko.MissingHostKeyPolicy):  # type: ignore[misc]  # paramiko has no types
     def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:
-        """Anything goes."""
+        """Accept any key."""
 
 
 def _send_at_once(client: paramiko.SSHClient) -> None:
@@ -351,7 +343,7 @@ def _talk(channel: paramiko.Channel, stdin: bytes, timeout_s: float, host: str, 
 
 
 def _drained(channel: paramiko.Channel, stdout: bytearray, stderr: bytearray) -> bool:
-    """Take what has arrived; may more come?"""
+    """Take the bytes that have arrived, and return whether more may come."""
     # Asked before the reads: what came before the end is then read for certain.
     ended = channel.eof_received or channel.closed
     if channel.recv_ready():

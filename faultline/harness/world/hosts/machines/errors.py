@@ -1,4 +1,4 @@
-"""What can go wrong with a host, as types: each error keeps the host's name, and a command's keeps all it left behind.
+"""The ways in which a host can fail, as types: each error keeps the host's name, a command's also all its output.
 
 HostError                       (a HarnessError: nothing is known about the system under test)
 ├── HostUnreachable             no connection within the attempts allowed
@@ -60,7 +60,7 @@ class TransferFailed(HostError):
 
 
 class UnreadableAnswer(HostError):
-    """What was heard of `asked` on the host is no answer of it."""
+    """Bytes came from the host that are no answer of `asked`."""
 
     def __init__(self, host: str, asked: str, said: bytes) -> None:
         shown = ascii(said[:_SHOWN_BYTES])[2:-1] if said else "nothing"
@@ -118,6 +118,6 @@ class HostsFailed(HostError):
 
 
 def _shown(stream: bytes) -> str:
-    """The end of a stream in one line."""
+    """Return the end of a stream in one line."""
     text = stream.decode(errors="replace").strip()
     return " / ".join(text[-_SHOWN_CHARACTERS:].splitlines()).rstrip(".")

@@ -1,4 +1,4 @@
-"""What each host of a set can and cannot do, found out by asking it: for `faultline doctor --hosts`."""
+"""The faults that each host of a set can and cannot bear, found out by asking it: for `faultline doctor --hosts`."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _wrong_fsync(connection: Connection) -> Finding:
 
 
 def _agent(connection: Connection, set_name: str) -> list[Finding]:
-    """What an agent there found out by trying it."""
+    """Return the findings of an agent that tried everything there."""
     name = connection.host.name
     try:
         answer = examined(connection, set_name)
@@ -144,7 +144,7 @@ def _agent(connection: Connection, set_name: str) -> list[Finding]:
 
 
 def _clocks(host: str, answer: Mapping[str, str]) -> Finding:
-    """The means that is used there, and what there is besides or is not."""
+    """Return the means that is used there, and which others the host has or lacks."""
     means = chosen_means("auto", answer)
     others = [name for name in PROCESS_CLOCKS if name != means.name and means.name in PROCESS_CLOCKS]
     told = [f"{name}: {answer[name] or 'works too'}" for name in others]

@@ -1,4 +1,4 @@
-"""What was found out about a host, for `faultline doctor --hosts`."""
+"""A fact found out about a host, for `faultline doctor --hosts`."""
 
 from __future__ import annotations
 

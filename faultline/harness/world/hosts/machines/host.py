@@ -1,4 +1,4 @@
-"""What is known about a host before anyone has spoken to it."""
+"""The description of a host, known before the first connection to it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HOSTS_MAX = 9
 
 
 class Host(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a host is reached, and what may be used on it.
+    """The way in which a host is reached, and the means that may be used on it.
 
     `address` is where nodes and clients find it; SSH does too, unless it has an `ssh_address` of its own.
     `key` is a file with the private key; without one the agent's and the user's usual keys are tried. Its own key must

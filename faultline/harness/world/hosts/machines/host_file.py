@@ -38,7 +38,7 @@ _TABLES = ("defaults", "jumps", "hosts")
 
 
 def read_host_file(path: Path) -> tuple[Host, ...]:
-    """The hosts in the order of the file. Raises UsageError that names the file, the host and the key at fault."""
+    """Return the hosts in the order of the file. Raises UsageError with the file, the host and the key at fault."""
     tables = _tables(path)
     defaults = tables.get("defaults", {})
     jumps: dict[str, Host] = {}
@@ -61,7 +61,7 @@ def _tables(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _without_jump(defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """What a jump host takes from the defaults: not the jump, or it would have to be reached through itself."""
+    """Return the defaults of a jump host: without the jump, or it would have to be reached through itself."""
     return {key: value for key, value in defaults.items() if key != "jump"}
 
 

@@ -1,6 +1,6 @@
-"""How the hosts of a run are to be, apart from what runs on them: `--host-option NAME=VALUE`.
+"""Options of the hosts of a run, apart from what runs on them: `--host-option NAME=VALUE`.
 
-A disk that lies is no fault that comes and goes and no option of the store: it is the machine somebody bought. So it
+A disk that lies is no fault that comes and goes and no option of the store: it is the machine that was bought. So it
 is chosen for the whole run, stands in the run's plan, and is shown in its report beside the system's own options.
 """
 
@@ -36,7 +36,7 @@ HOST_OPTIONS: dict[str, OptionDescription] = {
 
 
 def checked_host_options(asked: Mapping[str, str]) -> dict[str, str]:
-    """What was asked for, if it can be had. Raises UsageError that names the option and its values."""
+    """Return the options that were asked for. Raises UsageError, naming the option and its values, for a wrong one."""
     for name, value in asked.items():
         if name not in HOST_OPTIONS:
             near = difflib.get_close_matches(name, HOST_OPTIONS, n=1)
@@ -51,7 +51,7 @@ def checked_host_options(asked: Mapping[str, str]) -> dict[str, str]:
 
 
 def host_option(asked: Mapping[str, str], name: str) -> str:
-    """The value of one option: as asked for, else its default."""
+    """Return the value of one option: as asked for, else its default."""
     return asked.get(name, HOST_OPTIONS[name].default)
 
 
@@ -89,5 +89,5 @@ def _refuse_clock(cells: Sequence[Parts]) -> None:
 
 
 def _needs(parts: Parts) -> frozenset[str]:
-    """The capabilities that some fault of the run may need."""
+    """Return the capabilities that some fault of the run may need."""
     return frozenset(need for kind in parts.package.kinds for need in parts.nemeses[kind].needs)

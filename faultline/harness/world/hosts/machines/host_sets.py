@@ -1,4 +1,4 @@
-"""What `--hosts` can name: `namespaces:N`, hosts made for the run, and `ssh:FILE`, machines that are there."""
+"""The values of `--hosts`: `namespaces:N`, hosts made for the run, and `ssh:FILE`, machines that exist."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class HostSet(Protocol):
     disks: HostDisks
     cables: Cables
     shares_clock: bool
-    """Do all hosts and the harness run under one kernel, and so read one monotonic clock?"""
+    """Whether all hosts and the harness run under one kernel, and so read one monotonic clock."""
 
     def close(self) -> None:
         """Let the hosts go."""
@@ -55,7 +55,7 @@ class HostSpecification:
 
 
 def parse_hosts(text: str) -> HostSpecification:
-    """The hosts that `text` names, not yet reached. Raises UsageError."""
+    """Return the hosts that `text` names, not yet reached. Raises UsageError."""
     kind, _, argument = text.partition(":")
     if kind == "namespaces" and argument.isdigit() and 1 <= int(argument) <= HOSTS_MAX:
         return HostSpecification(text, kind, int(argument))
@@ -101,7 +101,7 @@ class SshHosts:
         self.qualities: LinkQualities = RemoteQualities(self.fleet, shares_clock=self.shares_clock)
 
     def close(self) -> None:
-        """Hang up."""
+        """Hang up on all hosts."""
         self.links.close()
         self.qualities.close()
         self.connections.close()
@@ -109,7 +109,7 @@ class SshHosts:
 
 
 def _refuse_shared_real_clocks(hosts: tuple[Host, ...], boots: Mapping[str, str]) -> None:
-    """A real clock may be struck only where nobody else lives by it: not this machine, and no two hosts on one."""
+    """Refuse to strike a real clock that others live by: this machine's, or that of two hosts on one machine."""
     for host in hosts:
         others = [name for name, boot in boots.items() if boot == boots[host.name] and name != host.name]
         if host.clock == "real" and (others or boots[host.name] == _own_boot()):

@@ -1,10 +1,11 @@
-"""What aborted runs left behind, found and removed: only what Faultline made, and never anything that is in use.
+"""Leftovers of aborted runs, found and removed: only things that Faultline made, and never one that is in use.
 
-A run cleans up after itself however it ends, since the keeper of its hosts does that (`namespaces/keeper.sh`). Left is
-something only when the keeper itself was killed, or the machine lost power: the set's folder, loop devices of disks in
-it, control groups and shared memory named after it, and for a moment its link. A set is in use while the harness that
-made it runs, whose number is in its name, or its keeper, which has its folder in its command line. Others that have it
-there, as the probe of a frozen disk that hangs in a write, are left over themselves: they end when the disk is thawed.
+A run cleans up after itself however it ends, since the supervisor of its hosts does that (`namespaces/supervisor.sh`).
+Left is something only when the supervisor itself was killed, or the machine lost power: the set's folder, loop devices
+of disks in it, control groups and shared memory named after it, and for a moment its link. A set is in use while the
+harness that made it runs, whose number is in its name, or its supervisor, which has its folder in its command line.
+Others that have it there, as the probe of a frozen disk that hangs in a write, are left over themselves: they end when
+the disk is thawed.
 
 On machines over SSH a broken connection leaves the table of our firewall rules, and nodes that were stopped when it
 broke; an agent that was killed there leaves its control groups, and what libfaketime shares.
@@ -34,7 +35,7 @@ _SETS_FOLDER = Path("/tmp")
 _LINK = re.compile(r"faultline(\d+)m?")
 _TABLES = ("faultline", "faultline_loss", "faultline_resets")
 _GROUPS = Path("/sys/fs/cgroup")
-_KEEPER = b"/keeper.sh"
+_SUPERVISOR = b"/supervisor.sh"
 _FROZEN_NOTE = "frozen"
 """Stands beside the image of a disk that is frozen."""
 # The agent of a group that is in use has its name in its command line.
@@ -59,14 +60,14 @@ class Leftover:
 
 
 def leftovers_here() -> list[Leftover]:
-    """What is left on this machine, in the order in which it can be removed."""
+    """Return the leftovers on this machine, in the order in which they can be removed."""
     living = frozenset(_living_sets())
     # What hangs in a write to a frozen disk keeps its control group busy.
     return [*_disks(living), *_groups(living), *_links(living), *_shared(living), *_folders(living)]
 
 
 def leftovers_on(connection: Connection) -> list[Leftover]:
-    """What is left on the host at the other end: a table of rules, processes that stand still, control groups."""
+    """Return the leftovers on a host: a table of rules, processes that stand still, control groups."""
     nft = "PATH=$PATH:/usr/sbin:/sbin nft"
     host, found = connection.host.name, []
     for table in _TABLES:
@@ -89,7 +90,7 @@ def leftovers_on(connection: Connection) -> list[Leftover]:
 
 
 def _removal(group: str) -> str:
-    """A command that thaws a control group and all in it, moves what still runs to the group above, and removes it."""
+    """Return a command that thaws a control group, moves what still runs there to the group above, and removes it."""
     return (
         f"find {shlex.quote(group)} -depth -type d | while read -r g; do "
         'echo 0 >"$g/cgroup.freeze"; echo THAWED >"$g/freezer.state"; '
@@ -106,7 +107,7 @@ def _command(connection: Connection, command: str) -> Callable[[], None]:
 
 
 def _stopped_below(folder: str) -> str:
-    """A command that prints the processes that are stopped and work in a node's folder."""
+    """Return a command that prints the processes that are stopped and work in a node's folder."""
     return (
         f"for p in /proc/[0-9]*; do case $(readlink $p/cwd) in {shlex.quote(folder)}/*) "
         "grep -q '^State:.T (stopped)' $p/status && basename $p;; esac; done 2>/dev/null; true"
@@ -114,11 +115,11 @@ def _stopped_below(folder: str) -> str:
 
 
 def _living_sets() -> Iterator[str]:
-    """The names of the sets that are in use."""
+    """Return the names of the sets that are in use."""
     for command_line in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
             words = command_line.read_bytes().split(b"\0")
-            if any(word.endswith(_KEEPER) for word in words):
+            if any(word.endswith(_SUPERVISOR) for word in words):
                 for word in words:
                     yield from (match[0].decode() for match in re.finditer(rb"faultline-hosts-[\w-]+", word))
     for folder in _SETS_FOLDER.glob(f"{SETS}*"):
@@ -156,7 +157,7 @@ def _remove_group(group: Path) -> None:
 
 
 def _groups_below(group: Path) -> list[Path]:
-    """All groups within `group`. Others come and go meanwhile, which a walk does not mind."""
+    """Return all groups within `group`. Others come and go meanwhile, which a walk does not mind."""
     return [Path(folder, name) for folder, names, _ in os.walk(group) for name in names]
 
 
@@ -182,7 +183,7 @@ def _free(device: str, backing: Path, image: Path) -> None:
     try:
         _program("losetup", "-d", device)()
     except OSError:
-        # It clears itself when the last who used it has gone.
+        # It clears itself when its last user has gone.
         if backing.exists():
             raise
 
@@ -205,7 +206,7 @@ def _remove_link(link: Path) -> None:
 
 
 def _numbers(folder: Path) -> Iterator[str]:
-    """The number of the set in `folder`, out of the address that its first host listens on."""
+    """Return the number of the set in `folder`, out of the address that its first host listens on."""
     with suppress(OSError):
         match = re.search(r"ListenAddress 198\.18\.(\d+)\.", (folder / "n1" / "sshd_config").read_text())
         if match:

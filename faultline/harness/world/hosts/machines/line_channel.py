@@ -30,11 +30,11 @@ class LineChannel:
 
     @property
     def is_open(self) -> bool:
-        """Has the program not ended, as far as is known here?"""
+        """Return whether the program goes on, as far as is known here."""
         return not self.channel.closed and not self.channel.exit_status_ready()
 
     def ask(self, question: dict[str, Any]) -> Any:
-        """What is answered. Raises OSError or EOFError when nothing is, UnreadableAnswer when it is no JSON."""
+        """Return the answer. Raises OSError or EOFError when none comes, UnreadableAnswer when it is no JSON."""
         self.channel.sendall(msgspec.json.encode(question) + b"\n")
         line = self._line()
         try:
@@ -43,7 +43,7 @@ class LineChannel:
             raise UnreadableAnswer(self._host, "a program of ours", line) from error
 
     def complaint(self) -> str:
-        """The last line that the program wrote to its standard error."""
+        """Return the last line that the program wrote to its standard error."""
         said = b""
         while self.channel.recv_stderr_ready() and len(said) < LINE_BYTES_MAX:
             said += self.channel.recv_stderr(_READ_BYTES)

@@ -6,18 +6,18 @@ import subprocess
 
 from faultline.harness.errors import HarnessError
 from faultline.harness.world.hosts.machines.fleet import Fleet
-from faultline.harness.world.hosts.namespaces.keeper import Keeper
+from faultline.harness.world.hosts.namespaces.supervisor import Supervisor
 
 __all__ = ["BridgeCables"]
 
 
 class BridgeCables:
-    """The cables of the hosts under `keeper`; `fleet` reaches them over their management ports."""
+    """The cables of the hosts under `supervisor`; `fleet` reaches them over their management ports."""
 
     refusal = ""
 
-    def __init__(self, keeper: Keeper, fleet: Fleet) -> None:
-        self._keeper = keeper
+    def __init__(self, supervisor: Supervisor, fleet: Fleet) -> None:
+        self._supervisor = supervisor
         self._fleet = fleet
 
     def take_down(self, host: str) -> None:
@@ -29,11 +29,11 @@ class BridgeCables:
         self._set(host, "up")
 
     def is_down(self, host: str) -> bool:
-        """Does the host's kernel say that its end has no carrier?"""
+        """Return whether the host's kernel says that its end has no carrier."""
         return "NO-CARRIER" in self._fleet[host].run("PATH=$PATH:/usr/sbin:/sbin ip -o link show dev eth0").text
 
     def _set(self, host: str, state: str) -> None:
-        command = ["nsenter", f"--net={self._keeper.network}", "ip", "link", "set", host, state]
+        command = ["nsenter", f"--net={self._supervisor.network}", "ip", "link", "set", host, state]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise HarnessError(f"The link of {host} cannot be set {state}: {done.stderr.strip()}.", "Is the host on?")

@@ -23,11 +23,11 @@ PASSING_TIMEOUT_S = 1.0
 LOST_TIMEOUT_S = 0.02
 """Within one machine a frame is delivered before the sender's call returns; this is for a machine in distress."""
 _AGAIN_S = 0.1
-"""When a datagram is sent again to whom it should reach: one that comes before a port has been opened is dropped."""
+"""The time after which a datagram is sent again: one that comes before a port has been opened is dropped."""
 
 
 def socket_in(network: Path, address: str, type_of_service: int = UNDEGRADED_TOS) -> socket.socket:
-    """A datagram socket on `address` in the network namespace `network`. Raises HarnessError."""
+    """Return a datagram socket on `address` in the network namespace `network`. Raises HarnessError."""
 
     def make() -> socket.socket:
         made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -89,11 +89,11 @@ class DatagramProbe:
         self._sent = 0
 
     def passes(self, link: HostLink, *, expected: bool) -> bool:
-        """Does a datagram get through? When it is expected to, it may take its time."""
+        """Return whether a datagram gets through; where it is expected to, it may take its time."""
         return bool(self.passing([link], expected={link} if expected else set()))
 
     def passing(self, links: Collection[HostLink], *, expected: Set[HostLink]) -> frozenset[HostLink]:
-        """Those of `links` on which a datagram gets through; for those that are `expected` to, it may take its time."""
+        """Return those of `links` on which a datagram gets through; on those `expected` to, it may take its time."""
         under_way: dict[bytes, HostLink] = {}
         arriving = self._send(links, under_way)
         passed: set[HostLink] = set()
@@ -129,7 +129,7 @@ class DatagramProbe:
 
 
 def _arrived(sockets: Collection[socket.socket]) -> list[bytes]:
-    """What arrives within a moment."""
+    """Return the datagrams that arrive within a moment."""
     ready, _, _ = select.select(sockets, [], [], LOST_TIMEOUT_S / 4)
     arrived = []
     for arriving in ready:

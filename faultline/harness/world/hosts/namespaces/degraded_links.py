@@ -40,7 +40,7 @@ class QueuedLinks:
         self._expected |= wanted
 
     def qualities(self, links: Iterable[HostLink]) -> dict[HostLink, LinkQuality]:
-        """What datagrams met with on each link: its quality, as far as numbers can tell."""
+        """Return the quality that datagrams met with on each link, as far as numbers can tell."""
         expected = {link: self._expected.get(link, _HEALTHY) for link in links}
         if not expected:
             return {}
@@ -54,7 +54,7 @@ class QueuedLinks:
         return {link: judged(quality, seen[link]) for link, quality in expected.items()}
 
     def statistics(self) -> dict[str, int]:
-        """What became of the packets of all links that were ever bad, summed; the harness's probes are not counted."""
+        """Return the fate of packets on all links that were ever bad, summed, without the harness's probes."""
         totals: dict[str, int] = {}
         for report in self._queue.reports().values():
             for name, count in asdict(report.packets).items():
@@ -63,7 +63,7 @@ class QueuedLinks:
 
     def close(self) -> None:
         """Make all links healthy, and let go of sockets."""
-        # A means that has died lets everything pass; whoever used it has been told.
+        # A means that has died lets everything pass, and the fault that used it has failed already.
         with suppress(HarnessError):
             self.degrade([link for link, quality in self._expected.items() if quality != _HEALTHY], _HEALTHY)
         self._probe.close()

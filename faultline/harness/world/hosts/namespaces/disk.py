@@ -7,7 +7,7 @@ unmounts it with the namespace, and the loop device, which is set to clear itsel
     FOLDER/data     its folder `data`, where the node writes: empty at first, without the `lost+found` of ext4
 
 **Power.** EXT4_IOC_SHUTDOWN stops the file system without flushing its journal: from one moment to the next all writes
-fail, and what had not been flushed is gone at the next mount. The journal is committed when somebody calls fsync, and
+fail, and what had not been flushed is gone at the next mount. The journal is committed when a program calls fsync, and
 otherwise every five minutes (`commit=300`), so an unsynced write is lost for sure in a run shorter than that; its data
 may be written back after half a minute, but no name or length leads there.
 
@@ -15,8 +15,8 @@ may be written back after half a minute, but no name or length leads there.
 After the next mount the first must be there and the second must not. And right after the cut a write must fail.
 
 **Read-only.** The kernel is told that it found an error (`trigger_fs_error`), upon which ext4 turns read-only as it
-does on a failing disk, under the feet of those who have files open; mending is what an operator does: unmount, check,
-mount.
+does on a failing disk, under the feet of programs that have files open; mending is what an operator does: unmount,
+check, mount.
 
 All of it is done from outside through `/proc/PID/root` of a process of the host, at the cost of a system call, and
 works also when nothing on the host answers.
@@ -34,7 +34,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from faultline.harness.errors import HarnessError
-from faultline.harness.world.disk_faults import DiskState
+from faultline.harness.world.faults import DiskState
 
 __all__ = ["HostDisk"]
 
@@ -73,8 +73,6 @@ class HostDisk:
         """The root of the disk, seen from here."""
         return Path(f"{self._host_process()}/root{self.folder}/disk")
 
-    # -- coming and going ---------------------------------------------------------------------------------------
-
     def make(self, size_mb: int) -> None:
         """Make the image and mount it for the first time. Raises HarnessError with what the tools said."""
         self.image.unlink(missing_ok=True)
@@ -98,8 +96,19 @@ class HostDisk:
         self.thaw()
         for place in ("data", "disk"):
             if _is_mounted(f"{self._host_process()}/root{self.folder}/{place}"):
-                self._on_host("umount", f"{self.folder}/{place}")
+                self._unmount(f"{self.folder}/{place}")
         self.wait_until_released()
+
+    def _unmount(self, place: str) -> None:
+        # A process counts as ended with its first thread, while others may still be closing their files.
+        deadline_s = time.monotonic() + _RELEASE_TIMEOUT_S
+        while True:
+            try:
+                return self._on_host("umount", place)
+            except HarnessError as error:
+                if "target is busy" not in error.message or time.monotonic() > deadline_s:
+                    raise
+            time.sleep(_POLL_S)
 
     def wait_until_released(self) -> None:
         """Wait until no loop device has the image any more: the kernel unmounts with the last process."""
@@ -113,10 +122,8 @@ class HostDisk:
         """Let the file system write down everything it holds."""
         _run("sync", "-f", str(self.whole))
 
-    # -- power --------------------------------------------------------------------------------------------------
-
     def _write_synced_canary(self) -> None:
-        """What must survive the next cut. Written early: an fsync flushes the names and lengths of everything else."""
+        """Write the file that must survive the next cut. Early: fsync flushes names and lengths of all other files."""
         self._canary += 1
         descriptor = os.open(self.whole / _SYNCED, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
@@ -132,6 +139,7 @@ class HostDisk:
             descriptor = os.open(_UNSYNCED, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600, dir_fd=root)
             os.write(descriptor, self._content)
             os.close(descriptor)
+            # Through a descriptor that was open before: from now on no path on this disk can be looked up.
             fcntl.ioctl(root, SHUTDOWN, struct.pack("I", 2))
             self._refuse_if_writable(root)
         finally:
@@ -156,8 +164,6 @@ class HostDisk:
             os.close(os.open("after-the-cut", os.O_WRONLY | os.O_CREAT, 0o600, dir_fd=root))
             raise HarnessError(f"The disk of {self.folder} still takes writes after its power was cut.")
 
-    # -- bad states ---------------------------------------------------------------------------------------------
-
     def strike(self, state: DiskState) -> None:
         """Bring the disk into `state`."""
         if state == "full":
@@ -165,14 +171,15 @@ class HostDisk:
         elif state == "read-only":
             Path(f"/sys/fs/ext4/{self._device()}/trigger_fs_error").write_text("struck by faultline\n")
         elif state == "stalled":
-            # For the keeper: who is held by a frozen file system cannot be killed, so it thaws what is named here.
+            # For the supervisor: a process held by a frozen file system cannot be killed, so it thaws this one first.
             self._frozen_note.write_text(f"{self.folder}/disk\n")
             self._ioctl(FREEZE)
         self._struck = state
 
     def mend(self) -> None:
         """Bring the disk into order again, whatever was done to it."""
-        (self.whole / _BALLAST).unlink(missing_ok=True) if self._struck == "full" else None
+        if self._struck == "full":
+            (self.whole / _BALLAST).unlink(missing_ok=True)
         self.thaw()
         if self._struck == "read-only":
             self.unmount()
@@ -181,7 +188,7 @@ class HostDisk:
         self._struck = "well"
 
     def state(self) -> DiskState:
-        """Write a file and look what comes of it. Who is expected to hang is not waited for as long."""
+        """Write a file and return its fate. A writer that is expected to hang is not waited for as long."""
         probe = f"{self.whole}/probe.{time.monotonic_ns()}"
         command = ["/bin/sh", "-c", 'dd if=/dev/zero of="$1" bs=65536 count=1 && rm -f "$1"', "probe", probe]
         writer = subprocess.Popen(
@@ -207,7 +214,7 @@ class HostDisk:
         return found[0] if found else "well"
 
     def _fill(self) -> None:
-        """Take all room there is, in ever smaller pieces; nothing is written for it."""
+        """Take all room, in ever smaller pieces; nothing is written for it."""
         descriptor = os.open(self.whole / _BALLAST, os.O_WRONLY | os.O_CREAT, 0o600)
         try:
             length, piece = 0, 1 << 30
@@ -222,7 +229,7 @@ class HostDisk:
             os.close(descriptor)
 
     def thaw(self) -> None:
-        """Let those go on who hang in a write; harmless when nobody does."""
+        """Let writers that hang go on; harmless when there are none."""
         if self._struck != "stalled":
             return
         # Thawed already, or gone: there is nothing left to thaw.
@@ -267,7 +274,7 @@ def _run(*command: str, fine: tuple[int, ...] = (0,)) -> None:
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"},
+        env={**os.environ, "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin", "LC_ALL": "C"},
     )
     if done.returncode not in fine:
         said = " / ".join(done.stderr.strip().splitlines()[:2]).rstrip(".") or f"it ended with {done.returncode}"

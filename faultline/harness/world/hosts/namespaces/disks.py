@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from faultline.harness.errors import HarnessError
-from faultline.harness.world.disk_faults import DiskState
+from faultline.harness.world.faults import DiskState
 from faultline.harness.world.hosts.namespaces.disk import HostDisk
 
 __all__ = ["NamespaceDisks"]
@@ -30,14 +30,14 @@ _TRIAL_MB = 16
 class NamespaceDisks:
     """Implements `faultline.harness.world.hosts.storage.disks.HostDisks`.
 
-    `folder` is the keeper's, `keeper_process` its entry in /proc and `process_of` that of a host; `stop`, `start` and
-    `is_running` act on the host itself.
+    `folder` is the supervisor's, `supervisor_process` its entry in /proc and `process_of` that of a host; `stop`,
+    `start` and `is_running` act on the host itself.
     """
 
     def __init__(
         self,
         folder: Path,
-        keeper_process: Path,
+        supervisor_process: Path,
         process_of: Callable[[str], Path],
         *,
         stop: Callable[[str], None],
@@ -45,7 +45,7 @@ class NamespaceDisks:
         is_running: Callable[[str], bool],
     ) -> None:
         self._folder = folder
-        self._keeper_process = keeper_process
+        self._supervisor_process = supervisor_process
         self._process_of = process_of
         self._stop = stop
         self._start = start
@@ -54,7 +54,7 @@ class NamespaceDisks:
         self._refusal: str | None = None
 
     def refusal(self) -> str:
-        """Empty when a disk can be made, cut from power and mounted again in the keeper's own namespace."""
+        """Empty when a disk can be made, cut from power and mounted again in the supervisor's own namespace."""
         if self._refusal is None:
             self._refusal = self._tried()
         return self._refusal
@@ -97,11 +97,11 @@ class NamespaceDisks:
         self._disks[host].mount_after_cut()
 
     def has_power(self, host: str) -> bool:
-        """Does the host's outermost process exist?"""
+        """Return whether the host's outermost process exists."""
         return self._is_running(host)
 
     def thaw(self, host: str) -> None:
-        """Let those go on who hang in a write."""
+        """Let writers that hang go on."""
         if host in self._disks:
             self._disks[host].thaw()
 
@@ -114,13 +114,13 @@ class NamespaceDisks:
         self._disks[host].mend()
 
     def state(self, host: str) -> DiskState:
-        """What happens to somebody who writes."""
+        """Return the fate of a write to the disk of `host`."""
         return self._disks[host].state()
 
     def _tried(self) -> str:
         folder = self._folder / "trial"
         folder.mkdir(exist_ok=True)
-        disk = HostDisk(folder / "disk.img", str(folder), lambda: self._keeper_process)
+        disk = HostDisk(folder / "disk.img", str(folder), lambda: self._supervisor_process)
         try:
             disk.make(_TRIAL_MB)
             disk.cut_power()

@@ -1,4 +1,4 @@
-"""What happens to each packet of one degraded link: a pure function of the link's quality, the packet and the time.
+"""The treatment of packets on a degraded link: a pure function of the link's quality, the packet and the time.
 
 The model is that of Linux's netem: a packet is lost, or it waits – for its turn when the link has a rate, then for the
 link's delay – and goes on, perhaps twice, perhaps with a flipped bit. Packets keep their order under jitter; only those
@@ -24,7 +24,7 @@ _MIXED = 0x9E3779B9
 
 @dataclass(slots=True)
 class PacketCounters:
-    """What became of the packets of one link; the harness's own probes are not among them."""
+    """The fates of the packets of one link; the harness's own probes are not among them."""
 
     seen: int = 0
     delayed: int = 0
@@ -62,7 +62,7 @@ class EmulatedLink:
         self._last_due_ns = self._busy_until_ns = 0
 
     def treat(self, byte_count: int, now_ns: int, *, probe: bool = False) -> Treatment:
-        """What to do with the packet that has just come."""
+        """Return the treatment of the packet that has just come."""
         self._number += 1
         counters = PacketCounters() if probe else self.counters
         counters.seen += 1
@@ -100,7 +100,7 @@ class EmulatedLink:
 
 
 def with_flipped_bit(packet: bytes, chosen: int) -> bytes:
-    """An IPv4 packet with one bit flipped behind its headers, or in the transport's checksum when nothing is there.
+    """Return an IPv4 packet with a bit flipped behind its headers, or in the transport's checksum when it is empty.
 
     The checksum is left as it was, so that the receiver can notice; headers are spared, since a wrong address would
     be another fault.

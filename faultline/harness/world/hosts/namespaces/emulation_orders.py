@@ -1,4 +1,4 @@
-"""What the harness and the link emulator say to each other, as lines of JSON over a Unix socket."""
+"""The messages between the harness and the link emulator, as lines of JSON over a Unix socket."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class LinkSetting(msgspec.Struct, frozen=True):
 
 
 class Order(msgspec.Struct, frozen=True):
-    """What the harness asks for: `links` are to be so from now on."""
+    """An order of the harness: `links` are to be so from now on."""
 
     links: tuple[LinkSetting, ...] = ()
 
 
 class LinkReport(msgspec.Struct, frozen=True):
-    """What a link has met with: its packets, and how many of the harness's probes are done with, lost or passed on."""
+    """The counts of a link: its packets, and the harness's probes that are done with, lost or passed on."""
 
     source: str
     target: str
@@ -36,7 +36,7 @@ class LinkReport(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """How all links fare that were ever set; `problem` is empty, or says why an order could not be followed."""
+    """The reports of all links that were ever set; `problem` is empty, or says why an order was not followed."""
 
     links: tuple[LinkReport, ...] = ()
     problem: str = ""

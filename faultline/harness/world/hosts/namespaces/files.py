@@ -1,6 +1,6 @@
 """The files of one host: its keys, the configuration of its sshd, and the two scripts that bring it up.
 
-`wire.sh` runs in the host's new network namespace, still among the keeper's processes: it makes the cable to the
+`wire.sh` runs in the host's new network namespace, still among the supervisor's processes: it makes the cable to the
 bridge. `init.sh` then runs as process 1 of the host: own name, own processes, a copy-on-write layer over the system's
 changeable folders, and sshd in the end.
 
@@ -38,7 +38,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HostFiles(msgspec.Struct, frozen=True, kw_only=True):
-    """What was written for a host: the folder for what runs on it, and the line it has in `known_hosts`."""
+    """The files of a host: the folder for its processes, and the line that it has in `known_hosts`."""
 
     work: Path
     known_hosts_line: str
@@ -83,7 +83,7 @@ def _sshd_config(folder: Path, site: Site) -> list[str]:
 
 
 def _wire_script(folder: Path, site: Site) -> str:
-    # Process 1 is the keeper: the far ends of the cables are made in its namespace, under the host's name.
+    # Process 1 is the supervisor: the far ends of the cables are made in its namespace, under the host's name.
     return f"""\
 set -e
 ip -batch - <<END
@@ -103,7 +103,7 @@ exec unshare --mount --pid --uts --ipc --fork --kill-child=SIGKILL --mount-proc 
 """
 
 
-# The machine's /root is closed to whoever is not the machine's root, and so is the file that says who may log in.
+# The machine's /root is closed to all but the machine's root, and so is the file that says who may log in.
 _AS_USER = """\
 mount -t tmpfs tmpfs /root
 rm -f /etc/shadow

@@ -35,10 +35,10 @@ from faultline.harness.world.hosts.namespaces.datagrams import DatagramProbe
 from faultline.harness.world.hosts.namespaces.degraded_links import QueuedLinks
 from faultline.harness.world.hosts.namespaces.disks import NamespaceDisks
 from faultline.harness.world.hosts.namespaces.files import Site, write_host
-from faultline.harness.world.hosts.namespaces.keeper import Keeper
 from faultline.harness.world.hosts.namespaces.packet_queue import PacketQueue, reason_against_queues
 from faultline.harness.world.hosts.namespaces.quality_probe import QualityProbe
-from faultline.harness.world.hosts.namespaces.requirements import find_program, lacks
+from faultline.harness.world.hosts.namespaces.requirements import find_program, missing_requirements
+from faultline.harness.world.hosts.namespaces.supervisor import Supervisor
 from faultline.harness.world.hosts.namespaces.switch import Switch
 from faultline.harness.world.hosts.namespaces.wiring import link_address, plug_in, sites
 from faultline.harness.world.hosts.network.cables import Cables
@@ -68,14 +68,14 @@ class NamespaceHosts:
         # To be passed through, not read: some stores refuse to run as root, and must get at their own folders.
         folder.chmod(0o711)
         try:
-            self.keeper = Keeper(folder)
+            self.supervisor = Supervisor(folder)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
         try:
-            self._number = plug_in(self.keeper)
+            self._number = plug_in(self.supervisor)
             self.hosts = self._write(folder, count)
-            self._outer = {host.name: self.keeper.start(host.name) for host in self.hosts}
+            self._outer = {host.name: self.supervisor.start(host.name) for host in self.hosts}
             self.fleet = Fleet(self.hosts)
             self._wait_until_up(self.hosts)
             self.links = self._make_links()
@@ -83,21 +83,21 @@ class NamespaceHosts:
             self.qualities = self._make_qualities()
             self.connections = HostConnections(self.fleet)
             self.disks: HostDisks = self._make_disks()
-            self.cables: Cables = BridgeCables(self.keeper, self.fleet)
+            self.cables: Cables = BridgeCables(self.supervisor, self.fleet)
         except BaseException:
-            self.keeper.close()
+            self.supervisor.close()
             raise
 
     def network_of(self, name: str) -> Path:
-        """The network namespace of the host `name`, as a file to enter it by."""
-        return self.keeper.network_of(self._outer[name])
+        """Return the network namespace of the host `name`, as a file to enter it by."""
+        return self.supervisor.network_of(self._outer[name])
 
     def process_of(self, name: str) -> Path:
-        """The entry in /proc of the outermost process of the host `name`."""
-        return self.keeper.process_of(self._outer[name])
+        """Return the entry in /proc of the outermost process of the host `name`."""
+        return self.supervisor.process_of(self._outer[name])
 
     def is_running(self, name: str) -> bool:
-        """Does the host's outermost process exist?"""
+        """Return whether the host's outermost process exists."""
         return self.process_of(name).exists()
 
     def power_off(self, name: str) -> None:
@@ -105,11 +105,11 @@ class NamespaceHosts:
 
         What its disk, if it has one, was not told to flush is not lost by this: see `disks`.
         """
-        self.keeper.stop(name)
+        self.supervisor.stop(name)
 
     def power_on(self, name: str) -> None:
         """Start a host that was powered off, over the same files."""
-        self._outer[name] = self.keeper.start(name)
+        self._outer[name] = self.supervisor.start(name)
         self._wait_until_up([host for host in self.hosts if host.name == name])
 
     def close(self) -> None:
@@ -119,23 +119,23 @@ class NamespaceHosts:
             self.qualities.close()
         finally:
             self.fleet.close()
-            self.keeper.close()
+            self.supervisor.close()
 
     def _make_qualities(self) -> LinkQualities:
-        # One kernel for all hosts: what is there is there on each of them.
+        # One kernel serves all hosts, so one trial tells for each of them.
         if not subprocess.run(["/bin/sh", "-c", NETEM_TRIAL], capture_output=True, check=False).returncode:
             return RemoteQualities(self.fleet, shares_clock=True, chosen=Netem(self.fleet))
-        reason = reason_against_queues(self.keeper)
+        reason = reason_against_queues(self.supervisor)
         if reason:
             return NoLinkQualities(reason)
         addresses = {host.name: host.address for host in self.hosts}
         links = {host.name: link_address(self._number, index) for index, host in enumerate(self.hosts, 1)}
-        return QueuedLinks(PacketQueue(self.keeper, links), QualityProbe(addresses, self.network_of))
+        return QueuedLinks(PacketQueue(self.supervisor, links), QualityProbe(addresses, self.network_of))
 
     def _make_disks(self) -> NamespaceDisks:
         return NamespaceDisks(
-            self.keeper.folder,
-            Path(f"/proc/{self.keeper.pid}"),
+            self.supervisor.folder,
+            Path(f"/proc/{self.supervisor.pid}"),
             self.process_of,
             stop=self.power_off,
             start=self.power_on,
@@ -148,11 +148,9 @@ class NamespaceHosts:
             return NoLinkFaults("the program nft is missing (apt-get install nftables)")
         probe = DatagramProbe({host.name: host.address for host in self.hosts}, self.network_of)
         try:
-            return Switch(self.keeper.network, nft, probe)
+            return Switch(self.supervisor.network, nft, probe)
         except HarnessError as error:
             return NoLinkFaults(error.message.rstrip("."))
-
-    # -- coming up ----------------------------------------------------------------------------------------------
 
     def _write(self, folder: Path, count: int) -> tuple[Host, ...]:
         key = paramiko.ECDSAKey.generate()
@@ -181,16 +179,16 @@ class NamespaceHosts:
                 time.sleep(_POLL_S)
 
     def _log(self, name: str) -> str:
-        logs = (self.keeper.folder / name / "init.log", self.keeper.folder / name / "sshd.log")
+        logs = (self.supervisor.folder / name / "init.log", self.supervisor.folder / name / "sshd.log")
         said = [line for log in logs if log.exists() for line in log.read_text(errors="replace").splitlines()]
         return " / ".join(said[-5:]) or "it said nothing"
 
 
 def _refuse_where_impossible() -> None:
-    found = lacks()
+    found = missing_requirements()
     if found:
-        reasons = "; ".join(lack.what for lack in found)
-        next_step = " ".join(lack.next_step for lack in found)
+        reasons = "; ".join(missing.what for missing in found)
+        next_step = " ".join(missing.next_step for missing in found)
         raise HarnessError(f"Hosts of namespaces cannot be made here: {reasons}.", next_step)
 
 

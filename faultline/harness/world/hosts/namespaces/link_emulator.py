@@ -1,9 +1,9 @@
 """The process that delays, loses, repeats and spoils packets between hosts of namespaces.
 
-It lives in the bridge's network namespace, as a child of the keeper, so that it ends with the set of hosts. The kernel
-hands it the packets of degraded links only, each link through a queue of its own, and waits for its verdicts; healthy
-links never pass here. When it ends, the kernel lets packets pass (`--queue-bypass`), so the harness looks at its
-counters and at datagrams of its own to see that faults are there.
+It lives in the bridge's network namespace, as a child of the supervisor, so that it ends with the set of hosts. The
+kernel hands it the packets of degraded links only, each link through a queue of its own, and waits for its verdicts;
+healthy links never pass here. When it ends, the kernel lets packets pass (`--queue-bypass`), so the harness looks at
+its counters and at datagrams of its own to see that faults are there.
 
     python -m faultline.harness.world.hosts.namespaces.link_emulator SOCKET
 
@@ -88,8 +88,6 @@ class LinkEmulator:
                 if not self._follow(connection):
                     connections.remove(connection)
 
-    # -- orders -------------------------------------------------------------------------------------------------
-
     def _follow(self, connection: socket.socket) -> bool:
         """Read one order and answer it; False when the other side has hung up."""
         with connection.makefile("rwb") as stream:
@@ -149,8 +147,6 @@ class LinkEmulator:
         link, setting = self._links[queue], self._settings[queue]
         return LinkReport(setting.source, setting.target, link.counters, self._probes.get(queue, 0))
 
-    # -- packets ------------------------------------------------------------------------------------------------
-
     def _take(self) -> None:
         for _ in range(_READS_MAX):
             try:
@@ -196,7 +192,7 @@ class LinkEmulator:
 
     def _send_copy(self, setting: LinkSetting, content: bytes) -> None:
         frame = bytes.fromhex(setting.frame_head) + content
-        # The target may have been powered off meanwhile; then there is nobody to send a copy to.
+        # The target may have been powered off meanwhile; then no socket takes the copy.
         with suppress(OSError):
             self._frames.sendto(frame, (setting.target, 0))
 

@@ -1,7 +1,7 @@
 """The netlink messages by which a program decides about packets: Linux's nfnetlink_queue, as far as it is used here.
 
-The kernel hands a queued packet to whoever has bound the queue's number, and waits for a verdict. Every message is a
-netlink header, four bytes that name family and queue, and attributes of a length, a type and a padded content; see
+The kernel hands a queued packet to the socket that has bound the queue's number, and waits for a verdict. Every message
+is a netlink header, four bytes that name family and queue, and attributes of a length, a type and a padded content; see
 `include/uapi/linux/netfilter/nfnetlink_queue.h` of the kernel's sources. Numbers within attributes are big-endian,
 those of the headers are the machine's.
 """
@@ -79,13 +79,13 @@ def length_request(queue: int, packets: int) -> bytes:
 
 
 def verdict(queue: int, packet_id: int, decision: int, content: bytes | None = None) -> bytes:
-    """The decision `ACCEPT` or `DROP` about a packet; with `content`, that takes the place of the packet's own."""
+    """Return the decision `ACCEPT` or `DROP` about a packet; `content` takes the place of the packet's own."""
     head = _attribute(_VERDICT_HEADER, struct.pack("!II", decision, packet_id))
     return _message(_VERDICT, _REQUEST, queue, head if content is None else head + _attribute(_PAYLOAD, content))
 
 
 def decoded(datagram: bytes) -> Iterator[QueuedPacket]:
-    """The packets and answers in what the kernel sent; messages of other kinds are passed over."""
+    """Return the packets and answers in what the kernel sent; messages of other kinds are passed over."""
     offset = 0
     while offset + _HEADER.size <= len(datagram):
         length, kind, _, _, _ = _HEADER.unpack_from(datagram, offset)

@@ -1,7 +1,7 @@
 """Things made in another network namespace: a socket belongs for ever to the namespace in which it was made.
 
-So a thread enters the namespace, makes what is wanted, and ends; whoever gets the socket can then speak from there at
-the cost of a system call, without ever leaving its own namespace.
+So a thread enters the namespace, makes what is wanted, and ends; the receiver of the socket can then speak from there
+at the cost of a system call, without ever leaving its own namespace.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SEND_BUFFER_FORCED, _RECEIVE_BUFFER_FORCED = 32, 33
 
 
 def made_in(network: Path, make: Callable[[], Made]) -> Made:
-    """What `make` returns in the network namespace `network`. Raises HarnessError when that cannot be entered."""
+    """Return the result of `make` in the namespace `network`. Raises HarnessError when that cannot be entered."""
     made: list[Made] = []
     errors: list[BaseException] = []
 
@@ -47,7 +47,7 @@ def made_in(network: Path, make: Callable[[], Made]) -> Made:
 
 
 def enlarge_buffers(made: socket.socket, byte_count: int) -> None:
-    """Let so much wait in `made` in either direction, also beyond what the system allows everybody."""
+    """Let so much wait in `made` in either direction, also beyond the system's limit for ordinary users."""
     made.setsockopt(socket.SOL_SOCKET, _SEND_BUFFER_FORCED, byte_count)
     made.setsockopt(socket.SOL_SOCKET, _RECEIVE_BUFFER_FORCED, byte_count)
 

@@ -1,8 +1,8 @@
 """Degraded links between hosts of namespaces, by a program that the kernel hands their packets to (NFQUEUE).
 
 For kernels without netem. One rule per degraded link stands in the bridge's namespace, all of them replaced in one
-step; the packets they pick go to the link emulator, a process among the keeper's. A link that becomes bad is told to
-the emulator before its rule is there, and one that becomes healthy before its rule goes, so packets are never handed
+step; the packets they pick go to the link emulator, a process among the supervisor's. A link that becomes bad is told
+to the emulator before its rule is there, and one that becomes healthy before its rule goes, so packets are never handed
 to a program that does not know what to do with them.
 
 The rules are legacy iptables, which see bridged packets with the ports they pass; nftables has no such thing for
@@ -24,10 +24,10 @@ import msgspec
 from faultline.harness.errors import HarnessError
 from faultline.harness.world.faults import LinkQuality
 from faultline.harness.world.hosts.namespaces.emulation_orders import Answer, LinkReport, LinkSetting, Order
-from faultline.harness.world.hosts.namespaces.keeper import Keeper
 from faultline.harness.world.hosts.namespaces.netfilter_queue import NETFILTER, bind_request, decoded
 from faultline.harness.world.hosts.namespaces.own_network import BUFFER_BYTES, enlarge_buffers, made_in
 from faultline.harness.world.hosts.namespaces.requirements import find_program
+from faultline.harness.world.hosts.namespaces.supervisor import Supervisor
 from faultline.harness.world.hosts.network.links import HostLink
 
 __all__ = ["PacketQueue", "queue_rules", "reason_against_queues"]
@@ -41,7 +41,7 @@ _TRIED_QUEUE = 65_000
 
 
 def queue_rules(queues: Mapping[HostLink, int]) -> str:
-    """The input of iptables-restore under which exactly the packets of these links go to their queues."""
+    """Return the input of iptables-restore under which exactly the packets of these links go to their queues."""
     rules = [
         f"-A FORWARD -m physdev --physdev-in {source} --physdev-out {target} -j NFQUEUE --queue-num {queue} "
         "--queue-bypass"
@@ -50,18 +50,20 @@ def queue_rules(queues: Mapping[HostLink, int]) -> str:
     return "\n".join(["*mangle", *rules, "COMMIT", ""])
 
 
-def reason_against_queues(keeper: Keeper) -> str:
+def reason_against_queues(supervisor: Supervisor) -> str:
     """Try it in the bridge's namespace: why packets cannot be handed over there; empty when they can."""
     program = _restore_program()
     if program is None:
         return "the program iptables-legacy-restore is missing (apt-get install iptables)"
-    tried = _restore(keeper, program, queue_rules({("faultline-a", "faultline-b"): _TRIED_QUEUE}))
-    untried = _restore(keeper, program, queue_rules({}))
+    tried = _restore(supervisor, program, queue_rules({("faultline-a", "faultline-b"): _TRIED_QUEUE}))
+    untried = _restore(supervisor, program, queue_rules({}))
     if tried.returncode or untried.returncode:
         said = (tried.stderr + untried.stderr).strip().splitlines()
         return f"iptables takes no NFQUEUE rule ({said[0] if said else 'it said nothing'})"
     try:
-        with made_in(keeper.network, lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETFILTER)) as queues:
+        with made_in(
+            supervisor.network, lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETFILTER)
+        ) as queues:
             enlarge_buffers(queues, BUFFER_BYTES)
             queues.send(bind_request(_TRIED_QUEUE))
             errors = [message.error for message in decoded(queues.recv(4096)) if message.error]
@@ -73,17 +75,17 @@ def reason_against_queues(keeper: Keeper) -> str:
 
 
 class PacketQueue:
-    """The degraded links of the hosts under `keeper`; `link_addresses` are their hardware addresses by name."""
+    """The degraded links of the hosts under `supervisor`; `link_addresses` are their hardware addresses by name."""
 
-    def __init__(self, keeper: Keeper, link_addresses: Mapping[str, str]) -> None:
-        self._keeper = keeper
+    def __init__(self, supervisor: Supervisor, link_addresses: Mapping[str, str]) -> None:
+        self._supervisor = supervisor
         self._link_addresses = link_addresses
         names = list(link_addresses)
         links = [(source, target) for source in names for target in names if source != target]
         self._queues = {link: number for number, link in enumerate(links, 1)}
         self._program = _restore_program() or "iptables-legacy-restore"
         self._degraded: set[HostLink] = set()
-        self._path = keeper.folder / f"{_SERVICE}.socket"
+        self._path = supervisor.folder / f"{_SERVICE}.socket"
         self._connection: socket.socket | None = None
 
     def degrade(self, qualities: Mapping[HostLink, LinkQuality]) -> None:
@@ -103,13 +105,13 @@ class PacketQueue:
         self._ask(Order())
 
     def reports(self) -> dict[HostLink, LinkReport]:
-        """What the links have met with that were ever degraded."""
+        """Return the reports of all links that were ever degraded."""
         if not self._path.exists():
             return {}
         return {(report.source, report.target): report for report in self._ask(Order()).links}
 
     def close(self) -> None:
-        """Hang up; the emulator and its rules go with the keeper."""
+        """Hang up; the emulator and its rules go with the supervisor."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -120,7 +122,7 @@ class PacketQueue:
         return LinkSetting(self._queues[link], source, target, head, quality)
 
     def _install(self, degraded: Iterable[HostLink]) -> None:
-        done = _restore(self._keeper, self._program, queue_rules({link: self._queues[link] for link in degraded}))
+        done = _restore(self._supervisor, self._program, queue_rules({link: self._queues[link] for link in degraded}))
         if done.returncode:
             raise HarnessError(f"The bridge does not take the rules for degraded links: {done.stderr.strip()}.")
 
@@ -141,7 +143,7 @@ class PacketQueue:
         return answer
 
     def _lost(self, why: str) -> HarnessError:
-        log = (self._keeper.folder / f"{_SERVICE}.log").read_text(errors="replace").strip().splitlines()
+        log = (self._supervisor.folder / f"{_SERVICE}.log").read_text(errors="replace").strip().splitlines()
         said = log[-1] if log else "it said nothing"
         return HarnessError(f"The process that degrades links does not answer ({why}): {said}.", "Run it again.")
 
@@ -149,7 +151,7 @@ class PacketQueue:
         """Start the emulator the first time, and wait until it takes orders."""
         if not self._path.exists():
             command = [sys.executable, "-m", "faultline.harness.world.hosts.namespaces.link_emulator", str(self._path)]
-            self._keeper.serve(_SERVICE, f"PYTHONPATH={shlex.quote(':'.join(sys.path))} exec {shlex.join(command)}")
+            self._supervisor.serve(_SERVICE, f"PYTHONPATH={shlex.quote(':'.join(sys.path))} exec {shlex.join(command)}")
         deadline_s = time.monotonic() + _START_TIMEOUT_S
         while not self._path.exists():
             if time.monotonic() > deadline_s:
@@ -169,9 +171,9 @@ def _restore_program() -> str | None:
     return find_program("iptables-legacy-restore") or find_program("iptables-restore")
 
 
-def _restore(keeper: Keeper, program: str, rules: str) -> subprocess.CompletedProcess[str]:
+def _restore(supervisor: Supervisor, program: str, rules: str) -> subprocess.CompletedProcess[str]:
     """Replace the mangle table beside the bridge as a whole."""
-    command = ["nsenter", f"--net={keeper.network}", program, "--wait"]
+    command = ["nsenter", f"--net={supervisor.network}", program, "--wait"]
     # The machine's own lock is for its own rules, and only root may take it.
-    environment = os.environ | {"XTABLES_LOCKFILE": str(keeper.folder / "xtables.lock")}
+    environment = os.environ | {"XTABLES_LOCKFILE": str(supervisor.folder / "xtables.lock")}
     return subprocess.run(command, input=rules, capture_output=True, text=True, check=False, env=environment)

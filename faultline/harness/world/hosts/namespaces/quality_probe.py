@@ -94,7 +94,7 @@ class QualityProbe:
                         self._gather(burst, targets, 0.0)
 
     def _gather(self, burst: _Burst, targets: Mapping[str, socket.socket], timeout_s: float) -> bool:
-        """Take what has come, or comes within the time; was there anything?"""
+        """Take the datagrams that have come, or come within the time, and return whether there were any."""
         ready, _, _ = select.select(list(targets.values()), [], [], timeout_s)
         for name, target in targets.items():
             if target in ready:
@@ -112,7 +112,7 @@ class QualityProbe:
 
 
 class _Burst:
-    """What was sent in one round, and what has come of it."""
+    """The datagrams of one round, and what has come of them."""
 
     def __init__(self, number: int, expected: Mapping[HostLink, LinkQuality]) -> None:
         self._number = number
@@ -123,7 +123,7 @@ class _Burst:
         self.results = {link: ProbeResult(probes_needed(quality)) for link, quality in expected.items()}
 
     def datagram(self, link: HostLink, number: int) -> bytes:
-        """The datagram `number` on `link`, with the time of its sending and a check of its own."""
+        """Return the datagram `number` on `link`, with the time of its sending and a check of its own."""
         body = _HEADER.pack(self._number, number, time.time_ns())
         body += _LARGE if self._expected[link].rate_kbit_per_s else _SMALL
         return _CHECK.pack(zlib.crc32(body)) + body
@@ -150,21 +150,21 @@ class _Burst:
         result.lateness_us.append((arrived_ns - sent_ns) // 1_000)
 
     def is_complete(self, settled: Callable[[Mapping[HostLink, int]], bool]) -> bool:
-        """Has everything come that ever will?"""
+        """Return whether every datagram has come that ever will."""
         healthy = LinkQuality()
         bad = {link: result.sent for link, result in self.results.items() if self._expected[link] != healthy}
         rest = [result for link, result in self.results.items() if link not in bad]
         return all(len(result.lateness_us) >= result.sent for result in rest) and (not bad or settled(bad))
 
     def may_have_more(self) -> bool:
-        """Is it worth waiting a moment for what is on its way from the kernel to us?"""
+        """Return whether it is worth waiting for datagrams on their way from the kernel to us."""
         return any(
             len(result.lateness_us) != result.sent or self._expected[link].duplicate
             for link, result in self.results.items()
         )
 
     def longest_s(self) -> float:
-        """How much longer the worst link makes everything take."""
+        """Return the delay that the worst link adds to everything."""
         waits_s = [(quality.delay_us + quality.jitter_us) / 1e6 for quality in self._expected.values()]
         narrow = any(quality.rate_kbit_per_s for quality in self._expected.values())
         bad = any(quality != LinkQuality() for quality in self._expected.values())

@@ -24,7 +24,7 @@ __all__ = ["Switch", "ruleset"]
 
 
 def ruleset(cut: Iterable[HostLink]) -> str:
-    """The rules under which exactly the links `cut` pass nothing; what was in force before is replaced."""
+    """Return the rules under which exactly the links `cut` pass nothing; what was in force before is replaced."""
     pairs = ", ".join(f'"{source}" . "{target}"' for source, target in sorted(cut))
     elements = f"elements = {{ {pairs} }}" if pairs else ""
     return f"""\
@@ -64,11 +64,11 @@ class Switch:
         self._apply(self._cut - set(links))
 
     def is_cut(self, link: HostLink) -> bool:
-        """Does a datagram get lost on `link`? One that is expected to pass is given more time."""
+        """Return whether a datagram gets lost on `link`; where it is expected to pass it is given more time."""
         return bool(self.are_cut([link]))
 
     def are_cut(self, links: Iterable[HostLink]) -> frozenset[HostLink]:
-        """Those of `links` on which a datagram gets lost."""
+        """Return those of `links` on which a datagram gets lost."""
         chosen = frozenset(links)
         return chosen - self._probe.passing(chosen, expected=chosen - self._cut)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from faultline.harness.errors import HarnessError
 from faultline.harness.world.hosts.machines.host import HOSTS_MAX
 from faultline.harness.world.hosts.namespaces.files import Site
-from faultline.harness.world.hosts.namespaces.keeper import Keeper
+from faultline.harness.world.hosts.namespaces.supervisor import Supervisor
 
 __all__ = ["link_address", "plug_in", "sites"]
 
@@ -18,7 +18,7 @@ _NETWORK, _MANAGEMENT = 18, 19
 
 
 def sites(number: int, count: int) -> list[Site]:
-    """The places of the hosts of set `number`."""
+    """Return the places of the hosts of set `number`."""
     everyone = tuple((f"n{index}", _address(_NETWORK, number, index)) for index in range(1, count + 1))
     return [
         Site(
@@ -34,20 +34,20 @@ def sites(number: int, count: int) -> list[Site]:
 
 
 def link_address(number: int, index: int) -> str:
-    """The hardware address of a host; the same after a reboot, so that the others' address tables stay right."""
+    """Return the hardware address of a host; the same after a reboot, so that the others' address tables stay right."""
     return _link_address(_NETWORK, number, index)
 
 
-def plug_in(keeper: Keeper) -> int:
+def plug_in(supervisor: Supervisor) -> int:
     """Connect this machine with both bridges, under the first number no other set has; the link's name is the lock."""
     for number in range(_SETS_MAX):
         if not _is_free(number):
             continue
-        made = _make_link(keeper, f"faultline{number}", f"control{number}")
+        made = _make_link(supervisor, f"faultline{number}", f"control{number}")
         if made.returncode == 0:
-            _require(_make_link(keeper, f"faultline{number}m", f"manage{number}"))
-            keeper.plug(f"control{number}", "br0")
-            keeper.plug(f"manage{number}", "br1")
+            _require(_make_link(supervisor, f"faultline{number}m", f"manage{number}"))
+            supervisor.plug(f"control{number}", "br0")
+            supervisor.plug(f"manage{number}", "br1")
             wiring = _wiring(_NETWORK, number, f"faultline{number}") + _wiring(
                 _MANAGEMENT, number, f"faultline{number}m"
             )
@@ -58,8 +58,8 @@ def plug_in(keeper: Keeper) -> int:
     raise HarnessError(f"There are {_SETS_MAX} sets of hosts on this machine already.", "End one of them.")
 
 
-def _make_link(keeper: Keeper, link: str, far: str) -> subprocess.CompletedProcess[str]:
-    return _ip("link", "add", link, "type", "veth", "peer", "name", far, "netns", str(keeper.pid))
+def _make_link(supervisor: Supervisor, link: str, far: str) -> subprocess.CompletedProcess[str]:
+    return _ip("link", "add", link, "type", "veth", "peer", "name", far, "netns", str(supervisor.pid))
 
 
 def _wiring(network: int, number: int, link: str) -> str:

@@ -1,7 +1,7 @@
 """The cables of hosts: a host's link to the network of nodes and clients, as a whole.
 
-Pulling it parts the host from everybody at once, and its kernel notices: the link has no carrier. SSH must come another
-way, or the harness would be cut off too.
+Pulling it parts the host from peers and clients at once, and its kernel notices: the link has no carrier. SSH must come
+another way, or the harness would be cut off too.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Cables(Protocol):
         """Let the host's link be up again."""
 
     def is_down(self, host: str) -> bool:
-        """Probe: does the host's kernel say that its link has no carrier?"""
+        """Probe: return whether the host's kernel says that its link has no carrier."""
 
 
 class NoCables:
-    """Links that nobody should take down, because of `refusal`."""
+    """Links that must not be taken down, because of `refusal`."""
 
     def __init__(self, refusal: str) -> None:
         self.refusal = refusal

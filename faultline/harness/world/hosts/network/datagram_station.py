@@ -71,7 +71,7 @@ class Station:
         return True
 
     def report(self, number: int, wait_s: float) -> dict[str, dict[str, Any]]:
-        """What has come of round `number`, when nothing more has for a while."""
+        """Return what has come of round `number`, once nothing more has come for a while."""
         deadline_s = time.monotonic() + wait_s
         quiet_since_s = time.monotonic()
         while time.monotonic() < max(deadline_s, quiet_since_s + _QUIET_S):

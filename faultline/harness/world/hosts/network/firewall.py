@@ -22,7 +22,7 @@ _TABLE = "faultline"
 
 
 def host_ruleset(senders: Iterable[str]) -> str:
-    """The rules under which a host hears nothing from the addresses `senders`, and everything from all others."""
+    """Return the rules under which a host hears nothing from the addresses `senders`, and all from others."""
     addresses = ", ".join(sorted(senders))
     elements = f"elements = {{ {addresses} }}" if addresses else ""
     return f"""\
@@ -61,14 +61,14 @@ class HostFirewalls:
         self._change(self._cut - set(links))
 
     def is_cut(self, link: HostLink) -> bool:
-        """Does the receiving host's kernel hold a rule that drops what the sender sends?"""
+        """Return whether the receiving host's kernel holds a rule that drops the sender's packets."""
         source, target = link
         command = f"{NFT} -j list set ip {_TABLE} cut"
         answer = self._fleet[target].run(command, check=False, root=True)
         return answer.exit_code == 0 and self._fleet.hosts[source].address in _elements(answer.stdout)
 
     def are_cut(self, links: Iterable[HostLink]) -> frozenset[HostLink]:
-        """Those of `links` for which the receiving host's kernel holds such a rule."""
+        """Return those of `links` for which the receiving host's kernel holds such a rule."""
         targets: dict[str, list[str]] = {}
         for source, target in links:
             targets.setdefault(target, []).append(source)

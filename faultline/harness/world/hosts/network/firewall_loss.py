@@ -20,7 +20,7 @@ _PARTS = 100_000
 
 
 def loss_rules(shares: Mapping[str, float]) -> str:
-    """The rules under which a host loses these shares of what comes from these addresses."""
+    """Return the rules under which a host loses these shares of what comes from these addresses."""
     rules = "\n".join(
         f"    ip saddr {address} numgen random mod {_PARTS} < {round(share * _PARTS)} counter drop"
         for address, share in sorted(shares.items())

@@ -1,11 +1,12 @@
 """Connections between hosts, killed and reset: by the means of each host itself, over SSH.
 
 A connection is killed with `ss -K`, which lets the kernel abort the socket and tell the other side. It is reset for a
-while by a rule in the receiving host's nftables, which answers what comes from the sender's address as if nobody were
-there. Neither touches the connections of clients or of SSH, which come from other addresses.
+while by a rule in the receiving host's nftables, which answers what comes from the sender's address as if no program
+listened there. Neither touches the connections of clients or of SSH, which come from other addresses.
 
-Whether this works is tried on each host, once and only when somebody asks: a kernel without `CONFIG_INET_DIAG_DESTROY`
-takes the command and does nothing. Rules stand in a table of ours, which is replaced as a whole and deleted at the end.
+Whether this works is tried on each host, once and only when a plan asks for it: a kernel without
+`CONFIG_INET_DIAG_DESTROY` takes the command and does nothing. Rules stand in a table of ours, which is replaced as a
+whole and deleted at the end.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _NO_ANSWER = "it said nothing"
 
 
 def reset_rules(senders: Iterable[str]) -> str:
-    """The rules under which a host resets whatever comes by TCP from the addresses `senders`, and nothing else.
+    """Return the rules under which a host resets whatever comes by TCP from the addresses `senders`, and nothing else.
 
     That includes the answers to what it sends itself: of its own attempts to reach a sender none comes about either.
     Resets pass, or two hosts that reset each other would never hear of it.
@@ -163,7 +164,7 @@ def _refusals_of(connection: Connection) -> dict[str, str]:
 
 
 def _attempts(targets: Iterable[Host]) -> str:
-    """A command that tries to reach all `targets` side by side and prints the names of those that refuse."""
+    """Return a command that tries to reach all `targets` side by side and prints the names of those that refuse."""
     tries = [
         f"{{ timeout {_CONNECT_TIMEOUT_S} bash -c '</dev/tcp/{target.address}/{target.port}' 2>&1 | "
         f"grep -q 'Connection refused' && echo {target.name}; }} &"
@@ -186,7 +187,7 @@ def _by_host(links: Iterable[HostLink]) -> dict[str, list[str]]:
 
 
 def _ports(line: str) -> str:
-    """The ports of a line of ss: `Recv-Q Send-Q Local:Port Peer:Port`."""
+    """Return the ports of a line of ss: `Recv-Q Send-Q Local:Port Peer:Port`."""
     local, peer = [word for word in line.split() if ":" in word][:2]
     return f"{local.rpartition(':')[2]}-{peer.rpartition(':')[2]}"
 

@@ -24,7 +24,7 @@ _ELSEWHERE = "next best: --hosts namespaces:N, or --world local"
 
 
 class BridgedLinks(Protocol):
-    """What is asked of a set of hosts whose links are in one place."""
+    """The part of a set of hosts that its examination needs, where all links are in one place."""
 
     links: LinkFaults
     qualities: LinkQualities
@@ -32,7 +32,7 @@ class BridgedLinks(Protocol):
 
 
 def links_of_bridged(name: str, host_set: BridgedLinks) -> list[Finding]:
-    """What the bridge can do to the links of the host `name`."""
+    """Return the faults of links of the host `name` that the bridge can inject."""
     cuts, cables, refusals = host_set.links.refusal, host_set.cables.refusal, host_set.qualities.refusals
     bad = "; ".join(dict.fromkeys(refusals.values()))
     return [
@@ -46,12 +46,12 @@ def links_of_bridged(name: str, host_set: BridgedLinks) -> list[Finding]:
 
 
 def links_of_machine(connection: Connection) -> list[Finding]:
-    """What the machine itself can do to its links."""
+    """Return the faults of links that the machine can inject by its own means."""
     # Rules that are only checked (-c) change nothing.
     rules = host_ruleset(["192.0.2.1"]).encode()
     answer = connection.run("PATH=$PATH:/usr/sbin:/sbin nft -c -f -", stdin=rules, check=False, root=True)
     next_step = "Partitions need root (sudo = true in the host file) and: apt-get install nftables"
-    # Healthy, although there is no such fault: nobody should have to mend it.
+    # Healthy, although there is no such fault: a user should not have to mend it.
     no_cables = "refused by name, since the machine's routes would go; next best: partition"
     return [
         _finding(connection.host.name, "partition", _complaint(answer), "nftables takes rules", next_step),
@@ -61,7 +61,7 @@ def links_of_machine(connection: Connection) -> list[Finding]:
 
 
 def connections_of(connection: Connection) -> list[Finding]:
-    """Whether connections of the host can be killed and reset."""
+    """Return whether connections of the host can be killed and reset."""
     name = connection.host.name
     return [
         _finding(

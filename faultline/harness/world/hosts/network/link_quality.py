@@ -1,4 +1,4 @@
-"""Does a link behave as it should? Judged by what became of datagrams that were sent over it.
+"""The verdict on a link, from the fates of datagrams that were sent over it.
 
 Shares are judged by the binomial distribution: as many datagrams are sent as it takes for a share not to stay unseen,
 and the number that was hit may be six standard deviations off, so that a true link is accused less than once in ten
@@ -31,7 +31,7 @@ _HEALTHY = LinkQuality()
 
 @dataclass(slots=True)
 class ProbeResult:
-    """What became of `sent` datagrams: of each that came, how late it was; the rest are counts of datagrams.
+    """The fates of `sent` datagrams: the lateness of each that came; the rest are counts of datagrams.
 
     `overtaken` came after one that was sent later. `span_us` is the time from the first sending to the last arrival.
     """
@@ -45,7 +45,7 @@ class ProbeResult:
 
 
 def probes_needed(quality: LinkQuality) -> int:
-    """How many datagrams show whether a link has `quality`."""
+    """Return how many datagrams show whether a link has `quality`."""
     if quality == _HEALTHY:
         return _HEALTHY_PROBES
     shares = [quality.loss, quality.duplicate, quality.reorder, quality.corrupt]
@@ -106,7 +106,7 @@ def _is_late_enough(expected: LinkQuality, seen: ProbeResult) -> bool:
 
 
 def _least_span_us(expected: LinkQuality, passed: int) -> float:
-    """How long it takes at least at the link's rate until all have passed that were not lost."""
+    """Return the shortest time at the link's rate in which all datagrams pass that were not lost."""
     if not expected.rate_kbit_per_s:
         return 0.0
     return passed * _wire_s(expected) * 1e6 * _AT_LEAST

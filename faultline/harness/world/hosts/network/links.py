@@ -1,7 +1,7 @@
 """Links between hosts and how they are cut and degraded, whatever the means.
 
 A link is directed, from one host to another. Everything on it is dropped silently, also on connections that are open,
-as a router does that has lost a route: nobody gets an error to notice it by.
+as a router does that has lost a route: no sender gets an error to notice it by.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class LinkFaults(Protocol):
         """Let everything pass over `links` again."""
 
     def is_cut(self, link: HostLink) -> bool:
-        """Probe: does nothing pass over `link`?"""
+        """Probe: return whether nothing passes over `link`."""
 
     def are_cut(self, links: Iterable[HostLink]) -> frozenset[HostLink]:
-        """Probe: those of `links` over which nothing passes, all looked at side by side."""
+        """Probe: return those of `links` over which nothing passes, all looked at side by side."""
 
     def close(self) -> None:
         """Take every rule away."""
@@ -69,7 +69,7 @@ class NoLinkFaults:
 
 
 class LinkQualities(Protocol):
-    """How bad the links between the hosts of one set are made."""
+    """The means by which links between the hosts of one set are degraded."""
 
     @property
     def refusals(self) -> Mapping[str, str]:
@@ -86,10 +86,10 @@ class LinkQualities(Protocol):
         """Give all `links` the `quality`; a healthy one ends it."""
 
     def qualities(self, links: Iterable[HostLink]) -> dict[HostLink, LinkQuality]:
-        """Probe: the quality of each link."""
+        """Probe: return the quality of each link."""
 
     def statistics(self) -> dict[str, int]:
-        """What became of packets on bad links since the set came up, as far as it is counted."""
+        """Return the fate of packets on bad links since the set came up, as far as it is counted."""
 
     def close(self) -> None:
         """Make all links healthy; they can be degraded again afterwards."""
@@ -114,7 +114,7 @@ class NoLinkQualities:
             )
 
     def qualities(self, links: Iterable[HostLink]) -> dict[HostLink, LinkQuality]:
-        """All links are as they are."""
+        """Return healthy qualities: the links are as they are."""
         return dict.fromkeys(links, LinkQuality())
 
     def statistics(self) -> dict[str, int]:

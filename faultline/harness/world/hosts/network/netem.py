@@ -37,7 +37,7 @@ _WAITING_PACKETS_MAX = 100_000
 
 
 def netem_options(quality: LinkQuality) -> str:
-    """What tc is told about a link of `quality`."""
+    """Return the options of tc for a link of `quality`."""
     words = [f"netem limit {_WAITING_PACKETS_MAX}"]
     if quality.delay_us or quality.jitter_us:
         # netem spreads jitter to both sides of the delay; ours comes on top of it.
@@ -116,13 +116,13 @@ class Netem:
 
 
 def _device(connection: Connection, address: str) -> str:
-    """The device by which the host sends to `address`."""
+    """Return the device by which the host sends to `address`."""
     words = connection.run(f"{_PATH} ip -o route get {shlex.quote(address)}").text.split()
     return words[words.index("dev") + 1]
 
 
 def _refuse_to_replace(connection: Connection, device: str) -> None:
-    """What somebody else has put on the device is not ours to take away."""
+    """Refuse to take away a queueing discipline that is not ours. Raises HarnessError."""
     there = connection.run(f"{_PATH} tc qdisc show dev {shlex.quote(device)} root").text
     # What the kernel put there by itself has the handle 0.
     if there and " 0: " not in f"{there} ":

@@ -107,7 +107,7 @@ class RemoteQualities:
         self._bad = bad
 
     def qualities(self, links: Iterable[HostLink]) -> dict[HostLink, LinkQuality]:
-        """What datagrams from host to host met with, both ways of each link, since delays are seen only so."""
+        """Return the qualities that datagrams met with, sent both ways of each link, since delays are seen only so."""
         chosen = tuple(links)
         if not self._bad and "_choice" not in self.__dict__:
             return dict.fromkeys(chosen, _HEALTHY)
@@ -131,7 +131,7 @@ class RemoteQualities:
 
 
 def _asked(quality: LinkQuality) -> list[str]:
-    """The capabilities that a quality takes."""
+    """Return the capabilities that a quality takes."""
     asked = [name for name in ("loss", "duplicate", "reorder", "corrupt") if getattr(quality, name)]
     if quality.delay_us or quality.jitter_us:
         asked.append("delay")

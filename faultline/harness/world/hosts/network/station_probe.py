@@ -103,7 +103,7 @@ class _Station:
         self.port = port
 
     def ask(self, **order: Any) -> Any:
-        """The station's answer to a line. Raises HostError when there is none."""
+        """Return the station's answer to a line. Raises HostError when there is none."""
         with self._lock:
             try:
                 return self._program.ask(order)
@@ -122,7 +122,7 @@ class _Station:
 def results_of(
     expected: Mapping[HostLink, LinkQuality], reports: Reports, numbers: Mapping[str, int], *, shares_clock: bool
 ) -> dict[HostLink, ProbeResult]:
-    """What became of the datagrams on each link, out of the receivers' reports."""
+    """Return the fates of the datagrams on each link, out of the receivers' reports."""
     ways = {(source, target): reports.get(target, {}).get(numbers[source], _NOTHING) for source, target in expected}
     results = {}
     for link, way in ways.items():
@@ -147,12 +147,12 @@ def _offset_ns(
 
 
 def _fastest_ns(quality: LinkQuality) -> int:
-    """The delay that no datagram escapes on a link of `quality`."""
+    """Return the delay that no datagram escapes on a link of `quality`."""
     return 0 if quality.reorder else quality.delay_us * 1_000
 
 
 def _span_us(way: Mapping[str, Any]) -> int:
-    """How long all took that came; the first one's own time on the wire is not seen, but is like the others'."""
+    """Return the time all took that came; that of the first on the wire is not seen, but is like the others'."""
     count = len(way["way_ns"])
     return int((way["last"] - way["first"]) // 1_000 * count // (count - 1)) if count > 1 else 0
 

@@ -35,7 +35,7 @@ class AgentRefusal(HarnessError):
 
 
 def agent_archive() -> bytes:
-    """The agent as one file."""
+    """Return the agent as one file."""
     folder = Path(agent.__file__).parent
     content = {"__main__.py": _MAIN, f"{_HOSTS}/processes/supervisor.py": Path(supervisor.__file__).read_text()}
     content |= {f"{_HOSTS}/agent/{module.name}": module.read_text() for module in sorted(folder.glob("*.py"))}
@@ -71,7 +71,7 @@ class HostAgent:
         self.ask("adopt")
 
     def ask(self, question: str, **arguments: Any) -> Any:
-        """The agent's answer. Raises AgentRefusal when it says no, HostError when it does not say anything.
+        """Return the agent's answer. Raises AgentRefusal when it says no, HostError when it does not say anything.
 
         One that was lost, as with its host's power, is sent again: whatever it did ended with it.
         """
@@ -115,7 +115,7 @@ class HostAgent:
         return answer
 
     def _running(self) -> LineChannel:
-        """The agent, sent and started unless it is there."""
+        """Return the agent, sent and started unless it is there."""
         if self._program is not None and self._program.is_open:
             return self._program
         self._connection.run(f"mkdir -p {shlex.quote(str(Path(self._archive).parent))}")

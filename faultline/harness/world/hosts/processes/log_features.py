@@ -21,7 +21,7 @@ LINE_BYTES_MAX = 64 * 1024
 
 
 def features_in_log(log: Path, features: Iterable[Feature], skipped_lines: int) -> Counter[str]:
-    """How many lines of `log` after the first `skipped_lines` tell of each of `features`.
+    """Count the lines of `log` after the first `skipped_lines` that tell of each of `features`.
 
     A log that is not there, because its host could not be reached any more, tells nothing.
     """

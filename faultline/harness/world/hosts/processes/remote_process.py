@@ -2,7 +2,7 @@
 
 The control channel is the SSH channel of the command that started the node, and it is the lifeline here too: when the
 harness ends or the connection breaks, the node reads the end of the stream and ends. (A node that is stopped at that
-moment cannot; on hosts of namespaces it goes with the host, elsewhere it waits until somebody lets it go on.)
+moment cannot; on hosts of namespaces it goes with the host, elsewhere it waits until it is let go on.)
 
 Signals and probes are commands of their own: what they report is what the host's kernel says.
 """
@@ -66,8 +66,6 @@ class RemoteProcess:
         self._control: ControlChannel | None = None
         self._pid: int | None = None
         folder.mkdir(parents=True, exist_ok=True)
-
-    # -- start and end ------------------------------------------------------------------------------------------
 
     def prepare(self) -> None:
         """Make the node's folder on the host, without anything an earlier run left there."""
@@ -149,8 +147,6 @@ class RemoteProcess:
         self._pid = None
         self._connection.drop()
 
-    # -- probes -------------------------------------------------------------------------------------------------
-
     @property
     def control(self) -> ControlChannel:
         """The channel to the running node. Raises ConnectionError when there is none."""
@@ -159,28 +155,28 @@ class RemoteProcess:
         return self._control
 
     def is_alive(self) -> bool:
-        """Does the process exist, as the host's kernel sees it?"""
+        """Return whether the process exists, as the host's kernel sees it."""
         return self._kernel_state() not in _DEAD
 
     def is_paused(self) -> bool:
-        """Is the process stopped, as the host's kernel sees it?"""
+        """Return whether the process is stopped, as the host's kernel sees it."""
         return self._kernel_state() == "T"
 
     def take_crashes(self) -> list[int]:
-        """The exit codes of processes that ended without being killed by us, each once."""
+        """Return the exit codes of processes that ended without being killed by us, each once."""
         self._note_crash()
         with self._guard:
             crashes, self._crashes = self._crashes, []
         return crashes
 
     def note_end(self) -> None:
-        """Take note when the process has ended: its host's kernel knows before anybody has told how it ended."""
+        """Take note when the process has ended: its host's kernel knows it before SSH tells how it ended."""
         if self._pid is not None and not self.is_alive():
             self._wait_for(self._has_ended)
         self._note_crash()
 
     def log_tail(self) -> str:
-        """The end of the node's log, as one line."""
+        """Return the end of the node's log, as one line."""
         try:
             tail = self._connection.run(f"tail -c {_LOG_TAIL_BYTES} {self._quoted('node.log')}", check=False).stdout
         except HostError as error:
@@ -223,7 +219,7 @@ class RemoteProcess:
                     self._crashes.append(code)
 
     def _kernel_state(self) -> str:
-        """The state letter of the process, or `gone`."""
+        """Return the state letter of the process, or `gone`."""
         if self._channel is None or self._pid is None:
             return _GONE
         # The name in parentheses may hold blanks; the state is the first field after it.

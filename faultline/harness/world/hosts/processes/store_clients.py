@@ -49,7 +49,7 @@ class StoreClients:
         self._loop = asyncio.get_running_loop()
 
     def node_of(self, worker: int) -> NodeId:
-        """The node that `worker` talks to first."""
+        """Return the node that `worker` talks to first."""
         return self._members[worker % len(self._members)]
 
     def invoke(self, worker: int, operation: Operation, done: Callable[[Outcome], None]) -> None:
@@ -68,7 +68,7 @@ class StoreClients:
         self._threads.submit(perform)
 
     def is_ready(self, worker: int) -> bool:
-        """Whether the client of `worker` has a connection, as far as is known; one that was never asked may make it."""
+        """Return whether the client of `worker` seems connected; a client that was never asked may connect then."""
         client = self._connecting.get(worker)
         return client is None or client.is_connected
 
@@ -122,7 +122,7 @@ class StoreClients:
         self._clients.clear()
 
     def _client(self, worker: int, process: int) -> StoreClient:
-        """The client of `process`, made and closed in the worker's thread: a client may have an event loop of its own.
+        """Return the client of `process`, made and closed in the worker's thread: it may have an event loop of its own.
 
         A worker has one operation at a time, so no two threads ask for the same one.
         """

@@ -100,7 +100,7 @@ class StoreProcess(RemoteProcess):
         self.founding_lines = int(said)
 
     def log_tail(self) -> str:
-        """What matters of the log's end, as one line: the last lines that tell of trouble, each with what follows."""
+        """Return the log's end as one line: the last lines that tell of trouble, each with what follows."""
         tail = f"tail -n {_EXCERPT_FROM_LINES} {self._quoted('node.log')}"
         script = f"{tail} | grep -iE -A 3 {shlex.quote(_TROUBLE)} | tail -n 4 | cut -c -{_EXCERPT_CHARACTERS}"
         try:
@@ -111,12 +111,12 @@ class StoreProcess(RemoteProcess):
         return " / ".join(line.strip() for line in lines if line.strip()) or super().log_tail()
 
     def processes(self) -> list[int]:
-        """The numbers of all the member's processes on its host, parents first, as the host's kernel knows them."""
+        """Return the numbers of all the member's processes, parents first, as its host's kernel knows them."""
         said = self._connection.run(f"{_TREE}tree {self._known_pid()}").text.split()
         return [int(pid) for pid in said[1:]]
 
     def is_paused(self) -> bool:
-        """Are all of the member's processes stopped, as the host's kernel sees them?"""
+        """Return whether all of the member's processes are stopped, as the host's kernel sees them."""
         if self._channel is None or self._pid is None:
             return False
         # The name in parentheses may hold blanks; the state is the first field after it.

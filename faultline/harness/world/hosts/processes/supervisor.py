@@ -29,7 +29,7 @@ POLL_MS = 500
 
 
 def descendants(pid: int) -> list[int]:
-    """All processes under `pid` as the kernel knows them, parents first."""
+    """Return all processes under `pid` as the kernel knows them, parents first."""
     found = []
     for child in _children(pid):
         found += [child, *descendants(child)]
@@ -37,7 +37,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def _children(pid: int) -> list[int]:
-    """The processes that any thread of `pid` has begotten; threads and processes end while they are looked at."""
+    """Return the processes that any thread of `pid` has started; both end while they are looked at."""
     children: list[int] = []
     with suppress(OSError):
         for task in os.listdir(f"/proc/{pid}/task"):
@@ -72,7 +72,7 @@ def mind(command: list[str]) -> int:
 
 
 def _wait(pid: int, woken: int) -> int:
-    """The exit code of `pid`, or 0 when the lifeline ended first. Orphans that end are reaped on the way."""
+    """Return the exit code of `pid`, or 0 when the lifeline ended first. Orphans that end are reaped on the way."""
     lifeline = sys.stdin.fileno()
     while True:
         while (ended := _reap()) is not None:
@@ -87,7 +87,7 @@ def _wait(pid: int, woken: int) -> int:
 
 
 def _reap() -> tuple[int, int] | None:
-    """A child that has ended, with its exit code; None while all go on."""
+    """Return a child that has ended, with its exit code; None while all go on."""
     try:
         pid, status = os.waitpid(-1, os.WNOHANG)
     except ChildProcessError:

@@ -44,16 +44,14 @@ class ClusterDisks:
         self._ended = 0
 
     def capabilities(self) -> frozenset[str]:
-        """The faults of disks that can be injected, where any is asked for."""
+        """Return the faults of disks that can be injected, where any is asked for."""
         disks = DISK_FAULTS if self._is_needed and not self._host_set.disks.refusal() else frozenset[str]()
         return disks | (SYNC_FAULTS if self._is_supervised else frozenset())
 
     def statistics(self) -> dict[str, int]:
-        """How often a node ended of a bad disk, where disks are struck."""
+        """Return how often a node ended of a bad disk, where disks are struck."""
         strikes = self._is_needed or self._is_supervised or self._fsync == "fails"
         return {"ended_on_bad_disks": self._ended} if strikes else {}
-
-    # -- over a run ---------------------------------------------------------------------------------------------
 
     async def open(self) -> None:
         """Make the disks, and bring the filter where fsync is not honest."""
@@ -70,15 +68,13 @@ class ClusterDisks:
             await self._everywhere(lambda node: self._host_set.disks.flush(self._host_of(node)))
 
     def make_reachable(self, node: NodeId) -> None:
-        """Before the node is ended: its host has power, and nobody hangs in a write. Raises HarnessError."""
+        """Give the host power and free writers that hang, so that the node can be ended. Raises HarnessError."""
         self._host_set.disks.thaw(self._host_of(node))
         self._host_set.disks.power_on(self._host_of(node))
 
     def close(self, node: NodeId) -> None:
         """Take the disk of the node, which has ended, away again."""
         self._host_set.disks.detach(self._host_of(node))
-
-    # -- ends that are no findings ------------------------------------------------------------------------------
 
     def excuse(self, node: NodeId) -> None:
         """The node's disk is about to go bad."""
@@ -90,7 +86,7 @@ class ClusterDisks:
             self._excused.discard(node)
 
     def note_ends(self) -> None:
-        """Count the ends of nodes that are excused, so that nobody else finds them."""
+        """Count the ends of nodes that are excused, so that they are no findings."""
         self._ended += sum(len(self._processes[node].take_crashes()) for node in tuple(self._excused))
 
     async def _everywhere(self, action: Callable[[NodeId], None]) -> None:
@@ -105,5 +101,5 @@ class ClusterDisks:
         process.launcher = bring_filter(self._host_set.fleet[self._host_of(node)], process.remote, *kind)
 
     def switch_for(self, node: NodeId) -> SyncSwitch:
-        """What lets the fsyncs of `node` fail, where they are supervised."""
+        """Return the switch that lets the fsyncs of `node` fail, where they are supervised."""
         return SyncSwitch(self._host_set.fleet[self._host_of(node)], self._processes[node].remote)

@@ -1,7 +1,7 @@
 """Disks of hosts and the power they run on, whatever the means.
 
-A disk that faults strike must be the node's own: nobody else may notice when it fills up, freezes or forgets. And it
-must forget like a real one. What a program wrote without fsync lies in the kernel's memory until it is flushed, so a
+A disk that faults strike must be the node's own: no other process may notice when it fills up, freezes or forgets. And
+it must forget like a real one. What a program wrote without fsync lies in the kernel's memory until it is flushed, so a
 host that merely loses its processes loses nothing; losing power means that the disk's file system stops at one moment
 with what had been flushed until then.
 
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from faultline.harness.errors import HarnessError
-from faultline.harness.world.disk_faults import DiskState
+from faultline.harness.world.faults import DiskState
 
 __all__ = ["HostDisks", "NoDisks"]
 
@@ -41,10 +41,10 @@ class HostDisks(Protocol):
         """Start the host again with what is on its disk. Raises HarnessError when the cut was none."""
 
     def has_power(self, host: str) -> bool:
-        """Probe: does the host run?"""
+        """Probe: return whether the host runs."""
 
     def thaw(self, host: str) -> None:
-        """Let those go on who hang in a write; harmless when nobody does."""
+        """Let writers that hang go on; harmless when there are none."""
 
     def strike(self, host: str, state: DiskState) -> None:
         """Bring the disk into a bad state."""
@@ -53,11 +53,11 @@ class HostDisks(Protocol):
         """Bring the disk into order; after `read-only` nothing may run on it meanwhile."""
 
     def state(self, host: str) -> DiskState:
-        """Probe: what happens to somebody who writes?"""
+        """Probe: return the fate of a write."""
 
 
 class NoDisks:
-    """Hosts whose disks are nobody's to strike, because of `reason`."""
+    """Hosts whose disks cannot be struck, because of `reason`."""
 
     def __init__(self, reason: str) -> None:
         self._reason = reason
@@ -88,7 +88,7 @@ class NoDisks:
         return True
 
     def thaw(self, host: str) -> None:
-        """Nobody hangs."""
+        """Do nothing: no writer hangs."""
 
     def strike(self, host: str, state: DiskState) -> None:
         """Refuse by name."""

@@ -58,13 +58,13 @@ _NUMBER_AT, _ARCHITECTURE_AT = 0, 4
 
 
 class _Program(ctypes.Structure):
-    """struct sock_fprog."""
+    """The structure sock_fprog of seccomp(2)."""
 
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
 
 def program(machine: str, action: int) -> bytes:
-    """The filter, as instructions of the classic BPF: struct sock_filter, one after the other. Raises KeyError."""
+    """Return the filter as instructions of the classic BPF, one struct sock_filter after the other. Raises KeyError."""
     architecture, numbers = _MACHINES[machine]
     last = len(numbers)
     instructions = [
@@ -94,11 +94,11 @@ def install(machine: str, answer: int) -> None:
 
 
 def be_supervised(machine: str, switch: str) -> None:
-    """Put this process under a filter that asks a supervisor, who reads `switch`. Raises OSError."""
+    """Put this process under a filter that asks a supervisor, which reads `switch`. Raises OSError."""
     ours, theirs = socket.socketpair()
     child = os.fork()
     if child == 0:
-        # Twice, so that it is nobody's child: the command may wait for children it does not know.
+        # Twice, so that process 1 adopts it: the command may wait for children it does not know.
         if os.fork() == 0:
             _supervise(theirs, switch)
         os._exit(0)
@@ -118,7 +118,7 @@ def be_supervised(machine: str, switch: str) -> None:
 
 
 def _supervise(theirs: socket.socket, switch: str) -> None:
-    """Answer what the kernel asks until nobody is left under the filter."""
+    """Answer what the kernel asks until no process is left under the filter."""
     _, (listener, *_), _, _ = socket.recv_fds(theirs, 16, 1)
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2, theirs.fileno()):

@@ -48,11 +48,11 @@ class SyncSwitch:
         self._connection.run(f"rm -f {self._quoted}; rm -f {self._quoted}.answered")
 
     def has_answered(self) -> bool:
-        """Did one of the node fail since they are to?"""
+        """Return whether an fsync of the node has failed since they are to."""
         return self._connection.run(f"test -s {self._quoted}.answered", check=False).exit_code == 0
 
     def fails_a_probe(self) -> bool:
-        """Does an fsync fail for a process of ours, whose supervisor looks into the same file?"""
+        """Return whether an fsync fails for a process of ours, whose supervisor looks into the same file."""
         words = ("python3", f"{self._folder}/fsync_filter.py", "asks", self.file, "sync", f"{self._folder}/config.json")
         told = self._connection.run(f"touch {shlex.quote(words[-1])}; {shlex.join(words)}", check=False)
         return b"Input/output error" in told.stderr

@@ -1,7 +1,8 @@
-"""The harness's end of a keeper: the process whose life is the life of a set of hosts (see `keeper.sh`).
+"""The harness's end of a supervisor: the process whose life is the life of a set of hosts (see `supervisor.sh`).
 
-The harness holds the write end of the keeper's standard input and nothing else. So there is no clean-up that a crash,
-SIGTERM or SIGKILL of the harness could leave out: the stream ends with it, and the keeper takes everything down.
+The harness holds the write end of the supervisor's standard input and nothing else. So there is no clean-up that a
+crash, SIGTERM or SIGKILL of the harness could leave out: the stream ends with it, and the supervisor takes everything
+down.
 """
 
 from __future__ import annotations
@@ -12,21 +13,21 @@ from pathlib import Path
 
 from faultline.harness.errors import HarnessError
 
-__all__ = ["Keeper"]
+__all__ = ["Supervisor"]
 
-_SCRIPT = Path(__file__).with_name("keeper.sh")
+_SCRIPT = Path(__file__).with_name("supervisor.sh")
 _UNSHARE = ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child=SIGKILL", "--mount-proc")
 _END_TIMEOUT_S = 20.0
 
 
-class Keeper:
-    """A running keeper over `folder`. Raises HarnessError with what it said when it does not come up."""
+class Supervisor:
+    """A running supervisor over `folder`. Raises HarnessError with what it said when it does not come up."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._lock = threading.Lock()
         # A session of its own: Ctrl-C is meant for the harness, which decides when the hosts go.
-        with (folder / "keeper.log").open("wb") as log:
+        with (folder / "supervisor.log").open("wb") as log:
             self._process = subprocess.Popen(
                 [*_UNSHARE, "/bin/sh", str(_SCRIPT), str(folder)],
                 stdin=subprocess.PIPE,
@@ -39,7 +40,7 @@ class Keeper:
 
     @property
     def pid(self) -> int:
-        """The process whose network namespace is the bridge's and whose mount namespace is the keeper's."""
+        """The process whose network namespace is the bridge's and whose mount namespace is the supervisor's."""
         return self._process.pid
 
     @property
@@ -48,16 +49,16 @@ class Keeper:
         return Path(f"/proc/{self.pid}/ns/net")
 
     def network_of(self, outer_pid: int) -> Path:
-        """The network namespace of the host that `start` answered with `outer_pid`."""
+        """Return the network namespace of the host that `start` answered with `outer_pid`."""
         return self.process_of(outer_pid) / "ns" / "net"
 
     def process_of(self, outer_pid: int) -> Path:
-        """The entry in /proc of the host's outermost process, as seen from here."""
-        # The number counts in the keeper's pid namespace, so it is looked up in the keeper's own /proc.
+        """Return the entry in /proc of the host's outermost process, as seen from here."""
+        # The number counts in the supervisor's pid namespace, so it is looked up in the supervisor's own /proc.
         return Path(f"/proc/{self.pid}/root/proc/{outer_pid}")
 
     def start(self, host: str) -> int:
-        """Start the host; returns the number of its outermost process among the keeper's."""
+        """Start the host; returns the number of its outermost process among the supervisor's."""
         return int(self._ask(f"start {host}", "started").split()[1])
 
     def stop(self, host: str) -> None:
@@ -95,7 +96,7 @@ class Keeper:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line.startswith(answer):
-            said = (self.folder / "keeper.log").read_text(errors="replace").strip() or "it said nothing"
+            said = (self.folder / "supervisor.log").read_text(errors="replace").strip() or "it said nothing"
             self.close()
             raise HarnessError(
                 f"The namespaces for the hosts cannot be made: {' / '.join(said.splitlines())}.",

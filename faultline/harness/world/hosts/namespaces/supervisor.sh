@@ -1,15 +1,15 @@
 #!/bin/sh
-# The keeper of one set of hosts: process 1 of the pid namespace they all live in, at home in the network namespace of
+# The supervisor of one set of hosts: process 1 of the pid namespace they all live in, at home in the network namespace of
 # their bridge. What it keeps lives exactly as long as it does: when the harness that holds its standard input ends,
-# however it ends, the keeper reads the end of the stream and ends too, and the kernel kills every process below it and
+# however it ends, the supervisor reads the end of the stream and ends too, and the kernel kills every process below it and
 # takes namespaces, links and mounts along. Nothing of the set stands in a place that would outlive it, but its folder
-# and the control groups and shared memory named after that, which the keeper removes.
+# and the control groups and shared memory named after that, which the supervisor removes.
 #
 # Standard input, one command per line:
 #   start HOST         runs the host's wire script (again: reboot, with the same disk)
 #   stop HOST          kills all its processes at once: power-off
 #   plug LINK BRIDGE   joins a link to a bridge
-#   serve NAME         runs the script NAME.sh beside the bridge; it ends with the keeper
+#   serve NAME         runs the script NAME.sh beside the bridge; it ends with the supervisor
 # Standard output, one answer per line:  ready · started PID · stopped · plugged · serving
 set -u
 folder=$1
