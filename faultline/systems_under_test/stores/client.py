@@ -8,16 +8,18 @@ read, that was answered with something the store does not say (`ForeignAnswer`):
 
 from __future__ import annotations
 
+import importlib
 import select
 import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
+from faultline.harness.errors import UsageError
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import NOT_CONNECTED, Outcome, OutcomeRegistry
 
-__all__ = ["FOREIGN_ANSWER", "ForeignAnswer", "MemberClient", "is_quiet"]
+__all__ = ["FOREIGN_ANSWER", "ForeignAnswer", "MemberClient", "client_library", "is_quiet"]
 
 FOREIGN_ANSWER = "foreign-answer"
 """The error of an operation that was answered with something that is no answer of the store."""
@@ -36,6 +38,20 @@ def is_quiet(connection: socket.socket) -> bool:
     arrivals = select.poll()
     arrivals.register(connection, select.POLLIN)
     return not arrivals.poll(0)
+
+
+def client_library(module: str, *, extra: str) -> Any:
+    """Return the Python module `module`, which the optional extra `extra` of this package installs.
+
+    It is imported only when a run needs it. Raises UsageError, which says how to install it, when it is missing.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"The client library {error.name or module} is not installed where Faultline runs.",
+            f"Run: pip install 'faultline[{extra}]'",
+        ) from error
 
 
 class MemberClient(ABC, Generic[Connection]):

@@ -139,8 +139,6 @@ class ThreadedUpdateQueue(Generic[Request, Result]):
         if threading.get_ident() != self._thread.ident:
             raise NotTheOwner("only the consumer of the queue may touch this state")
 
-    # -- the consumer -------------------------------------------------------------------------------------------------
-
     def _consume(self) -> None:
         _here.consumer = self
         while not self._shut_down.is_set():
@@ -166,8 +164,6 @@ class ThreadedUpdateQueue(Generic[Request, Result]):
                 return
             if future.set_running_or_notify_cancel():
                 future.set_exception(QueueShutDown("the queue was shut down before the request ran"))
-
-    # -- full queues --------------------------------------------------------------------------------------------------
 
     def _put(self, item: tuple[Request, Future[Result]]) -> None:
         try:

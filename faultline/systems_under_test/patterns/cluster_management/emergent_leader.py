@@ -81,8 +81,6 @@ class Membership(msgspec.Struct, frozen=True, array_like=True):
         """The cluster of a seed that is alone."""
         return cls(version, (Member(address, 1, instance),), next_age=2, largest=largest)
 
-    # -- questions ----------------------------------------------------------------------------------------------------
-
     @property
     def coordinator(self) -> Member:
         """The oldest live member."""
@@ -109,8 +107,6 @@ class Membership(msgspec.Struct, frozen=True, array_like=True):
     def may_serve(self, minimum: int = 0) -> bool:
         """Whether there are enough live members; `minimum` 0 is a majority of the largest membership ever."""
         return len(self.live) >= (minimum or majority(self.largest))
-
-    # -- changes, each a version later --------------------------------------------------------------------------------
 
     def with_member(self, address: str, instance: int, version_seen: int = 0, largest_seen: int = 1) -> Membership:
         """With the process at `address` as the youngest; an earlier incarnation of it, live or failed, is gone.

@@ -113,8 +113,6 @@ class ClusterMetadata:
         self.states: dict[str, NodeState] = {own: NodeState(generation)}
         self._next_version = _FIRST_VERSION
 
-    # -- what this node says of itself --------------------------------------------------------------------------------
-
     def put(self, key: str, value: Any) -> Entry:
         """Say `value` under `key`."""
         return self._say(key, value, deleted=False)
@@ -133,8 +131,6 @@ class ClusterMetadata:
         self._next_version += 1
         return version
 
-    # -- what it knows of others --------------------------------------------------------------------------------------
-
     def get(self, node: str, key: str) -> Any:
         """What `node` said last under `key`, as far as it has come here; None when nothing, or that it is gone."""
         state = self.states.get(node)
@@ -144,8 +140,6 @@ class ClusterMetadata:
     def nodes(self) -> Iterator[str]:
         """Every node that has been heard of, in order."""
         return iter(sorted(self.states))
-
-    # -- exchange -----------------------------------------------------------------------------------------------------
 
     def digest(self) -> Digest:
         """How far this node has come with each."""

@@ -124,7 +124,7 @@ class GossipHeartBeats:
         self._told += count
         return {server: self._table[server] for server in (self._me, *part)}
 
-    # -- the steps a planted bug may change ---------------------------------------------------------------------------
+    # Each step below is a method of its own, so that a planted bug can override it.
 
     def _chosen_peers(self) -> list[NodeId]:
         """`fanout` different servers, drawn at random."""

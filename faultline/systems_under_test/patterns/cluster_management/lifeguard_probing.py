@@ -153,8 +153,6 @@ class SwimMember:
         """What this member believes of `server`."""
         return self._known[server].standing
 
-    # -- probing ------------------------------------------------------------------------------------------------------
-
     def _probe(self) -> None:
         self._number += 1
         self._probe_number = self._number
@@ -189,8 +187,6 @@ class SwimMember:
         left = list(names)
         return [left.pop(self._random.uniform_us(f"swim-{len(left)}", 0, len(left))) for _ in names]
 
-    # -- what arrives -------------------------------------------------------------------------------------------------
-
     def handle_ping(self, source: NodeId, ping: Ping) -> None:
         """Answer."""
         self._learn_all(ping.rumours)
@@ -212,8 +208,6 @@ class SwimMember:
         elif answer.number == self._probe_number and self._target is not None:
             self._target = None
             self.health = max(0, self.health - 1)
-
-    # -- rumours ------------------------------------------------------------------------------------------------------
 
     def _learn_all(self, rumours: list[Rumour]) -> None:
         for rumour in rumours:
@@ -257,7 +251,7 @@ class SwimMember:
         accusation = [known] if known is not None and known.standing is not Standing.ALIVE else []
         return accusation + [rumour for rumour in self._rumours() if rumour.server != server][: _RUMOURS_MAX - 1]
 
-    # -- the steps a planted bug may change ---------------------------------------------------------------------------
+    # Each step below is a method of its own, so that a planted bug can override it.
 
     def _helpers(self, target: str) -> list[str]:
         """Who is asked to ping `target`: some others, drawn at random."""

@@ -168,8 +168,6 @@ class ClusterDirectory:
         self.entries: list[PartitionEntry] = []
         self.pending: dict[int, PendingMigration] = {}
 
-    # -- reading ------------------------------------------------------------------------------------------------------
-
     def live(self) -> list[str]:
         """The members that are not taken for failed, in the order of their names."""
         return sorted(member for member, lives in self.members.items() if lives)
@@ -181,8 +179,6 @@ class ClusterDirectory:
     def table(self) -> PartitionTable:
         """The table as it is handed to nodes and clients."""
         return PartitionTable(self.version, tuple(self.entries), tuple(self.live()))
-
-    # -- commands -----------------------------------------------------------------------------------------------------
 
     def apply(self, index: int, data: bytes) -> bool:
         """Apply the command in the log entry at `index`; False when it had no effect."""
@@ -269,8 +265,6 @@ class ClusterDirectory:
     def _is_pending(self, migration: Migration) -> bool:
         pending = self.pending.get(migration.partition)
         return pending is not None and pending.migration == migration
-
-    # -- snapshots ----------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> bytes:
         """The whole state; equal bytes on all replicas that applied the same entries."""

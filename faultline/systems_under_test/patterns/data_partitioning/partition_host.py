@@ -160,8 +160,6 @@ class PartitionHost:
         hosted = self.partitions.get(partition)
         return max(self.left.get(partition, 0), hosted.generation if hosted else 0)
 
-    # -- told by the coordinator --------------------------------------------------------------------------------------
-
     def host(self, partition: int, generation: int, *, fresh: bool) -> bool:
         """Serve `partition` under `generation` from now on; False when this node has no right to, or not the data.
 
@@ -207,8 +205,6 @@ class PartitionHost:
             self._write(_Served(migration.partition, migration.generation + 1))
         return True
 
-    # -- between source and target ------------------------------------------------------------------------------------
-
     def install(self, migration: Migration, content: PartitionContent) -> bool:
         """Take the data in, unless this move or a later one is known already; was it taken?"""
         if self.known_generation(migration.partition) >= migration.generation:
@@ -222,8 +218,6 @@ class PartitionHost:
         hosted = self.partitions.get(migration.partition)
         if hosted is not None and hosted.migration == migration:
             self._write(_Left(migration.partition, migration.generation))
-
-    # -- clients ------------------------------------------------------------------------------------------------------
 
     def readable(self, partition: int, generation: int) -> HostedPartition:
         """The partition, to read from. Raises `NotHosted`."""
@@ -242,8 +236,6 @@ class PartitionHost:
     def write(self, written: Written) -> None:
         """Keep a value and an answer, durable before anything sent from now on."""
         self._write(written)
-
-    # -- records ------------------------------------------------------------------------------------------------------
 
     def _write(self, record: Record) -> None:
         self._log.append(_ENCODER.encode(record))

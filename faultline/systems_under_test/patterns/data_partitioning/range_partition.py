@@ -2,19 +2,25 @@
 
 Size is the sum of the lengths of keys and values. A value that is no text counts as its JSON text.
 
-Source: Patterns of Distributed Systems ch. 20, class Partition.
+A partition is split at the key at which half of its bytes, or half of its requests, are reached. Both are one rule over
+weighted keys. The key is never the first, so that both sides hold something. A partition with one key cannot be split,
+however large it is (KRP-R11).
+
+Sources: Patterns of Distributed Systems ch. 20, class Partition; CockroachDB splits ranges by load at a key that
+divides the requests.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import msgspec
 
 from faultline.systems_under_test.patterns.data_partitioning.key_range_partitions import KeyRange, Partition
 
-__all__ = ["Entries", "RangePartition", "size_of"]
+__all__ = ["Entries", "RangePartition", "middle_key", "middle_of_requests", "size_of"]
 
 Entries = list[tuple[str, Any]]
 """Keys with their values, in the order of the keys."""
@@ -24,6 +30,22 @@ def size_of(key: str, value: Any) -> int:
     """How many bytes `key` and `value` count for."""
     text = value.encode() if isinstance(value, str) else msgspec.json.encode(value)
     return len(key.encode()) + len(text)
+
+
+def middle_key(weights: Sequence[tuple[str, int]]) -> str | None:
+    """The first key before which half of all weight lies, the last one at the latest; None for fewer than two keys."""
+    half = sum(weight for _, weight in weights) / 2
+    before = 0
+    for number, (key, weight) in enumerate(weights):
+        if number and (before >= half or number == len(weights) - 1):
+            return key
+        before += weight
+    return None
+
+
+def middle_of_requests(requests: Mapping[str, int]) -> str | None:
+    """The key that halves the requests which were counted by key; None when all were for one key."""
+    return middle_key(sorted(requests.items()))
 
 
 class RangePartition:

@@ -196,8 +196,6 @@ class RangeTable(PartitionMap):
         if task is not None:
             self.tasks[partition.id] = task
 
-    # -- proposals ----------------------------------------------------------------------------------------------------
-
     def split_of(
         self, partition_id: int, generation: int, key: str, reason: str, *, keeps_parent: bool = True
     ) -> SplitPartition | None:

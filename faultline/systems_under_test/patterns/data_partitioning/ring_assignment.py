@@ -78,7 +78,7 @@ class RingAssignment:
             if right[partition] == joining != owner and owner in live
         ]
 
-    # -- the step a planted bug may change ----------------------------------------------------------------------------
+    # A method of its own, so that a planted bug can override it.
 
     def tokens(self, member: str, _members: int) -> list[int]:
         """The tokens of `member`, the same however many others there are."""

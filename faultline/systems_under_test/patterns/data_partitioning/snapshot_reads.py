@@ -25,9 +25,9 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_records
     ValueStored,
     VersionKept,
 )
-from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.data_replication.versioned_value import IndexedVersions
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import BEFORE_ALL, HybridTimestamp
+from faultline.systems_under_test.patterns.promise import Promise
 
 __all__ = ["PromisedWrite", "ReadBlocked", "SnapshotReads", "Stamps"]
 
@@ -77,8 +77,6 @@ class SnapshotReads:
         self._blocked: list[tuple[str, HybridTimestamp, Promise[Any]]] = []
         self.ceiling = BEFORE_ALL
 
-    # -- reading ------------------------------------------------------------------------------------------------------
-
     def latest(self, key: str) -> Any:
         """What the key holds now."""
         found = self.versions.latest(key)
@@ -123,8 +121,6 @@ class SnapshotReads:
             self._blocked = [waiting for waiting in self._blocked if waiting[2] is not answer]
             answer.fail(ReadBlocked(f"a promised write of {key} is not decided"))
 
-    # -- writing ------------------------------------------------------------------------------------------------------
-
     def promise(self, transaction: TransactionId, keys: Iterable[str], time: HybridTimestamp) -> None:
         """These keys will be written at `time` or later, or not at all."""
         for key in keys:
@@ -151,8 +147,6 @@ class SnapshotReads:
                 self._blocked.append((key, time, answer))
             else:
                 self._answer(key, time, answer)
-
-    # -- restarts -----------------------------------------------------------------------------------------------------
 
     def records(self) -> Iterator[Ceiling | VersionKept]:
         """The records from which versions and ceiling come; promises are the participant's."""

@@ -97,8 +97,6 @@ class TokenRing:
         self._nodes.update(dict.fromkeys(wanted, node))
         self._sorted = sorted(self._nodes)
 
-    # -- joining ------------------------------------------------------------------------------------------------------
-
     def begin_join(self, node: str, tokens: Iterable[int]) -> list[TokenRange]:
         """The ranges, with their present owners, whose data `node` has to get before it may be in the ring.
 
@@ -139,7 +137,7 @@ class TokenRing:
         """The one who was joining is gone: everything stays with its owners."""
         self._joining = None
 
-    # -- the step a planted bug may change ----------------------------------------------------------------------------
+    # A method of its own, so that a planted bug can override it.
 
     def _place(self, hashed: int) -> int:
         return bisect_left(self._sorted, hashed) % len(self._sorted)

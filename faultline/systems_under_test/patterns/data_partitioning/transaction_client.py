@@ -158,8 +158,6 @@ class TransactionExecutor:
                 yield Pause(failed)
         raise TransactionAborted
 
-    # -- under locks --------------------------------------------------------------------------------------------------
-
     def _attempt(self, program: Program, first: TransactionRef | None) -> _Steps:
         positions: dict[NodeId, int] = {}
         known: dict[str, None] = {}
@@ -208,8 +206,6 @@ class TransactionExecutor:
     def _roll_back(self) -> _Steps:
         if self.ref is not None:
             yield Call(NodeId(self.ref.id.server), Verb.ROLL_BACK, (self.ref.id,))
-
-    # -- at one time --------------------------------------------------------------------------------------------------
 
     def _snapshot(self, program: Program) -> _Steps:
         time: HybridTimestamp | None = None

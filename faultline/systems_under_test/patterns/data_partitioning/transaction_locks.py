@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import TransactionId, TransactionRef
-from faultline.systems_under_test.patterns.data_replication.promise import Promise
+from faultline.systems_under_test.patterns.promise import Promise
 
 __all__ = ["Decision", "Lock", "LockManager", "LockMode", "LockRequest", "WaitPolicy", "WriteConflict"]
 
@@ -163,8 +163,6 @@ class LockManager:
         lock.queue = [asked for asked in lock.queue if asked.ref.id != transaction]
         _refuse(refused)
 
-    # -- what can be asked --------------------------------------------------------------------------------------------
-
     def holds(self, transaction: TransactionId, key: str, mode: LockMode) -> bool:
         """Does it own `key` in this mode, or in a stronger one?"""
         lock = self._locks.get(key)
@@ -179,8 +177,6 @@ class LockManager:
         """Who owns what this transaction waits for on `key`; empty when nothing stands in its way."""
         lock = self._lock(key)
         return [ref for asked in lock.queue if asked.ref.id == transaction for ref in lock.conflicting(asked)]
-
-    # -- policy -------------------------------------------------------------------------------------------------------
 
     def _decide(self, lock: Lock, request: LockRequest) -> Decision:
         owners = lock.conflicting(request)

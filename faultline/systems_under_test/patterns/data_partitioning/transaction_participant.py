@@ -23,6 +23,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
+
 from faultline.harness.world.ports import NodeId, Ports, Timer
 from faultline.systems_under_test.patterns.data_partitioning.coordinator_records import RecordLog
 from faultline.systems_under_test.patterns.data_partitioning.snapshot_reads import SnapshotReads, Stamps
@@ -55,14 +57,33 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_records
     WaitEnded,
     Wounded,
 )
-from faultline.systems_under_test.patterns.data_partitioning.transaction_state import (
-    ParticipantTiming,
-    TransactionState,
-)
-from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import BEFORE_ALL, HybridTimestamp
+from faultline.systems_under_test.patterns.promise import Promise
 
-__all__ = ["Participant"]
+__all__ = ["Participant", "ParticipantTiming", "TransactionState"]
+
+
+class ParticipantTiming(msgspec.Struct, frozen=True):
+    """How long a request waits for a lock or a promised write, and after how long of silence a coordinator is asked."""
+
+    lock_wait_us: int
+    inquiry_us: int
+
+
+class TransactionState:
+    """One open transaction here: what it touched, what it will write, and whether the promise is given."""
+
+    __slots__ = ("is_preparing", "next_position", "pending", "prepared_at", "read_keys", "ref", "touched_us", "waits")
+
+    def __init__(self, ref: TransactionRef, now_us: int) -> None:
+        self.ref = ref
+        self.read_keys: dict[str, None] = {}
+        self.pending: dict[str, Any] = {}
+        self.next_position = 0
+        self.waits = False
+        self.is_preparing = False
+        self.prepared_at: HybridTimestamp | None = None
+        self.touched_us = now_us
 
 
 class Participant:
@@ -99,8 +120,6 @@ class Participant:
         self._ended: dict[TransactionId, HybridTimestamp | None] = {}
         self._dropped: dict[TransactionId, None] = {}
         self._recovered_values: dict[TransactionId, dict[str, Any]] = {}
-
-    # -- data ---------------------------------------------------------------------------------------------------------
 
     def get(self, ref: TransactionRef, key: str, position: int) -> Promise[Any]:
         """The value of `key` for this transaction, its own pending one first. Fails with WriteConflict."""
@@ -184,8 +203,6 @@ class Participant:
         self._ports.trace.emit(WaitEnded(state.ref, key, owners, self._policy is WaitPolicy.WAIT_DIE))
         self.locks.give_up(state.ref.id, key)
 
-    # -- phase one ----------------------------------------------------------------------------------------------------
-
     def prepare(self, request: PrepareTransaction) -> Promise[Vote]:
         """Promise to commit, when all that the transaction did here is still there; a no forgets it."""
         vote: Promise[Vote] = Promise()
@@ -244,8 +261,6 @@ class Participant:
         self._ports.trace.emit(Promised(ref.id, locks))
         vote.complete(Vote(ref.id, True, state.prepared_at))
 
-    # -- phase two ----------------------------------------------------------------------------------------------------
-
     def commit(self, decision: CommitTransaction) -> Acknowledged:
         """Make the writes visible. What ended before is acknowledged again, and nothing else."""
         state = self.open.get(decision.id)
@@ -302,8 +317,6 @@ class Participant:
         self._ports.trace.sometimes("transaction-wounded")
         self._ports.trace.emit(Wounded(victim, by, self._is_prepared(victim.id)))
         self._forget(victim.id)
-
-    # -- time and restarts --------------------------------------------------------------------------------------------
 
     def tick(self) -> None:
         """From time to time: ask the coordinators of transactions that nobody has spoken of for a while."""

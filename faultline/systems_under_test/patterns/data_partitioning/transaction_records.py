@@ -26,8 +26,6 @@ __all__ = [
     "Wounded",
 ]
 
-# -- the log ----------------------------------------------------------------------------------------------------------
-
 
 class PendingValue(msgspec.Struct, frozen=True, tag="pending-value"):
     """Log record: a transaction will set `key` to `value` if it commits."""
@@ -64,9 +62,6 @@ class VersionKept(msgspec.Struct, frozen=True, tag="version-kept"):
     key: str
     time: HybridTimestamp
     value: Any
-
-
-# -- the trace --------------------------------------------------------------------------------------------------------
 
 
 class ParticipantStarted(msgspec.Struct, frozen=True):

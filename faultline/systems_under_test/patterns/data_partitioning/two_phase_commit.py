@@ -88,8 +88,8 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_message
     TransactionRef,
     Vote,
 )
-from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
+from faultline.systems_under_test.patterns.promise import Promise
 
 __all__ = ["CommitTimes", "Coordinator", "Outcome", "OutcomeForgotten", "TransactionMetadata"]
 
@@ -158,8 +158,6 @@ class Coordinator:
         self.transactions: dict[TransactionId, TransactionMetadata] = {}
         self._unfinished: dict[TransactionId, TransactionMetadata] = {}
 
-    # -- what clients ask ---------------------------------------------------------------------------------------------
-
     def begin(self, start: HybridTimestamp, first: TransactionRef | None) -> TransactionRef:
         """A new transaction that starts at `start`; `first` is the attempt that it repeats."""
         self._number += 1
@@ -212,8 +210,6 @@ class Coordinator:
             outcome.complete(Outcome(False))
         return outcome
 
-    # -- what participants say ----------------------------------------------------------------------------------------
-
     def handle_vote(self, source: NodeId, vote: Vote) -> None:
         """Count a yes; one no rolls everything back."""
         found = self.transactions.get(vote.id)
@@ -242,8 +238,6 @@ class Coordinator:
         elif found.status not in _UNDECIDED:
             self._ports.trace.sometimes("decision-asked-for")
             self._send(source, self._decision(found))
-
-    # -- phases -------------------------------------------------------------------------------------------------------
 
     def _decide_when_all_voted(self, found: TransactionMetadata) -> None:
         if self._missing(found, found.votes):
@@ -308,8 +302,6 @@ class Coordinator:
             return CommitTransaction(found.ref.id, found.time)
         return RollBackTransaction(found.ref.id)
 
-    # -- time and restarts --------------------------------------------------------------------------------------------
-
     def tick(self) -> None:
         """From time to time: roll back what has heard nothing for too long, and send everything unanswered again."""
         now_us = self._ports.clock.monotonic_us()
@@ -355,8 +347,6 @@ class Coordinator:
                 found.outcome.complete(Outcome(committed, found.time if committed else None))
                 if found.status not in _OVER:
                     self._push(found)
-
-    # -- the log ------------------------------------------------------------------------------------------------------
 
     def records(self) -> Iterator[CoordinatorRecord]:
         """The fewest records from which the same state comes: of what is over, how it ended."""

@@ -114,8 +114,6 @@ class ExternalStoreElection(LeaderElection):
         self._attempt = self._ports.clock.monotonic_us()
         self._elect()
 
-    # -- the timer ----------------------------------------------------------------------------------------------------
-
     def election_timeout(self) -> None:
         """Refresh the key that is held, repeat what was not answered, and ask the store when no leader is heard."""
         if self._key_generation:
@@ -132,8 +130,6 @@ class ExternalStoreElection(LeaderElection):
 
     def _now_us(self) -> int:
         return self._ports.clock.monotonic_us()
-
-    # -- trying to become leader --------------------------------------------------------------------------------------
 
     def _elect(self) -> None:
         """Begin a new attempt: watch, then try to create."""
@@ -193,8 +189,6 @@ class ExternalStoreElection(LeaderElection):
         self.leader_id = leader
         self._restart_timer()
 
-    # -- holding the key ----------------------------------------------------------------------------------------------
-
     def _won(self, generation: int) -> None:
         self._key_generation = generation
         self._step = _Step.ASKING
@@ -249,8 +243,6 @@ class ExternalStoreElection(LeaderElection):
         """Follow nobody for a random election timeout, so that another wins the next race."""
         self.become_follower(self._clock.generation, None)
 
-    # -- following ----------------------------------------------------------------------------------------------------
-
     def handle_deleted(self, source: NodeId, event: LeaderKeyDeleted) -> None:
         """The key is gone: a leader stops, and everyone who follows tries to create it."""
         self._deleted_generation = max(self._deleted_generation, event.generation)
@@ -280,7 +272,7 @@ class ExternalStoreElection(LeaderElection):
         if leader_id is None:
             self._restart_timer()
 
-    # -- the steps a planted bug may change ---------------------------------------------------------------------------
+    # Each step below is a method of its own, so that a planted bug can override it.
 
     def _first_step(self) -> _Step:
         return _Step.WATCHING

@@ -24,10 +24,11 @@ Sources: Patterns of Distributed Systems ch. 9 and 12; Ongaro and Ousterhout (20
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.high_water_mark import HighWaterMark
-from faultline.systems_under_test.patterns.data_replication.log_listener import LogListener
 from faultline.systems_under_test.patterns.data_replication.replication_messages import (
     EntriesTruncated,
     HighWaterMarkAdvanced,
@@ -36,7 +37,14 @@ from faultline.systems_under_test.patterns.data_replication.replication_messages
 )
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import COMPACTED, LogEntry, WriteAheadLog
 
-__all__ = ["FollowedLog"]
+__all__ = ["FollowedLog", "LogListener"]
+
+
+class LogListener(Protocol):
+    """The state machine behind the log."""
+
+    def apply(self, entry: LogEntry) -> None:
+        """Execute a committed entry; called in the order of the log, once per entry and life of the server."""
 
 
 class FollowedLog:
@@ -119,7 +127,7 @@ class FollowedLog:
         self._ports.trace.emit(HighWaterMarkAdvanced(self._clock.generation, index, entry_generation, leading))
         self._apply_up_to(index)
 
-    # -- the steps a planted bug may change ---------------------------------------------------------------------------
+    # Each step below is a method of its own, so that a planted bug can override it.
 
     def _flush(self) -> None:
         """Make the log durable before anything that is sent from now on."""

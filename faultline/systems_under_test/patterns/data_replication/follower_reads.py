@@ -168,7 +168,7 @@ class WaitingReads(Generic[R]):
                 waiting.timer.cancel()
         return read
 
-    # -- the step a planted bug may change ----------------------------------------------------------------------------
+    # A method of its own, so that a planted bug can override it.
 
     def _is_reached(self, stamp: int) -> bool:
         return self.version >= stamp
@@ -232,7 +232,7 @@ class LeaderContact:
         """Whether the state was complete at some time since the start, and since the last silence."""
         return self._up_to_date_us is not None and self._up_to_date_us >= self._lost_us
 
-    # -- the step a planted bug may change ----------------------------------------------------------------------------
+    # A method of its own, so that a planted bug can override it.
 
     def may_serve(self, age_us_max: int = 0) -> bool:
         """Whether to answer reads: the leader was heard lately, we have caught up, and the age is within the bound."""

@@ -76,8 +76,6 @@ class GenerationAgreement:
         self._generation = 0
         self._promises = QuorumTracker(self._members)
 
-    # -- asking -------------------------------------------------------------------------------------------------------
-
     def propose(self, generation: int) -> bool:
         """Promise `generation` to oneself and ask the others for it; False when it is not above one's own."""
         if generation <= self._clock.generation:
@@ -113,8 +111,6 @@ class GenerationAgreement:
             return self._promises.reached
         return False
 
-    # -- promising ----------------------------------------------------------------------------------------------------
-
     def promise(self, source: NodeId, request: NewGeneration) -> bool:
         """Enter the generation under `source`, durably, unless it is taken or over; answer. True when promised."""
         clock = self._clock
@@ -135,7 +131,7 @@ class GenerationAgreement:
         answer = GenerationPromised(self._me, self._clock.generation, promised, log.last_index, log.last_generation)
         self._ports.network.send(source, answer)
 
-    # -- the step a planted bug may change ----------------------------------------------------------------------------
+    # A method of its own, so that a planted bug can override it.
 
     def _is_ahead(self, answer: GenerationPromised) -> bool:
         """Does the voter hold entries that this server may lack?"""

@@ -195,8 +195,6 @@ class LeaderElection(ABC):
         self._heard_us = self._ports.clock.monotonic_us()
         self._sticky_until_us = self._heard_us + self._timeout_us
 
-    # -- what a style adds --------------------------------------------------------------------------------------------
-
     @abstractmethod
     def handlers(self) -> Handlers:
         """The messages of this style of election, and who takes them."""
@@ -207,8 +205,6 @@ class LeaderElection(ABC):
 
     def _forget_candidacy(self) -> None:  # noqa: B027  # a hook: not every style has a candidacy
         """This server follows from now on: drop what belonged to its own attempt to lead."""
-
-    # -- the timer ----------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Begin as a follower that waits for a leader (LDR-R2, LDR-R11)."""
@@ -250,8 +246,6 @@ class LeaderElection(ABC):
             self._timer.cancel()
             self._timer = None
 
-    # -- leading ------------------------------------------------------------------------------------------------------
-
     def _become_leader(self) -> None:
         self.role = ServerRole.LEADING
         self.leader_id = self._me
@@ -260,8 +254,6 @@ class LeaderElection(ABC):
         trace.emit(BecameLeader(self._clock.generation, self._log.last_index, self._log.last_generation))
         trace.sometimes("leader-elected" if self._clock.generation == 1 else "leader-changed")
         self._listener.became_leader()
-
-    # -- following ----------------------------------------------------------------------------------------------------
 
     def become_follower(self, generation: int, leader_id: NodeId | None) -> None:
         """Adopt `generation` when it is higher, and follow `leader_id` (None: not known yet)."""

@@ -177,8 +177,6 @@ class Proposer:
         self._works[key] = work = Work(key, change)
         self._begin(work)
 
-    # -- an attempt ---------------------------------------------------------------------------------------------------
-
     def _begin(self, work: Work) -> None:
         """A new attempt for the version after the newest commit, under a new generation."""
         self._disarm(work)
@@ -270,8 +268,6 @@ class Proposer:
         """Was the value that was chosen the one this change wanted, rather than one it had to finish?"""
         return work.proposed == work.own
 
-    # -- what comes between -------------------------------------------------------------------------------------------
-
     def handle_commit_notice(self, source: NodeId, notice: CommitNotice) -> None:
         """Learn a chosen value; an attempt for its version is over."""
         self._store.learn(notice.key, notice.commit)
@@ -313,8 +309,6 @@ class Proposer:
         longest_us = self._timing.backoff_us << (attempts - 1)
         return self._ports.random.uniform_us("paxos-backoff", longest_us // 8, longest_us)
 
-    # -- the end of a change ------------------------------------------------------------------------------------------
-
     def _finish(self, work: Work, committed: Commit | None) -> None:
         change = work.change
         self._next(work)
@@ -333,8 +327,6 @@ class Proposer:
             later = Work(work.key, work.waiting.popleft(), waiting=work.waiting)
             self._works[work.key] = later
             self._arm(later, 0, self._begin)
-
-    # -- small things -------------------------------------------------------------------------------------------------
 
     def _work_of(self, response: PrepareResponse | AcceptResponse) -> Work | None:
         """The change whose present attempt this answers; None for a late answer."""

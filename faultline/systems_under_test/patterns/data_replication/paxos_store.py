@@ -208,8 +208,6 @@ class PaxosStore:
             self._ids.observe(record.commit.generation)
             self._open_next(chain, record.commit)
 
-    # -- what is known ------------------------------------------------------------------------------------------------
-
     def committed(self, key: str) -> Commit | None:
         """The newest commit of `key` that this node knows; others may know a newer one."""
         return self._chain(key).committed
@@ -223,8 +221,6 @@ class PaxosStore:
         if chain is None:
             chain = self._chains[key] = _Chain(self._acceptor())
         return chain
-
-    # -- the three requests -------------------------------------------------------------------------------------------
 
     def prepare(self, request: PrepareRequest) -> PrepareResponse | None:
         """Promise, refuse, or tell of a newer commit. None: refused without a word."""
@@ -282,8 +278,6 @@ class PaxosStore:
     def _open_next(self, chain: _Chain, commit: Commit) -> None:
         chain.committed = commit
         chain.acceptor = self._acceptor()
-
-    # -- the log ------------------------------------------------------------------------------------------------------
 
     def _record(self, record: Promised | Accepted) -> None:
         """Write and flush: what is sent from now on waits for it."""

@@ -114,8 +114,6 @@ class PulledLog(ReplicatedLog):
         self._open: FetchRequest | None = None
         self._fetched_us = 0
 
-    # -- leading ------------------------------------------------------------------------------------------------------
-
     def start_leading(self) -> None:
         """Nobody has fetched from this leader yet."""
         super().start_leading()
@@ -196,8 +194,6 @@ class PulledLog(ReplicatedLog):
             follower.id, FetchDiverged(self._me, self._clock.generation, *after, index, entry_generation)
         )
 
-    # -- following ----------------------------------------------------------------------------------------------------
-
     def handle_replication_request(self, source: NodeId, request: ReplicationRequest) -> None:
         """Answer the heartbeat, and fetch if nothing is open or its answer is overdue."""
         super().handle_replication_request(source, request)
@@ -245,8 +241,6 @@ class PulledLog(ReplicatedLog):
 
     def _is_overdue(self) -> bool:
         return self._ports.clock.monotonic_us() - self._fetched_us > self._timing.retransmit_us
-
-    # -- both ---------------------------------------------------------------------------------------------------------
 
     def _last_index_up_to(self, generation: int) -> int:
         """The index of the last entry whose generation is at most `generation`; generations ascend along a log."""

@@ -107,8 +107,6 @@ class RaftElection(LeaderElection):
             PreVoteResponse: self.handle_pre_vote_response,
         }
 
-    # -- standing for election ----------------------------------------------------------------------------------------
-
     def _leader_is_silent(self) -> None:
         self.role = ServerRole.LOOKING_FOR_LEADER
         self.leader_id = None
@@ -176,8 +174,6 @@ class RaftElection(LeaderElection):
     def _forget_candidacy(self) -> None:
         self._pre_vote_generation = 0
 
-    # -- voting -------------------------------------------------------------------------------------------------------
-
     def handle_pre_vote_request(self, source: NodeId, request: PreVoteRequest) -> None:
         """Answer what this server would vote; nothing changes here."""
         would_vote = request.generation > self._clock.generation and self._is_up_to_date(request)
@@ -212,7 +208,7 @@ class RaftElection(LeaderElection):
             self._restart_timer()
         return granted
 
-    # -- the steps a planted bug may change ---------------------------------------------------------------------------
+    # Each step below is a method of its own, so that a planted bug can override it.
 
     def _new_tracker(self) -> QuorumTracker:
         """Counts the votes of one election: each server once, and a majority of all that are configured."""

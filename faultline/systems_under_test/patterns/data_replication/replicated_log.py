@@ -48,12 +48,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
+
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.patterns.data_replication.followed_log import FollowedLog
+from faultline.systems_under_test.patterns.data_replication.followed_log import FollowedLog, LogListener
 from faultline.systems_under_test.patterns.data_replication.follower_handler import NO_CONTACT, FollowerHandler
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.high_water_mark import quorum_index
-from faultline.systems_under_test.patterns.data_replication.log_listener import LogListener, no_snapshot
 from faultline.systems_under_test.patterns.data_replication.replication_messages import (
     EntriesTruncated,
     HighWaterMarkAdvanced,
@@ -61,7 +62,6 @@ from faultline.systems_under_test.patterns.data_replication.replication_messages
     ReplicationRequest,
     ReplicationResponse,
 )
-from faultline.systems_under_test.patterns.data_replication.replication_timing import ReplicationTiming
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import LogEntry, WriteAheadLog
 from faultline.systems_under_test.patterns.node_communication.batch_queue import within_size
 from faultline.systems_under_test.patterns.node_communication.request_pipeline import (
@@ -81,6 +81,21 @@ __all__ = [
 ]
 
 
+class ReplicationTiming(msgspec.Struct, frozen=True, kw_only=True):
+    """Sizes and times of replication.
+
+    Entries and bytes per request, and requests in flight; after how long without answers to send again; after how long
+    a follower counts as silent, so that it gets heartbeats only; how soon after heartbeats no more are due.
+    """
+
+    batch_entries_max: int
+    batch_size_bytes: int
+    in_flight_max: int
+    retransmit_us: int
+    silent_us: int
+    quiet_us: int
+
+
 class ReplicatedLog(FollowedLog):
     """The log as one server takes part in it; what is here is the leader's half, the follower's is `FollowedLog`.
 
@@ -98,14 +113,12 @@ class ReplicatedLog(FollowedLog):
     ) -> None:
         super().__init__(ports, log, clock, listener)
         self.followers: dict[NodeId, FollowerHandler] = {}
-        self.send_snapshot: Callable[[FollowerHandler], None] = no_snapshot
+        self.send_snapshot: Callable[[FollowerHandler], None] = _no_snapshot
         self._peers = tuple(member for member in members if member != ports.node_id)
         self._timing = timing
         self._pipeline = self._new_pipeline()
         self._next_id = 1
         self._heartbeats_us = 0
-
-    # -- leading ------------------------------------------------------------------------------------------------------
 
     @property
     def next_correlation_id(self) -> int:
@@ -276,7 +289,7 @@ class ReplicatedLog(FollowedLog):
         if in_flight > 1:
             self._ports.trace.sometimes("requests-in-flight-together")
 
-    # -- the steps a planted bug may change ---------------------------------------------------------------------------
+    # Each step below is a method of its own, so that a planted bug can override it.
 
     def _new_pipeline(self) -> RequestPipeline:
         return RequestPipeline(self._timing.in_flight_max, self._note_depth)
@@ -296,3 +309,8 @@ class ReplicatedLog(FollowedLog):
     def stamp_us(self) -> int:
         """The time that dates requests, and so the leader's lease: monotonic, because wall clocks step."""
         return self._ports.clock.monotonic_us()
+
+
+def _no_snapshot(follower: FollowerHandler) -> None:
+    """Fail: a log without snapshots discards no entries, so no follower can need one."""
+    raise AssertionError(f"{follower.id} needs entries that were discarded, and no snapshots were set up")

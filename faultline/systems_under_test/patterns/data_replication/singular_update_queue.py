@@ -44,7 +44,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from faultline.systems_under_test.patterns.data_replication.promise import AlreadyCompleted, Promise
+from faultline.systems_under_test.patterns.promise import AlreadyCompleted, Promise
 
 __all__ = ["AlreadyCompleted", "Promise", "QueueFull", "QueueShutDown", "SingularUpdateQueue", "crash"]
 

@@ -107,8 +107,6 @@ class VersionedStore(ABC, Generic[V]):
     def __init__(self) -> None:
         self.compacted: V | None = None
 
-    # -- writing ------------------------------------------------------------------------------------------------------
-
     def put(self, key: str, version: V, value: Any) -> None:
         """Add `value` under (key, version). Raises VersionExists when there is such an entry."""
         if self._holds(key, version):
@@ -131,8 +129,6 @@ class VersionedStore(ABC, Generic[V]):
             for version in older:
                 self._remove(key, version)
         self.compacted = mark
-
-    # -- reading ------------------------------------------------------------------------------------------------------
 
     def get(self, key: str, at: V) -> VersionedValue[V] | None:
         """What the key held at version `at`: the entry with the greatest version up to `at`; None if there is none.
@@ -179,8 +175,6 @@ class VersionedStore(ABC, Generic[V]):
     def _refuse_compacted(self, at: V) -> None:
         if self.compacted is not None and at < self.compacted:
             raise VersionCompacted(f"versions below {self.compacted} were compacted; {at} cannot be read any more")
-
-    # -- what a layout provides ---------------------------------------------------------------------------------------
 
     @abstractmethod
     def keys(self) -> Iterator[str]:

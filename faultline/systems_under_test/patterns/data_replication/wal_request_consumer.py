@@ -24,9 +24,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry, WriteAheadLog
+from faultline.systems_under_test.patterns.promise import Promise
 
 __all__ = ["WalRequestConsumer"]
 

@@ -215,8 +215,6 @@ class WriteAheadLog:
         self._files.truncate_from(index)
         del self._entries[index - self.compacted_index - 1 :]
 
-    # -- below the low-water mark -------------------------------------------------------------------------------------
-
     def closed_segments(self) -> list[ClosedSegment]:
         """The segments that take no more entries, oldest first."""
         return [

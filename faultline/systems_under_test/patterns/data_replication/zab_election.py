@@ -132,8 +132,6 @@ class ZabElection(LeaderElection):
         super().start()
         self._look()
 
-    # -- the timer ----------------------------------------------------------------------------------------------------
-
     def election_timeout(self) -> None:
         """Say again what may have been lost, decide what is ripe, and look anew when nothing comes of it."""
         if self._phase is _Phase.SETTLED:
@@ -164,8 +162,6 @@ class ZabElection(LeaderElection):
 
     def _now_us(self) -> int:
         return self._ports.clock.monotonic_us()
-
-    # -- looking ------------------------------------------------------------------------------------------------------
 
     def _look(self) -> None:
         """Begin a round of one's own, with a vote for oneself."""
@@ -243,8 +239,6 @@ class ZabElection(LeaderElection):
         else:
             self._join(NodeId(self._vote.server_id))
 
-    # -- the chosen server --------------------------------------------------------------------------------------------
-
     def handle_follower_information(self, source: NodeId, information: FollowerInformation) -> None:
         """Somebody follows: with a majority, ask for a generation above all that they know."""
         if self._phase is _Phase.ASKING:
@@ -262,8 +256,6 @@ class ZabElection(LeaderElection):
         elif self._phase is _Phase.ASKING and self._agreement.count(source, answer):
             self._settle(self._me)
             self._become_leader()
-
-    # -- those that follow --------------------------------------------------------------------------------------------
 
     def _join(self, leader: NodeId) -> None:
         self._chosen = leader
@@ -284,8 +276,6 @@ class ZabElection(LeaderElection):
         elif self._agreement.promise(source, request):
             self._deadline_us = self._now_us() + self._timeout_us
 
-    # -- settled ------------------------------------------------------------------------------------------------------
-
     def become_follower(self, generation: int, leader_id: NodeId | None) -> None:
         """Adopt `generation` when it is higher, and follow `leader_id`; look for a leader when there is none."""
         super().become_follower(generation, leader_id)
@@ -300,7 +290,7 @@ class ZabElection(LeaderElection):
         self._phase = _Phase.SETTLED
         self._vote = Vote(self._log.last_generation, self._log.last_index, leader)
 
-    # -- the steps a planted bug may change ---------------------------------------------------------------------------
+    # Each step below is a method of its own, so that a planted bug can override it.
 
     def _own_vote(self) -> Vote:
         """The vote for this server itself."""

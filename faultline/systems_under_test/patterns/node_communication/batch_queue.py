@@ -184,8 +184,6 @@ class BatchQueue(Generic[Item]):
         self._arm()
         return items
 
-    # -- the triggers -------------------------------------------------------------------------------------------------
-
     def _is_due(self) -> bool:
         return bool(self._queue) and (self._closed or self._is_full() or self._has_lingered())
 
@@ -212,8 +210,6 @@ class BatchQueue(Generic[Item]):
             self._on_due()
         else:
             self.send_due()
-
-    # -- the queue ----------------------------------------------------------------------------------------------------
 
     def _refuse_oversize(self, size_bytes: int) -> None:
         if size_bytes > self._limits.size_bytes_max:

@@ -28,13 +28,13 @@ from typing import Any
 import msgspec
 
 from faultline.harness.world.ports import Clock, Timer, Timers
-from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.node_communication.request_pipeline import (
     Arrival,
     OutOfOrderResponse,
     RequestPipeline,
     SequenceGuard,
 )
+from faultline.systems_under_test.patterns.promise import Promise
 
 __all__ = [
     "FateUnknown",
@@ -194,8 +194,6 @@ class PipelinedSender:
         else:
             self._handle_event(message)
 
-    # -- sending ------------------------------------------------------------------------------------------------------
-
     def _fill_places(self) -> None:
         while self._is_connected and self._waiting and self._pipeline.has_room(self._name):
             request = self._waiting.popleft()
@@ -214,8 +212,6 @@ class PipelinedSender:
             self._in_flight.remove(request)
         self._waiting.extendleft(reversed(requests))
         self._went_back_at = self._attempt + 1
-
-    # -- receiving ----------------------------------------------------------------------------------------------------
 
     def _handle_response(self, response: SequencedResponse) -> None:
         if response.epoch != self.epoch:
@@ -248,8 +244,6 @@ class PipelinedSender:
     def _handle_event(self, event: Any) -> None:
         if self._on_event is not None:
             self._on_event(event)
-
-    # -- giving up ----------------------------------------------------------------------------------------------------
 
     def _give_up_transmitted(self, reason: str) -> None:
         """All that were transmitted share one fate; the next request begins a new epoch."""
@@ -286,7 +280,7 @@ class PipelinedSender:
             left_us = max(0, oldest.deadline_us - self._clock.monotonic_us())
             self._timer = self._timers.after(left_us, self._time_is_over)
 
-    # -- the steps a planted bug may change ---------------------------------------------------------------------------
+    # Each step below is a method of its own, so that a planted bug can override it.
 
     def _new_pipeline(self, in_flight_max: int) -> RequestPipeline:
         return RequestPipeline(in_flight_max)

@@ -63,7 +63,6 @@ from faultline.systems_under_test.patterns.data_replication.idempotent_receiver 
     RequestDiscarded,
     UnknownSession,
 )
-from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.node_communication.batch_queue import (
     BatchLimits,
     BatchQueue,
@@ -71,6 +70,7 @@ from faultline.systems_under_test.patterns.node_communication.batch_queue import
     BatchQueueFull,
     OversizeRequest,
 )
+from faultline.systems_under_test.patterns.promise import Promise
 
 __all__ = [
     "BatchFailed",
@@ -234,8 +234,6 @@ class BatchingClient:
             self._stop_waiting(attempts)
             self._fail_requests(attempts.batch, BatchFailed("closed before an answer came"))
         self._on_the_way.clear()
-
-    # -- inside -------------------------------------------------------------------------------------------------------
 
     def _new_queue(
         self, clock: Clock, timers: Timers, limits: BatchLimits, link_is_free: Callable[[], bool] | None

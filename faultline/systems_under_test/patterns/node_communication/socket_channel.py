@@ -24,12 +24,12 @@ from typing import Protocol
 
 from faultline.harness.world.framing import FrameDecoder, FrameError, encode_frame
 from faultline.harness.world.ports import Clock, Timer, Timers
-from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.node_communication.single_socket_channel import (
     READ_TIMEOUT_HEARTBEATS,
     ChannelClosed,
     ChannelState,
 )
+from faultline.systems_under_test.patterns.promise import Promise
 
 __all__ = ["HEARTBEAT", "HEARTBEAT_INTERVAL_US", "ReadTimeout", "SingleSocketChannel", "Wire"]
 
@@ -104,8 +104,6 @@ class SingleSocketChannel:
         self._timer: Timer | None = None
         self._connect()
 
-    # -- callers ------------------------------------------------------------------------------------------------------
-
     @property
     def is_open(self) -> bool:
         """Is there a connection?"""
@@ -133,8 +131,6 @@ class SingleSocketChannel:
         for call in self._calls:
             self._finish(call, ChannelClosed("the channel was closed before the request was sent"))
         self._calls.clear()
-
-    # -- the transport ------------------------------------------------------------------------------------------------
 
     def opened(self, attempt: int, wire: Wire) -> None:
         """The connection that was dialled as `attempt` is there; a late one is not wanted any more."""
@@ -168,8 +164,6 @@ class SingleSocketChannel:
         """The connection ended, or was refused."""
         if attempt == self.attempt:
             self._break(None)
-
-    # -- inside -------------------------------------------------------------------------------------------------------
 
     def _connect(self) -> None:
         self._timer = self._timers.after(self._interval_us, self._tick)
@@ -252,7 +246,7 @@ class SingleSocketChannel:
         if was_open and self._on_connection is not None:
             self._on_connection(False)
 
-    # -- the steps a planted bug may change ---------------------------------------------------------------------------
+    # Each step below is a method of its own, so that a planted bug can override it.
 
     def _new_decoder(self) -> FrameDecoder:
         return FrameDecoder()

@@ -77,8 +77,6 @@ class SocketListener:
         """The connections that are open, each with who called."""
         return [(connection, accepted.peer) for connection, accepted in self._open.items()]
 
-    # -- the transport ------------------------------------------------------------------------------------------------
-
     def accepted(self, wire: Wire) -> int:
         """Somebody called; the number of the connection."""
         self.accepted_total += 1
@@ -100,8 +98,6 @@ class SocketListener:
     def lost(self, connection: int) -> None:
         """The connection ended at its other end."""
         self._open.pop(connection, None)
-
-    # -- inside -------------------------------------------------------------------------------------------------------
 
     def _take(self, connection: int, accepted: _Accepted, payload: bytes) -> None:
         if connection not in self._open:
@@ -141,7 +137,7 @@ class SocketListener:
         for connection in [number for number, accepted in self._open.items() if accepted.heard_us < oldest_us]:
             self._drop(connection, ReadTimeout("the other end is silent"))
 
-    # -- the steps a planted bug may change ---------------------------------------------------------------------------
+    # Each step below is a method of its own, so that a planted bug can override it.
 
     def _new_decoder(self) -> FrameDecoder:
         return FrameDecoder()

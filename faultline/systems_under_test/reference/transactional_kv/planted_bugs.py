@@ -21,11 +21,13 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_message
     TransactionRef,
     Vote,
 )
-from faultline.systems_under_test.patterns.data_partitioning.transaction_participant import Participant
-from faultline.systems_under_test.patterns.data_partitioning.transaction_state import TransactionState
+from faultline.systems_under_test.patterns.data_partitioning.transaction_participant import (
+    Participant,
+    TransactionState,
+)
 from faultline.systems_under_test.patterns.data_partitioning.two_phase_commit import Coordinator, TransactionMetadata
-from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
+from faultline.systems_under_test.patterns.promise import Promise
 from faultline.systems_under_test.reference.shared.planted_bugs import layered, planted, with_bugs
 from faultline.systems_under_test.reference.transactional_kv.group_planted_bugs import GROUP_CHANGES, GROUP_PLANTED_BUGS
 from faultline.systems_under_test.reference.transactional_kv.parts import Parts

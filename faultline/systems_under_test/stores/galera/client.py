@@ -167,9 +167,6 @@ def _number_of(error: BaseException) -> int:
     return number if isinstance(error, pymysql.MySQLError) and isinstance(number, int) else 0
 
 
-# -- operations -----------------------------------------------------------------------------------------------------
-
-
 def _read(session: GaleraSession, operation: Operation) -> Any:
     found = session.rows("SELECT content FROM objects WHERE name = %s", operation.key)
     if found:

@@ -32,8 +32,7 @@ import msgspec
 
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import NOT_CONNECTED, Outcome, OutcomeRegistry, ok
-from faultline.systems_under_test.stores.client import ForeignAnswer, MemberClient
-from faultline.systems_under_test.stores.library import client_library
+from faultline.systems_under_test.stores.client import ForeignAnswer, MemberClient, client_library
 
 __all__ = ["CLIENT_PORT", "FUNCTIONS", "USER", "Bucket", "BucketClient", "BucketRefusal", "outcomes"]
 

@@ -16,8 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from faultline.systems_under_test.stores.client import ForeignAnswer
-from faultline.systems_under_test.stores.library import client_library
+from faultline.systems_under_test.stores.client import ForeignAnswer, client_library
 
 __all__ = ["CLIENT_PORT", "USER", "ChannelRefusal", "QueueChannel"]
 

@@ -27,7 +27,7 @@ from faultline.harness.operation import Operation
 from faultline.harness.outcome import NOT_CONNECTED, Outcome
 from faultline.harness.system import OptionDescription, StorePlace
 from faultline.harness.world.ports import NodeStatus
-from faultline.systems_under_test.stores.library import client_library
+from faultline.systems_under_test.stores.client import client_library
 from faultline.systems_under_test.stores.redis.client import RedisClient
 from faultline.systems_under_test.stores.redis.commands import FUNCTIONS, execute
 from faultline.systems_under_test.stores.redis.connection import RedisConnection, RedisRefusal, ask_once

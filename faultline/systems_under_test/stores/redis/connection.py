@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from faultline.systems_under_test.stores.library import client_library
+from faultline.systems_under_test.stores.client import client_library
 
 __all__ = ["RedisConnection", "RedisRefusal", "ask_once"]
 

@@ -132,9 +132,6 @@ def _end_session(session: KazooClient) -> None:
         session.close()
 
 
-# -- operations -----------------------------------------------------------------------------------------------------
-
-
 def _read(tree: Tree, operation: Operation, *, syncs: bool) -> Any:
     """The node's value; when it has none, its children, if any."""
     found = tree.find(_key(operation), syncs=syncs)
