@@ -3,9 +3,9 @@
 Reads share a lock, a write excludes all others. Locks are kept until the transaction ends (strict two-phase locking).
 This makes histories serializable, but transactions can wait for each other in a circle. Three policies prevent that:
 
-        error no request waits: a conflict is refused, and the client tries again after a random time d-wait an older
-        transaction aborts (wounds) younger owners and goes on; a younger one waits -die an older transaction waits for
-        younger owners; a younger one is refused (dies)
+    error        no request waits: a conflict is refused, and the client tries again after a random time
+    wound-wait   an older transaction aborts (wounds) younger owners and goes on; a younger one waits
+    wait-die     an older transaction waits for younger owners; a younger one is refused (dies)
 
 In the last two all transactions wait in one direction of age, so no circle closes. Ages must be the same on all servers
 and never change (`TransactionRef`). A waiting request is decided again whenever the owners of its lock change, because
