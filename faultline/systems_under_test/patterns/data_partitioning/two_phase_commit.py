@@ -28,8 +28,7 @@ leader starts from the log as a server does after a crash (`replication_factor=3
 leaders: that is why the coordinator keeps keys.
 
 The other half of the pattern stands in `transaction_participant`, its locks in `transaction_locks`, and the client's
-part in `transaction_client`. All values of a transaction are stored under one timestamp, the largest that a participant
-named.
+part in `transaction_client`. All its values are stored under one timestamp, the largest that a participant named.
 
 *Invariants.* TPC-I2 all participants hear the same decision, and it never changes. TPC-I6 a participant that promised
 keeps its locks until it hears the decision. TPC-I7 a transaction waits only for owners that exist, and not for ever.
@@ -52,11 +51,11 @@ TPC-R44 and TPC-S18 over changes of leaders.
 
 *Planted bugs.* `decision-not-logged`, `votes-with-lost-buffers`, `forgets-its-promise`, `timeout-after-decision`,
 `read-locks-released-early`, `no-read-locks`, `wounds-the-prepared`, `age-inverted`, `first-waiter-only`,
-`locks-released-before-apply`, `snapshot-ignores-prepared`, `own-prepare-time`,
-`clock-ignores-reads`, `late-put-locks`, `commit-replayed`, `ids-not-durable`; of replicated partitions
-`vote-before-replication`, `decision-before-replication`, `serves-when-elected`, `locks-not-taken-over`,
-`deposed-leader-lets-go`, `deposed-leader-answers`, `participants-by-address`, `stamped-when-replayed`;
-`write-lock-downgraded` is a subclass in the tests, as no run can show it.
+`locks-released-before-apply`, `snapshot-ignores-prepared`, `own-prepare-time`, `clock-ignores-reads`, `late-put-locks`,
+`commit-replayed`, `ids-not-durable`; of replicated partitions `vote-before-replication`, `decision-before-replication`,
+`serves-when-elected`, `locks-not-taken-over`, `deposed-leader-lets-go`, `deposed-leader-answers`,
+`participants-by-address`, `stamped-when-replayed`; `write-lock-downgraded` is a subclass in the tests, as no run can
+show it.
 
 Sources: Patterns of Distributed Systems ch. 21; Gray, "Notes on Data Base Operating Systems" (1978); Mohan, Lindsay and
 Obermarck, "Transaction Management in the R* Distributed Database Management System" (TODS 1986) for presumed abort.
@@ -364,9 +363,7 @@ class Coordinator:
                     self._push(found)
 
     def records(self) -> Iterator[CoordinatorRecord]:
-        """Return the fewest records from which the same state comes: of a transaction that is over, only its
-        outcome.
-        """
+        """Return the fewest records with the same state: of a transaction that is over, only its outcome."""
         if self._forgotten:
             yield NumbersForgotten(self._forgotten)
         for found in self.transactions.values():

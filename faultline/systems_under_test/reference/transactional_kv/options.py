@@ -12,7 +12,7 @@ from faultline.harness.errors import UsageError
 from faultline.harness.system import OptionDescription
 from faultline.harness.world.ports import NodeId
 from faultline.systems_under_test.patterns.data_partitioning.transaction_locks import WaitPolicy
-from faultline.systems_under_test.patterns.data_partitioning.transaction_participant import ParticipantTiming
+from faultline.systems_under_test.patterns.data_partitioning.transaction_state import ParticipantTiming
 from faultline.systems_under_test.patterns.data_replication.heartbeat import check_heartbeat_timing
 from faultline.systems_under_test.reference.shared.option_values import OptionValues
 

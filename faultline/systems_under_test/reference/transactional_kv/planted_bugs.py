@@ -21,10 +21,8 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_message
     TransactionRef,
     Vote,
 )
-from faultline.systems_under_test.patterns.data_partitioning.transaction_participant import (
-    Participant,
-    TransactionState,
-)
+from faultline.systems_under_test.patterns.data_partitioning.transaction_participant import Participant
+from faultline.systems_under_test.patterns.data_partitioning.transaction_state import TransactionState
 from faultline.systems_under_test.patterns.data_partitioning.two_phase_commit import Coordinator, TransactionMetadata
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
 from faultline.systems_under_test.patterns.promise import Promise
