@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import importlib
 import select
-import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from faultline.harness.errors import UsageError
 from faultline.harness.operation import Operation
@@ -31,7 +30,13 @@ class ForeignAnswer(Exception):
     """The answer is not one of this store to this request: it is cut short, or from another sender."""
 
 
-def is_quiet(connection: socket.socket) -> bool:
+class _Polled(Protocol):
+    """A connection that the operating system can be asked about: a socket, or an object around one."""
+
+    def fileno(self) -> int: ...
+
+
+def is_quiet(connection: _Polled) -> bool:
     """Return whether nothing has arrived over `connection`.
 
     A store that sends nothing unasked can only have sent the end of the connection.

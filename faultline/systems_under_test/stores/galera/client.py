@@ -27,7 +27,7 @@ from faultline.systems_under_test.reference.transactional_kv.programs import (
     carry_out,
     program_of,
 )
-from faultline.systems_under_test.stores.client import ForeignAnswer, MemberClient
+from faultline.systems_under_test.stores.client import ForeignAnswer, MemberClient, is_quiet
 
 __all__ = ["FUNCTIONS", "USER", "GaleraClient", "GaleraSession", "NothingCommitted", "open_session", "outcomes"]
 
@@ -61,6 +61,10 @@ class GaleraSession:
 
     def __init__(self, connection: Connection[Any]) -> None:
         self.connection = connection
+
+    def is_open(self) -> bool:
+        """Return whether MariaDB has not hung up: it sends nothing but answers."""
+        return bool(self.connection.open) and is_quiet(self.connection._sock)
 
     def rows(self, statement: str, *values: Any) -> Sequence[Any]:
         """Return the rows that `statement` answers."""
@@ -136,8 +140,8 @@ class GaleraClient(MemberClient[GaleraSession]):
         return session
 
     def is_open(self, connection: GaleraSession) -> bool:
-        """Return whether the connection is open, as far as PyMySQL knows."""
-        return bool(connection.connection.open)
+        """Return whether the member has not hung up."""
+        return connection.is_open()
 
     def hang_up(self, connection: GaleraSession) -> None:
         """Close the connection without a farewell: the member may be stopped."""

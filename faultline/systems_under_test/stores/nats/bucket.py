@@ -42,6 +42,9 @@ BUCKET = "faultline"
 _SUBJECTS = f"$KV.{BUCKET}."
 _FORGOTTEN_S = 2.0
 """The time without a listener after which a server ends a delivery."""
+_TURNS = 8
+"""The turns of the event loop after which nats-py knows that a connection has ended."""
+
 FUNCTIONS = ("read", "write", "cas", "add", "append", "increment", "generate")
 
 WRONG_LAST_SEQUENCE = "wrong-last-sequence"
@@ -88,6 +91,15 @@ class Bucket:
             self.close()
             raise
         self._stream = self._connection.jetstream(timeout=timeout_s)
+
+    def is_open(self) -> bool:
+        """Return whether the server has not hung up, after hearing what it has sent meanwhile.
+
+        It sends news of other servers unasked, so data that has arrived is not yet a sign of the end.
+        """
+        for _ in range(_TURNS):
+            self._loop.run_until_complete(asyncio.sleep(0))
+        return bool(self._connection.is_connected)
 
     def make(self, replicas: int, history: int) -> None:
         """Make the bucket on so many servers, with so many values of a key, unless it exists.
@@ -241,6 +253,10 @@ class BucketClient(MemberClient[Bucket]):
     def connect(self, address: str) -> Bucket:
         """Return a connection to the server at `address`, which passes requests on to others."""
         return Bucket(address, direct=self._direct, timeout_s=self._timeout_s, password=self._password)
+
+    def is_open(self, connection: Bucket) -> bool:
+        """Return whether the server has not hung up."""
+        return connection.is_open()
 
     def hang_up(self, connection: Bucket) -> None:
         """Close the connection."""

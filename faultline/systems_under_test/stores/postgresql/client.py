@@ -104,8 +104,8 @@ class PostgresClient(MemberClient[Session]):
         return session
 
     def is_open(self, connection: Session) -> bool:
-        """Return whether the connection is open, as far as psycopg knows."""
-        return not connection.connection.closed
+        """Return whether the server has not hung up."""
+        return connection.is_open()
 
     def hang_up(self, connection: Session) -> None:
         """Close the connection."""

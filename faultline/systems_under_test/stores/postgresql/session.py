@@ -21,7 +21,7 @@ import msgspec
 import psycopg
 from psycopg.types.json import set_json_dumps
 
-from faultline.systems_under_test.stores.client import ForeignAnswer
+from faultline.systems_under_test.stores.client import ForeignAnswer, is_quiet
 
 __all__ = ["PORT", "Session", "ask", "open_session"]
 
@@ -41,6 +41,14 @@ class Session:
         self.expired = False
         self.unreplicated = False
         connection.add_notice_handler(self._hear)
+
+    def is_open(self) -> bool:
+        """Return whether PostgreSQL has not hung up.
+
+        It may send a notice unasked, too; a session that is replaced for that has lost nothing, as none is in the
+        middle of a transaction here.
+        """
+        return not self.connection.closed and is_quiet(self.connection)
 
     def rows(self, statement: str, *values: Any) -> list[Any]:
         """Return the rows that `statement` answers."""
