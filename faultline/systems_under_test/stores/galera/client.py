@@ -64,7 +64,8 @@ class GaleraSession:
 
     def is_open(self) -> bool:
         """Return whether MariaDB has not hung up: it sends nothing but answers."""
-        return bool(self.connection.open) and is_quiet(self.connection._sock)
+        wire = self.connection._sock
+        return wire is not None and is_quiet(wire)
 
     def rows(self, statement: str, *values: Any) -> Sequence[Any]:
         """Return the rows that `statement` answers."""

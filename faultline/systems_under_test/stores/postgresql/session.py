@@ -48,7 +48,9 @@ class Session:
         It may send a notice unasked, too; a session that is replaced for that has lost nothing, as none is in the
         middle of a transaction here.
         """
-        return not self.connection.closed and is_quiet(self.connection)
+        with suppress(psycopg.Error):
+            return not self.connection.closed and is_quiet(self.connection)
+        return False
 
     def rows(self, statement: str, *values: Any) -> list[Any]:
         """Return the rows that `statement` answers."""
