@@ -202,7 +202,7 @@ class ReplicatedLog(FollowedLog):
             self._replicate(follower)
 
     def note_installed(self, source: NodeId, index: int) -> None:
-        """A follower that needed discarded entries has installed a snapshot that reaches to `index`."""
+        """Go on behind `index` for a follower that has installed a snapshot up to it."""
         follower = self.followers.get(source)
         if follower is None:
             return
