@@ -12,7 +12,6 @@ from typing import Any
 
 from faultline.harness.world.simulated.scheduler import Scheduler
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions, LastResponses
-from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.node_communication.batch_queue import BatchLimits
 from faultline.systems_under_test.patterns.node_communication.pipelined_sender import (
     PipelinedSender,
@@ -28,6 +27,7 @@ from faultline.systems_under_test.patterns.node_communication.request_batch impo
 )
 from faultline.systems_under_test.patterns.node_communication.socket_channel import SingleSocketChannel
 from faultline.systems_under_test.patterns.node_communication.socket_listener import SocketListener
+from faultline.systems_under_test.patterns.promise import Promise
 
 ALICE = 1
 MESSAGE_US = 100

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from communication_driver import BatchStory, outcome
 
-from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.node_communication.batch_queue import BatchLimits, BatchQueue
 from faultline.systems_under_test.patterns.node_communication.request_batch import (
     BatchingClient,
@@ -22,6 +21,7 @@ from faultline.systems_under_test.patterns.node_communication.request_batch impo
     NumberedRequest,
     NumberedResponse,
 )
+from faultline.systems_under_test.patterns.promise import Promise
 
 Bug = dict[str, Any]
 Claim = Callable[..., None]

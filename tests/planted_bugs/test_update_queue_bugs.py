@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.data_replication.singular_update_queue import (
     QueueFull,
     SingularUpdateQueue,
 )
+from faultline.systems_under_test.patterns.promise import Promise
 from faultline.systems_under_test.threads.threaded_update_queue import ThreadedUpdateQueue, WhenFull
 from faultline.systems_under_test.threads.work_queues import BoundedWorkQueue, UnboundedWorkQueue
 

@@ -14,7 +14,6 @@ import pytest
 from communication_driver import ALICE, ChannelStory, outcome
 
 from faultline.systems_under_test.patterns.data_replication.idempotent_receiver import ClientSessions, LastResponses
-from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.node_communication.batch_queue import BatchLimits
 from faultline.systems_under_test.patterns.node_communication.pipelined_sender import (
     PipelinedSender,
@@ -30,6 +29,7 @@ from faultline.systems_under_test.patterns.node_communication.request_batch impo
     RequestBatch,
     saved_responses_min,
 )
+from faultline.systems_under_test.patterns.promise import Promise
 
 LIMITS = BatchLimits(requests_max=6, linger_us=5_000)
 BATCHES_IN_FLIGHT = 5

@@ -1,4 +1,4 @@
-"""The thirty patterns of "Patterns of Distributed Systems" (Unmesh Joshi), and where each is implemented here.
+"""The thirty patterns of "Patterns of Distributed Systems" (Unmesh Joshi), and the module that implements each.
 
 One record per pattern, in the order of the book. `module` is its name below `systems_under_test`, empty while it is
 not implemented. The listing of the command line, the table in the README and the reference pages are made from it.

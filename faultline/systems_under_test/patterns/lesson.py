@@ -1,4 +1,4 @@
-"""What a pattern module says about itself: the parts of its docstring, under the headings that all of them share."""
+"""The lesson of a pattern module: the parts of its docstring, under the headings that all of them share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HEADING = re.compile(r"^\*(?P<name>[A-Z][a-z ]+)\.\*\s*", re.MULTILINE)
 
 
 class Lesson(msgspec.Struct, frozen=True, kw_only=True):
-    """One pattern as its module teaches it: `promise` is its first sentence, `parts` its paragraphs by heading."""
+    """One pattern, as its module teaches it; `promise` is its first sentence, `parts` its paragraphs by heading."""
 
     pattern: Pattern
     promise: str
@@ -26,7 +26,10 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pattern_called(slug: str) -> Pattern:
-    """The pattern with that name or slug. Raises UsageError for an unknown one, and for one not implemented yet."""
+    """Return the pattern with that name or slug.
+
+    Raises UsageError for an unknown one, and for one not implemented yet.
+    """
     import difflib
 
     known = {pattern.slug: pattern for pattern in PATTERNS}
@@ -43,7 +46,7 @@ def pattern_called(slug: str) -> Pattern:
 
 
 def lesson_of(pattern: Pattern) -> Lesson:
-    """The lesson of an implemented pattern, read from its module's source, which is not imported."""
+    """Return the lesson of an implemented pattern, read from its module's source, which is not imported."""
     path = files(systems_under_test).joinpath(*f"{pattern.module.replace('.', '/')}.py".split("/"))
     docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     heads = list(_HEADING.finditer(docstring))

@@ -1,8 +1,8 @@
 """The requirement rows of each pattern, in one sentence each.
 
-A row is what the source texts ask of a pattern, and has an id: `LWM-R4` is the fourth requirement of the low-water
-mark. R rows are requirements, S rows scenarios, I rows invariants, M rows planted bugs. `requirements/<pattern>.toml`
-holds the rows of one pattern:
+A row is a requirement of the source texts on a pattern, and has an id: `LWM-R4` is the fourth requirement of the
+low-water mark. R rows are requirements, S rows scenarios, I rows invariants, M rows planted bugs.
+`requirements/<pattern>.toml` holds the rows of one pattern:
 
     prefix = "LWM"
 
@@ -62,7 +62,10 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def load_requirements() -> dict[str, Requirements]:
-    """The rows of every pattern that has a file, by its slug, in the order of the book; composed scenarios last."""
+    """Return the rows of every pattern that has a file, by its slug, in the order of the book.
+
+    Composed scenarios last.
+    """
     folder = files(__package__) / "requirements"
     found = {}
     for slug in (*(pattern.slug for pattern in PATTERNS), COMPOSED_SCENARIOS):
@@ -73,7 +76,10 @@ def load_requirements() -> dict[str, Requirements]:
 
 
 def parse_requirements(slug: str, text: str) -> Requirements:
-    """The rows in `text`, the content of `requirements/<slug>.toml`; RequirementRowsError when it holds no rows."""
+    """Return the rows in `text`, the content of `requirements/<slug>.toml`.
+
+    RequirementRowsError when it holds no rows.
+    """
     try:
         content = msgspec.convert(tomllib.loads(text), _File)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:

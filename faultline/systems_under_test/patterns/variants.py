@@ -1,9 +1,9 @@
-"""Which options of which systems select the variants of a pattern, and what was measured about its planted bugs.
+"""The options of systems that select the variants of a pattern, and the measurements of its planted bugs.
 
 The source texts give most patterns in several forms: a lease is kept by heartbeats or not at all, a log is pushed or
-fetched. Each form is the value of an option of some system (`--option NAME=VALUE`). Here stands only which options
-belong to which pattern; their values, defaults and meaning are read from the systems, so they cannot go stale, and a
-test holds every option with named values to have a pattern.
+fetched. Each form is the value of an option of some system (`--option NAME=VALUE`). This table says only which options
+belong to which pattern. Their values, defaults and meaning are read from the systems, so they cannot go stale, and a
+test requires a pattern for every option with named values.
 
 The figures come from docs/reference/planted-bugs.jsonl by way of `detection.jsonl` beside this module, which
 `make docs` writes, so that an installed package has them too.
@@ -66,11 +66,11 @@ VARIANTS: dict[str, dict[str, tuple[str, ...]]] = {
     "request-batch": {"consistent-core": ("batch_linger_ms", "batch_entries_max", "batch_size_bytes")},
     "request-pipeline": {"consistent-core": ("in_flight_max",)},
 }
-"""By pattern and system, the options that select a variant; a pattern that is not here has one form only."""
+"""By pattern and system, the options that select a variant; a pattern that is not listed has one form only."""
 
 
 class Detection(msgspec.Struct, frozen=True, kw_only=True):
-    """What was measured about one planted bug: in `found` of `runs` runs of `campaign` its own checkers saw it."""
+    """The measurement of one planted bug: its own checkers saw it in `found` of `runs` runs of `campaign`."""
 
     system: str
     bug: str
@@ -86,6 +86,6 @@ class Detection(msgspec.Struct, frozen=True, kw_only=True):
 
 @cache
 def detections() -> dict[tuple[str, str], Detection]:
-    """The measurements by system and bug; a bug that was never measured is not among them."""
+    """Return the measurements by system and bug; a bug that was never measured is not among them."""
     lines = files(__package__).joinpath("detection.jsonl").read_bytes()
     return {(one.system, one.bug): one for one in msgspec.json.Decoder(Detection).decode_lines(lines)}

@@ -1,8 +1,8 @@
-"""A watch that follows its store in a thread: at one member while that tells, at the next one when it does not.
+"""A watch that follows its store in a thread: at one member while that answers, at the next one when it does not.
 
-What is read first and how changes come is each adapter's own (`follow`). When a store says that it has discarded what
-comes next, the adapter notes the `gap`, stops, and begins again with the content as it is by then, so that the gap is
-announced with it. A watch that broke without a gap goes on behind the last index that was told.
+Each adapter reads the content and the changes in its own way (`follow`). When a store says that it has discarded the
+next events, the adapter notes the `gap`, stops, and begins again with the present content, so that the gap is announced
+with it. A watch that broke without a gap goes on behind the last index that was told.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PAUSE_S = 0.05
 
 
 class FollowedWatch(ABC):
-    """A watch on `path` from `start` to `close`; `log` is what it was told.
+    """A watch on `path` from `start` to `close`; `log` holds its events.
 
     `failures` are the exceptions that mean trouble with a member, after which the next one is followed.
     """
@@ -31,46 +31,46 @@ class FollowedWatch(ABC):
         self.path = path
         self.log = WatchLog()
         self.gap: str | None = None
-        """Why the content has to be read anew, if it has."""
+        """The reason why the content has to be read anew, if it has."""
         self._member = first_member
         self._is_over = threading.Event()
         self._following = threading.Thread(target=self._follow_on, name=f"watch-{path}", daemon=True)
 
     @abstractmethod
     def follow(self, member: int) -> None:
-        """Tell what the member of this number tells for as long as `goes_on`. Raises what breaks it."""
+        """Follow the member of this number for as long as `goes_on`. Raises the failure that ends it."""
 
     def start(self) -> None:
-        """Follow from now on: said by an adapter that is ready for it."""
+        """Follow from now on; an adapter calls this when it is ready."""
         self._following.start()
 
     def close(self) -> None:
-        """Watch no longer."""
+        """End the watch, and wait for its thread."""
         self._is_over.set()
         self._following.join()
 
     @property
     def is_over(self) -> bool:
-        """Was it closed?"""
+        """True once the watch was closed."""
         return self._is_over.is_set()
 
     @property
     def goes_on(self) -> bool:
-        """Are more changes wanted: is it open, and is nothing missing?"""
+        """True while more changes are wanted: it is open, and no event is missing."""
         return not self.is_over and self.gap is None
 
     @property
     def is_new(self) -> bool:
-        """Has the content to be read before any change is told?"""
+        """True if the content has to be read before any change is told."""
         return self.log.upto is None or self.gap is not None
 
     def begin(self, index: int, values: Mapping[str, Any]) -> None:
-        """Tell the content at `index`, and of the gap that it closes."""
+        """Log the content at `index`, with the gap that it closes."""
         self.log.begin(index, values, self.gap)
         self.gap = None
 
     def _follow_on(self) -> None:
-        """One member after the other, until the end."""
+        """Follow one member after the other, until the end."""
         while not self.is_over:
             try:
                 self.follow(self._member)

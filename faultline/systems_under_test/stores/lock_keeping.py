@@ -1,8 +1,8 @@
 """The locks that one client keeps: each trusted by the client's own clock, and refreshed by a thread of its own.
 
-What a store's lock hangs on is its adapter's business (`Hook`); how long its owner may believe in it is the same for
-all (`HeldLease`, as the reference system's clients have it): from the moment at which the request was sent that was
-granted or refreshed, for a time that is shorter than the lock's.
+A store's lock depends on a session or an entry, which the adapter knows (`Hook`). The time for which its owner may
+trust it is the same for all stores (`HeldLease`, as in the reference system's clients): it begins when the request was
+sent that was granted or refreshed, and is shorter than the lock's time to live.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ from faultline.systems_under_test.patterns.cluster_management.lease import HeldL
 __all__ = ["TRUSTED_SHARE", "Hook", "KeptLock", "LockKeeping"]
 
 TRUSTED_SHARE = 0.75
-"""How much of a lock's time an owner uses: clocks run differently, and what it does then takes a while itself."""
+"""The share of a lock's time that an owner uses: clocks run differently, and its own acts take time."""
 
 _REFRESHES_PER_INTERVAL = 4
-"""How much sooner the next refresh comes when one was not answered."""
+"""The number of refreshes per interval while none is answered."""
 
 
 class Hook(Protocol):
-    """What a lock hangs on: a session, an entry that times out. Asked from two threads."""
+    """The session, or the entry with a timeout, that a lock depends on; two threads call it."""
 
     def refresh(self) -> bool:
-        """Let the lock live on; False when there is none any more. Raises OSError when nobody said."""
+        """Let the lock live on; return False when it is gone. Raises OSError without an answer."""
 
     def rest(self) -> None:
-        """No refresh comes any more: said by the thread that refreshed."""
+        """End the work of the refreshing thread, which calls this last."""
 
     def holds(self) -> bool:
-        """Is it still there, as far as the client knows? Asks nobody."""
+        """Return whether it still exists, as far as the client knows; sends no request."""
 
     def let_go(self) -> None:
-        """Do nothing more for the lock, so that it ends by itself, and tell the store nothing. May come twice."""
+        """Stop keeping the lock, so that it ends by itself, without a message to the store; may be called twice."""
 
 
 HookT = TypeVar("HookT", bound=Hook)
 
 
 class KeptLock(Generic[HookT]):
-    """A lock that a client has, for as long as it may believe so."""
+    """A lock that a client has, for as long as it may trust it."""
 
     def __init__(self, hook: HookT, clock: Clock, trusted: HeldLease, ttl_s: float) -> None:
         self.hook = hook
@@ -55,7 +55,7 @@ class KeptLock(Generic[HookT]):
         self._is_dropped = threading.Event()
 
     def is_valid(self) -> bool:
-        """May its owner still act as such?"""
+        """Return whether its owner may still act as such."""
         return self._trusted.is_valid() and self.hook.holds()
 
     def keep_alive(self) -> None:
@@ -63,7 +63,7 @@ class KeptLock(Generic[HookT]):
         threading.Thread(target=self._refresh_until_dropped, name="lock-refresh", daemon=True).start()
 
     def drop(self) -> None:
-        """Refresh it no more."""
+        """Refresh it no more, and let it go."""
         self._is_dropped.set()
         self.hook.let_go()
 
@@ -75,7 +75,8 @@ class KeptLock(Generic[HookT]):
         self.hook.rest()
 
     def _is_answered(self) -> bool:
-        """Refresh once; did the store say what became of it?"""
+        """Refresh once; return whether the store has answered."""
+        # Before the request: the store may count the new time to live from any moment after this one.
         sent_us = self._clock.monotonic_us()
         try:
             lives = self.hook.refresh()
@@ -89,7 +90,7 @@ class KeptLock(Generic[HookT]):
 
 
 class LockKeeping(Generic[HookT]):
-    """The locks of one client, which believes in each for `trusted_share` of the time that it lives unrefreshed."""
+    """The locks of one client, which trusts each for `trusted_share` of its time to live."""
 
     def __init__(self, trusted_share: float = TRUSTED_SHARE, *, clock: Clock | None = None) -> None:
         self.clock = clock or SkewedClock(ClockSetting())
@@ -97,7 +98,7 @@ class LockKeeping(Generic[HookT]):
         self._kept: dict[str, KeptLock[HookT]] = {}
 
     def granted(self, name: str, token: int, hook: HookT, sent_us: int, ttl_s: float) -> None:
-        """The lock was granted, for `ttl_s`, to a request that was sent at `sent_us`, by `clock`: keep it alive."""
+        """Keep a lock alive that was granted for `ttl_s` to a request that was sent at `sent_us`, by `clock`."""
         trusted_us = int(self._trusted_share * ttl_s * 1_000_000)
         trusted = HeldLease(self.clock, name, token, trusted_us, 0, sent_us)
         self._kept[name] = lock = KeptLock(hook, self.clock, trusted, ttl_s)
@@ -105,11 +106,11 @@ class LockKeeping(Generic[HookT]):
 
     @property
     def has_some(self) -> bool:
-        """Whether there is a lock that was granted and not dropped."""
+        """True while there is a lock that was granted and not dropped."""
         return bool(self._kept)
 
     def held(self, name: str) -> KeptLock[HookT] | None:
-        """The lock of that name, if this client may still act as its owner; if not, it never will again."""
+        """Return the lock of that name, if this client may still act as its owner; if not, it never will again."""
         lock = self._kept.get(name)
         if lock is not None and not lock.is_valid():
             self.drop(name)
@@ -123,6 +124,6 @@ class LockKeeping(Generic[HookT]):
             lock.drop()
 
     def close(self) -> None:
-        """Drop all of them."""
+        """Drop all of the locks."""
         for name in [*self._kept]:
             self.drop(name)

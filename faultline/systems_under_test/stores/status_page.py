@@ -1,4 +1,4 @@
-"""The status page of a store's member: what it says of itself over HTTP, as JSON."""
+"""The status page of a store's member: its own report over HTTP, as JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class StatusPage(NamedTuple):
 
     @property
     def told(self) -> Any:
-        """What the body says. Raises OSError when it is not JSON."""
+        """The decoded body. Raises OSError when it is not JSON."""
         try:
             return msgspec.json.decode(self.body)
         except msgspec.DecodeError as error:
@@ -29,7 +29,7 @@ class StatusPage(NamedTuple):
 def status_page(
     address: str, port: int, path: str, timeout_s: float, headers: Mapping[str, str] | None = None
 ) -> StatusPage:
-    """What is answered at `address` and `port` to GET `path`, asked over a connection of its own. Raises OSError."""
+    """Return the answer to GET `path` at `address` and `port`, over a connection of its own. Raises OSError."""
     connection = http.client.HTTPConnection(address, port, timeout=timeout_s)
     try:
         connection.request("GET", path, headers=dict(headers or {}))

@@ -1,8 +1,8 @@
-"""What adapters of real stores have in common: everything of a `HostedStore` that has an answer for most of them.
+"""The common part of adapters of real stores: all methods of a `HostedStore` that are the same for most of them.
 
-An adapter says what its members' command line is, how one of them is asked for its role, and how a client speaks to
-it; files, preparation, forming and provisioning are there for stores that need them. The life of a member is told at
-`faultline.harness.system.HostedStore`.
+An adapter gives the command line of its members, asks a member for its role, and makes clients. Files, preparation,
+forming and provisioning are for stores that need them. `faultline.harness.system.HostedStore` describes the life of a
+member.
 """
 
 from __future__ import annotations
@@ -40,50 +40,50 @@ class RealStore(ABC):
     messages: ClassVar[tuple[type[msgspec.Struct], ...]] = ()
     libraries: ClassVar[Mapping[str, str]] = {}
     features: ClassVar[tuple[Feature, ...]] = ()
-    """What may happen in it, each with the `log` by which it is told."""
+    """The features of the store, each with the `log` by which it is noticed."""
     starts_in_order: ClassVar[bool] = False
     serving_timeout_s: ClassVar[float] = 20.0
     steady_s: ClassVar[float] = 0.0
     password: str = ""
-    """The password of the run, see `GuardedStore`; adapters of stores that ask for none leave it alone."""
+    """The password of the run (`GuardedStore`); adapters of stores without passwords do not use it."""
 
     @abstractmethod
     def command(self, place: StorePlace) -> Sequence[str]:
-        """The command line of the member, which stays in the foreground and logs to its standard output."""
+        """Return the command line of the member, which stays in the foreground and logs to its standard output."""
 
     @abstractmethod
     def status(self, address: str, timeout_s: float) -> NodeStatus:
-        """What the member at `address` says of itself. Raises TimeoutError or OSError when it does not answer."""
+        """Return the member's own report of its status. Raises TimeoutError or OSError when it does not answer."""
 
     @abstractmethod
     def store_client(
         self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]
     ) -> StoreClient:
-        """A client that talks to `node` first."""
+        """Return a client that talks to `node` first."""
 
     def files(self, place: StorePlace) -> Mapping[str, str]:
-        """None."""
+        """Return no files."""
         return {}
 
     def preparation(self, place: StorePlace) -> str:
-        """Nothing."""
+        """Return no commands: the store needs no preparation."""
         return ""
 
     def form(self, addresses: Mapping[str, str], options: Mapping[str, str]) -> None:  # noqa: B027  # few need it
-        """The members know each other from their command lines."""
+        """Do nothing: the members know each other from their command lines."""
 
     def provision(self, addresses: Mapping[str, str], options: Mapping[str, str]) -> None:  # noqa: B027  # few need it
-        """Keys need no table."""
+        """Do nothing: keys need no table."""
 
     def serving(self, statuses: Mapping[str, NodeStatus | None]) -> str | None:
-        """The leader of the highest generation serves."""
+        """Report that the store serves, once a member leads the highest generation."""
         leading = leader_of(statuses)
         return f"{leading} leads" if leading else None
 
     def node(
         self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> Node:
-        """There is none: the store is a program of its own."""
+        """Refuse: the store is a program of its own, and not a node."""
         self._refuse()
 
     def client(
@@ -94,11 +94,11 @@ class RealStore(ABC):
         options: Mapping[str, str],
         planted_bugs: frozenset[str],
     ) -> NoReturn:
-        """There is none: the store's clients speak its own protocol."""
+        """Refuse: the store's clients speak its own protocol, on hosts only."""
         self._refuse()
 
     def invariants(self) -> list[Invariant]:
-        """None: nobody looks into the store, its clients are enough."""
+        """Return no invariants: a store is judged by its clients alone."""
         return []
 
     def _refuse(self) -> NoReturn:

@@ -1,4 +1,4 @@
-"""What a lock hangs on that a store ends when its time is over: an entry that times out, a lease.
+"""The lease, or the entry with a timeout, that a lock depends on: the store ends it when its time is over.
 
 It is refreshed over a connection of its own, as clients do it: stay with a member while that answers, and ask the next
 one when it does not.
@@ -30,10 +30,10 @@ class TimedHook(ABC, Generic[Connection]):
 
     @abstractmethod
     def prolong(self, connection: Connection) -> bool:
-        """Have its time begin anew; False when it is over. Raises what the client's `failures` name."""
+        """Begin its time anew; return False when it is over. Raises one of the client's `failures`."""
 
     def refresh(self) -> bool:
-        """See `Hook`; who does not say is not asked again."""
+        """Let the lock live on; after a failure the next member is asked."""
         try:
             if self._connection is None:
                 self._connection = self._connect(self._member)
@@ -44,14 +44,14 @@ class TimedHook(ABC, Generic[Connection]):
             raise OSError(f"not refreshed: {error!r}") from error
 
     def rest(self) -> None:
-        """Hang up."""
+        """Close the connection for refreshes."""
         if self._connection is not None:
             self._client.hang_up(self._connection)
         self._connection = None
 
     def holds(self) -> bool:
-        """Time needs no connection."""
+        """Return True: the time runs without a connection."""
         return True
 
     def let_go(self) -> None:
-        """Its time runs out."""
+        """Do nothing: its time runs out."""

@@ -1,4 +1,4 @@
-"""The watches of one client: `watch` begins one, `drain` takes what it was told, and neither waits for anybody."""
+"""The watches of one client: `watch` begins one, `drain` takes its events, and neither waits for the store."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from faultline.systems_under_test.stores.watch_log import WatchLog
 __all__ = ["NOT_WATCHING", "StoreWatch", "WatchKeeping"]
 
 NOT_WATCHING = "not-watching"
-"""The error of a drain where there is no watch: definite, since nobody was asked anything."""
+"""The error of a drain without a watch: definite, since no request was sent."""
 
 
 class StoreWatch(Protocol):
-    """A watch that follows its store by itself from its making on."""
+    """A watch that follows its store by itself once it is made."""
 
     log: WatchLog
 
     def close(self) -> None:
-        """Watch no longer."""
+        """End the watch."""
 
 
 class WatchKeeping:
-    """One watch on each path, numbered in the order of their making; `begin` makes one on a path."""
+    """The watches of one client, at most one on each path; `begin` makes a watch on a path."""
 
     def __init__(self, begin: Callable[[str], StoreWatch]) -> None:
         self._begin = begin
@@ -33,7 +33,7 @@ class WatchKeeping:
         self._numbers = 0
 
     def serve(self, operation: Operation) -> Outcome | None:
-        """What `watch` or `drain` comes to; None for everything else."""
+        """Return the outcome of `watch` or `drain`; None for any other function."""
         path = str(operation.key)
         if operation.f == "watch":
             return ok({"number": self._watch(path)})

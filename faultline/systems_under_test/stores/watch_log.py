@@ -1,8 +1,8 @@
-"""What a watch on a real store was told and nobody has taken yet: filled by one thread, drained by another.
+"""The events of a watch on a real store that were not taken yet: filled by one thread, drained by another.
 
 The items are those of the workload `watches` (`faultline.checkers.watches`): a state, then events, and with every drain
-up to where everything was told. Whoever fills it says where it stands; nothing is dropped or put in order here, so
-that what a store repeats or mixes up is seen.
+the index up to which all events were told. The filling thread sets that index. No event is dropped or put in order
+here, so that events which a store repeats or mixes up are seen.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["WatchLog"]
 
 
 class WatchLog:
-    """The items of one watch since the last drain. Every index is told whole or not at all."""
+    """The items of one watch since the last drain; every index is told whole or not at all."""
 
     def __init__(self) -> None:
         self._items: list[list[Any]] = []
@@ -26,27 +26,27 @@ class WatchLog:
 
     @property
     def upto(self) -> int | None:
-        """Everything up to this index was told; None before the first state."""
+        """The index up to which all events were told; None before the first state."""
         return self._upto
 
     def begin(self, index: int, values: Mapping[str, Any], reason: str | None) -> None:
-        """The content at `index`: at first, and after a gap, for the reason that is given."""
+        """Begin with the content at `index`: at first, and after a gap, with its reason."""
         with self._lock:
             self._items.append(["state", list(end_of(index)), dict(values), reason])
             self._upto = index
 
     def add(self, index: int, ordinal: int, key: str, value: Any, *, is_deleted: bool) -> None:
-        """One event; `told_upto` follows when all of its index were added."""
+        """Add one event; `told_upto` follows when all of its index were added."""
         with self._lock:
             self._items.append(["event", index, ordinal, key, value, is_deleted])
 
     def told_upto(self, index: int) -> None:
-        """Everything up to `index` was told."""
+        """Note that all events up to `index` were told."""
         with self._lock:
             self._upto = max(self._upto or 0, index)
 
     def drain(self) -> list[list[Any]]:
-        """What came since the last time, and up to where that is everything."""
+        """Take the items since the last drain, and the index up to which they are complete."""
         with self._lock:
             items, self._items = self._items, []
             return items if self._upto is None else [*items, ["upto", list(end_of(self._upto))]]

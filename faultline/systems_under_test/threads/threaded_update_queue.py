@@ -1,16 +1,16 @@
 """The singular update queue between threads: many callers, one consumer thread that alone touches the state.
 
-*Problem.* Threads that change shared state need locks, and a lock that is held while the disk writes stops all of them.
+*Problem.* Threads that change shared state need locks, and a lock that is held during a disk write stops all of them.
 
 *Idea.* Callers put requests into a queue and get a future at once; one thread takes them in order, runs the handler and
 completes the future. The state belongs to that thread, so it needs no lock. A full queue holds its callers up, or
-refuses them: whoever makes the queue says which (`when_full`), and of which kind the queue is (`work_queues`).
+refuses them (`when_full`). The kinds of queue stand in `work_queues`.
 
 The nodes of this package run in one thread of control and use `patterns.data_replication.singular_update_queue`, which
-keeps the order and the bound and needs no thread. This is the same pattern for programs that have threads. It lives
-outside `patterns` because nothing in there may depend on what the scheduler of a machine does.
+keeps the order and the bound and needs no thread. This is the same pattern for programs that have threads. It stands
+outside `patterns`, where no code may depend on the scheduler of a machine.
 
-`ThreadedUpdateQueue` polls, as printed: every `poll_ms` the consumer looks whether it was shut down. `Mailbox` is the
+`ThreadedUpdateQueue` polls, as printed: every `poll_ms` the consumer checks whether it was shut down. `Mailbox` is the
 variant of Akka: no thread of its own, an executor runs it when there is work. `RequestChannel` is the variant of Go:
 each request carries the channel for its own answer.
 
@@ -18,20 +18,20 @@ each request carries the channel for its own answer.
 future is completed exactly once. SUQ-I4 after its handler. SUQ-I5 the queue never exceeds its capacity. SUQ-I6 the
 state is touched by its owner only (`require_owner`).
 
-*Tolerates.* Handlers that raise: their future fails, the next request runs. Shutdown at any moment, before the start
-and in the middle of a submission too: what was accepted is executed or its future fails. Callers that cancel or stop
-waiting: what has begun is finished, so that a retry needs an idempotent receiver.
+*Tolerates.* Handlers that raise: their future fails, and the next request runs. Shutdown at any moment, before the
+start and in the middle of a submission too: an accepted request is executed, or its future fails. Callers that cancel
+or stop waiting: a request that has begun is finished, so that a retry needs an idempotent receiver.
 
-*Does not tolerate.* Handlers that never return. Consumers that wait for each other's full queues would never wake up;
-that is found before it happens, and the one who would close the circle gets `WouldDeadlock` (also, rarely, in the
-moment in which another consumer of the circle is just being woken up).
+*Does not tolerate.* Handlers that never return. Consumers that wait for each other's full queues would never wake up.
+That is found before it happens: the consumer that would close the circle gets `WouldDeadlock` (also, rarely, at the
+moment at which another consumer of the circle is just being woken up).
 
 *Workloads.* None: the systems run on the queue of `patterns`. *Checkers.* The unit tests.
 
 *Planted bugs.* SUQ-M1 to SUQ-M9, as variants in tests/planted_bugs/test_update_queue_bugs.py.
 
 Sources: Patterns of Distributed Systems ch. 13 and the article of 25 August 2020 (poll time 300 ms there, 2 ms in the
-book). Deviations: shutdown before the start wins, and futures of what was accepted do not hang (the printed code sets
+book). Deviations: shutdown before the start wins, and futures of accepted requests do not hang (the printed code sets
 its flag in the thread and leaves them).
 """
 
@@ -59,7 +59,7 @@ __all__ = [
 ]
 
 POLL_MS = 2
-"""How long the consumer waits for work before it looks whether it was shut down."""
+"""The time for which the consumer waits for work before it checks whether it was shut down."""
 
 Request = TypeVar("Request")
 Result = TypeVar("Result")
@@ -72,14 +72,14 @@ _waiting = threading.Lock()
 
 
 class WhenFull(enum.Enum):
-    """What a full queue does to its callers."""
+    """The treatment of callers by a full queue."""
 
     WAIT = "wait"
     REFUSE = "refuse"
 
 
 class WouldDeadlock(RuntimeError):
-    """The consumers would wait for each other's full queues for ever; nothing was accepted."""
+    """The consumers would wait for each other's full queues for ever; the request was not accepted."""
 
 
 class NotTheOwner(AssertionError):
@@ -111,7 +111,7 @@ class ThreadedUpdateQueue(Generic[Request, Result]):
         self._thread.start()
 
     def submit(self, request: Request) -> Future[Result]:
-        """Queue `request`; the future of its result, at once unless the queue is full and callers wait.
+        """Queue `request`, and return the future of its result, at once unless the queue is full and callers wait.
 
         Raises `QueueShutDown`, `QueueFull` when callers are refused, `WouldDeadlock`.
         """
@@ -120,26 +120,25 @@ class ThreadedUpdateQueue(Generic[Request, Result]):
         future: Future[Result] = Future()
         self._put((request, future))
         if self._ended.is_set():
-            # It was accepted while the consumer ended: nobody else would look at it again.
+            # It was accepted while the consumer ended, which will not look at the queue again.
             self._fail_what_waits()
         return future
 
     def shutdown(self) -> None:
-        """Accept nothing more. The consumer ends within a poll; what waits fails, what runs is finished."""
+        """Accept nothing more. The consumer ends within a poll; waiting requests fail, the running one is finished."""
         self._shut_down.set()
+        # A consumer that was never started cannot fail the waiting requests itself.
         if self._thread.ident is None:
             self._end()
 
     def join(self, timeout_s: float | None = None) -> bool:
-        """Wait until the consumer has ended; False when it has not within the time."""
+        """Wait until the consumer has ended; return False when it has not within the time."""
         return self._ended.wait(timeout_s)
 
     def require_owner(self) -> None:
         """Raise `NotTheOwner` unless called by the consumer: for the state's own methods to call."""
         if threading.get_ident() != self._thread.ident:
             raise NotTheOwner("only the consumer of the queue may touch this state")
-
-    # -- the consumer -------------------------------------------------------------------------------------------------
 
     def _consume(self) -> None:
         _here.consumer = self
@@ -167,8 +166,6 @@ class ThreadedUpdateQueue(Generic[Request, Result]):
             if future.set_running_or_notify_cancel():
                 future.set_exception(QueueShutDown("the queue was shut down before the request ran"))
 
-    # -- full queues --------------------------------------------------------------------------------------------------
-
     def _put(self, item: tuple[Request, Future[Result]]) -> None:
         try:
             self.work.put(item, wait=False)
@@ -180,6 +177,8 @@ class ThreadedUpdateQueue(Generic[Request, Result]):
         if caller is None:
             self.work.put(item, wait=True)
             return
+        # Under one lock for all queues: two consumers that looked at the same time would both see no circle, and close
+        # it.
         with _waiting:
             self._refuse_circle(caller)
             caller._waits_for = self  # type: ignore[assignment]  # a queue of whatever requests
@@ -189,7 +188,7 @@ class ThreadedUpdateQueue(Generic[Request, Result]):
             caller._waits_for = None
 
     def _refuse_circle(self, caller: ThreadedUpdateQueue[object, object]) -> None:
-        """Would `caller`, waiting for this queue, wait for itself in the end?"""
+        """Raise `WouldDeadlock` if `caller`, waiting for this queue, would wait for itself in the end."""
         queue_waited_for: ThreadedUpdateQueue[object, object] | None = self  # type: ignore[assignment]  # likewise
         while queue_waited_for is not None:
             if queue_waited_for is caller:
@@ -198,7 +197,9 @@ class ThreadedUpdateQueue(Generic[Request, Result]):
 
 
 class Mailbox(Generic[Request, Result]):
-    """The same without a thread of its own: an executor runs the consumer when there is work, never twice at once."""
+    """An update queue without a thread of its own: an executor runs the consumer when there is work, never twice at
+    once.
+    """
 
     def __init__(self, handler: Callable[[Request], Result], executor: Executor, *, capacity: int = CAPACITY) -> None:
         self._handler = handler
@@ -210,7 +211,7 @@ class Mailbox(Generic[Request, Result]):
         self._lock = threading.Lock()
 
     def submit(self, request: Request) -> Future[Result]:
-        """Queue `request`; the future of its result. Raises `QueueFull` or `QueueShutDown`."""
+        """Queue `request`, and return the future of its result. Raises `QueueFull` or `QueueShutDown`."""
         future: Future[Result] = Future()
         with self._lock:
             if self._shut_down:
@@ -224,7 +225,7 @@ class Mailbox(Generic[Request, Result]):
         return future
 
     def shutdown(self) -> None:
-        """Accept nothing more and fail what waits; the request that runs, if any, finishes."""
+        """Accept nothing more and fail the waiting requests; the one that runs, if any, finishes."""
         with self._lock:
             self._shut_down = True
             left, self._items = self._items, deque()
@@ -245,8 +246,8 @@ class Mailbox(Generic[Request, Result]):
 class RequestChannel(Generic[Request, Result]):
     """The variant of Go: one loop reads a shared channel, and each request carries the channel for its own answer.
 
-    The answer is a completed future, so that an error travels like a result. Whoever sends answers on to clients reads
-    the response channels in other threads: the loop never waits for a client.
+    The answer is a completed future, so that an error travels like a result. Response channels are read in other
+    threads, which send the answers on to clients: the loop never waits for a client.
     """
 
     def __init__(self, handler: Callable[[Request], Result], *, capacity: int = CAPACITY) -> None:
@@ -259,13 +260,13 @@ class RequestChannel(Generic[Request, Result]):
         self._loop.start()
 
     def put(self, request: Request) -> queue.SimpleQueue[Future[Result]]:
-        """Send `request`, waiting for room; its response channel, on which the answer will come."""
+        """Send `request`, waiting for room, and return the channel on which the answer will come."""
         response: queue.SimpleQueue[Future[Result]] = queue.SimpleQueue()
         self._requests.put((request, response))
         return response
 
     def close(self) -> None:
-        """End the loop after what was sent before."""
+        """End the loop after the requests that were sent before."""
         self._requests.put(None)
         self._loop.join()
 
@@ -278,7 +279,7 @@ class RequestChannel(Generic[Request, Result]):
 
 
 def _complete(handler: Callable[[Request], Result], request: Request, future: Future[Result]) -> None:
-    """Run the handler, unless the caller has cancelled, and complete the future with what it gave or raised."""
+    """Run the handler, unless the caller has cancelled, and complete the future with its result or its exception."""
     if not future.set_running_or_notify_cancel():
         return
     try:

@@ -1,4 +1,4 @@
-"""Queues of work between threads, of the kinds that known systems put in front of their single consumer.
+"""Queues of work between threads, of the kinds that well-known systems put in front of their single consumer.
 
 | kind | like | full |
 |---|---|---|
@@ -6,8 +6,8 @@
 | `RingWorkQueue` | the ring of LMAX Disruptor: slots made once, claimed and freed by counting | waits, or refuses |
 | `UnboundedWorkQueue` | ZooKeeper's request processors, Kafka's response queue: grows with the backlog | never |
 
-All keep the order in which items were accepted. An unbounded one pushes nobody back: a disk that is slow for long ends
-in memory that is full (SUQ-M4), so it is for answers, whose number is bounded by that of the requests.
+All keep the order in which items were accepted. An unbounded queue never pushes producers back, so a disk that is slow
+for long fills the memory (SUQ-M4). It is for answers, whose number is bounded by that of the requests.
 
 Sources: Patterns of Distributed Systems ch. 13, "Choice of the queue"; Thompson et al., "Disruptor" (2011).
 """
@@ -23,7 +23,7 @@ from faultline.systems_under_test.patterns.data_replication.singular_update_queu
 __all__ = ["CAPACITY", "BoundedWorkQueue", "RingWorkQueue", "UnboundedWorkQueue", "WorkQueue"]
 
 CAPACITY = 100
-"""How many items a bounded queue holds by default."""
+"""The number of items that a bounded queue holds by default."""
 
 Item = TypeVar("Item")
 
@@ -35,10 +35,10 @@ class WorkQueue(Protocol[Item]):
         """Accept `item`; when full, wait for room or raise `QueueFull`."""
 
     def get(self, timeout_s: float) -> Item:
-        """The oldest item; raises `queue.Empty` when none comes within the time."""
+        """Return the oldest item; raises `queue.Empty` when none comes within the time."""
 
     def __len__(self) -> int:
-        """How many items wait."""
+        """Return the number of items that wait."""
 
 
 class BoundedWorkQueue(Generic[Item]):
@@ -51,14 +51,12 @@ class BoundedWorkQueue(Generic[Item]):
         self._items: queue.Queue[Item] = queue.Queue(capacity)
 
     def put(self, item: Item, *, wait: bool) -> None:
-        """See `WorkQueue`."""
         try:
             self._items.put(item, block=wait)
         except queue.Full as error:
             raise QueueFull(f"{self.capacity} requests are waiting already") from error
 
     def get(self, timeout_s: float) -> Item:
-        """See `WorkQueue`."""
         return self._items.get(timeout=timeout_s) if timeout_s else self._items.get_nowait()
 
     def __len__(self) -> int:
@@ -66,17 +64,16 @@ class BoundedWorkQueue(Generic[Item]):
 
 
 class UnboundedWorkQueue(Generic[Item]):
-    """Takes whatever comes."""
+    """A queue that accepts every item."""
 
     def __init__(self) -> None:
         self._items: queue.SimpleQueue[Item] = queue.SimpleQueue()
 
     def put(self, item: Item, *, wait: bool) -> None:
-        """See `WorkQueue`; there is always room."""
+        """Accept `item`; there is always room."""
         self._items.put(item)
 
     def get(self, timeout_s: float) -> Item:
-        """See `WorkQueue`."""
         return self._items.get(timeout=timeout_s) if timeout_s else self._items.get_nowait()
 
     def __len__(self) -> int:
@@ -84,7 +81,10 @@ class UnboundedWorkQueue(Generic[Item]):
 
 
 class RingWorkQueue(Generic[Item]):
-    """Slots made once. Two counters that only grow say which are taken: those from `_taken` up to `_claimed`."""
+    """A ring of slots that are made once.
+
+    Those from `_taken` up to `_claimed`, two counters that only grow, are taken.
+    """
 
     def __init__(self, capacity: int = 128) -> None:
         if capacity < 1 or capacity & (capacity - 1):
@@ -96,7 +96,6 @@ class RingWorkQueue(Generic[Item]):
         self._moved = threading.Condition()
 
     def put(self, item: Item, *, wait: bool) -> None:
-        """See `WorkQueue`."""
         with self._moved:
             if not wait and not self._has_room():
                 raise QueueFull(f"all {self.capacity} slots are taken")
@@ -106,7 +105,6 @@ class RingWorkQueue(Generic[Item]):
             self._moved.notify_all()
 
     def get(self, timeout_s: float) -> Item:
-        """See `WorkQueue`."""
         with self._moved:
             if not self._moved.wait_for(lambda: self._taken < self._claimed, timeout_s):
                 raise queue.Empty

@@ -18,14 +18,18 @@ from faultline.systems_under_test.patterns.data_partitioning.key_range_partition
     least_loaded,
     ranges_between,
 )
-from faultline.systems_under_test.patterns.data_partitioning.range_partition import RangePartition, size_of
+from faultline.systems_under_test.patterns.data_partitioning.range_partition import (
+    RangePartition,
+    middle_key,
+    middle_of_requests,
+    size_of,
+)
 from faultline.systems_under_test.patterns.data_partitioning.range_table import (
     ConfirmPartition,
     CreateTable,
     RangeTable,
     SplitPartition,
 )
-from faultline.systems_under_test.patterns.data_partitioning.split_points import middle_key, middle_of_requests
 
 A, B, C = "athens", "byzantium", "cyrene"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from faultline.systems_under_test.patterns.data_replication.promise import AlreadyCompleted, NotCompleted, Promise
+from faultline.systems_under_test.patterns.promise import AlreadyCompleted, NotCompleted, Promise
 
 
 def test_callbacks_are_called_in_order_with_the_value() -> None:

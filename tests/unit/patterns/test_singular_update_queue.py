@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.data_replication.singular_update_queue import (
     QueueFull,
     QueueShutDown,
     SingularUpdateQueue,
 )
+from faultline.systems_under_test.patterns.promise import Promise
 
 
 class _Stalled:

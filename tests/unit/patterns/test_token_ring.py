@@ -81,7 +81,7 @@ def test_a_join_that_is_broken_off_leaves_everything_with_its_owners() -> None:
         ring.begin_join("ephesus", [50])
     ring.abandon_join()
     assert ring.ranges() == before
-    with pytest.raises(RuntimeError, match="nobody is joining"):
+    with pytest.raises(RuntimeError, match="no node is joining"):
         ring.complete_join()
 
 

@@ -11,8 +11,8 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_locks i
     WriteConflict,
 )
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import TransactionId, TransactionRef
-from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
+from faultline.systems_under_test.patterns.promise import Promise
 
 READ, WRITE = LockMode.READ, LockMode.WRITE
 

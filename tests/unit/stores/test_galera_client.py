@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -44,6 +45,9 @@ class ScriptedSession(GaleraSession):
     def __init__(self, server: Server) -> None:
         self.server = server
         self.connection = SimpleNamespace(open=True, _force_close=lambda: None)
+
+    def is_open(self) -> bool:
+        return bool(self.connection.open)
 
     def rows(self, statement: str, *values: Any) -> list[Any]:
         self.server.hear(statement)
@@ -95,6 +99,23 @@ def test_values_go_in_and_out(client: GaleraClient) -> None:
     assert do(client, "write", 7) == ("ok", 7, None)
     assert do(client, "read") == ("ok", 7, None)
     assert do(client, "cas", [1, 2]) == ("fail", None, CAS_MISMATCH)
+
+
+def test_a_session_whose_member_has_hung_up_is_not_open() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        session = GaleraSession(SimpleNamespace(open=True, _sock=ours))
+        assert session.is_open()
+        theirs.close()
+        assert not session.is_open()
+
+
+def test_a_client_whose_member_has_hung_up_connects_again_before_it_asks(client: GaleraClient) -> None:
+    assert do(client, "write", 7)[0] == "ok" and client.is_connected
+    assert client._connection is not None
+    client._connection.connection.open = False
+    assert not client.is_connected
+    assert do(client, "read") == ("ok", 7, None)
 
 
 def test_a_transaction_is_its_programs_statements_between_begin_and_commit(

@@ -103,6 +103,14 @@ def test_values_go_in_and_out_and_absence_is_nothing(client: BucketClient, key: 
     assert key.writes == [("", "7")]
 
 
+def test_a_client_whose_server_has_hung_up_connects_again_before_it_asks(client: BucketClient, key: OneKey) -> None:
+    assert do(client, "write", 7)[0] == "ok" and client.is_connected
+    key.server.hang_up()
+    assert not client.is_connected
+    assert do(client, "write", 8) == ("ok", 8, None)
+    assert do(client, "read") == ("ok", 8, None)
+
+
 def test_direct_reads_are_asked_of_any_replica(key: OneKey) -> None:
     key.held = "[1,2]"
     client = client_of(direct=True)

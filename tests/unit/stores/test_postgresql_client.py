@@ -53,6 +53,9 @@ class ScriptedSession(Session):
         self.expired = False
         self.unreplicated = False
 
+    def is_open(self) -> bool:
+        return not self.connection.closed
+
     def rows(self, statement: str, *values: Any) -> list[Any]:
         self.server.hear(statement)
         if "pg_is_in_recovery" in statement:
@@ -122,6 +125,24 @@ def test_values_go_in_and_out(client: PostgresClient) -> None:
     assert do(client, "read") == ("ok", 7, None)
     assert do(client, "cas", [1, 2]) == ("fail", None, CAS_MISMATCH)
     assert do(client, "transfer", {"from": "x", "to": "y", "amount": 1}) == ("fail", None, "insufficient-balance")
+
+
+def test_a_session_whose_server_has_hung_up_is_not_open() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        connection = SimpleNamespace(closed=False, fileno=ours.fileno, add_notice_handler=lambda _: None)
+        session = Session(connection)  # type: ignore[arg-type]  # a stand-in
+        assert session.is_open()
+        theirs.close()
+        assert not session.is_open()
+
+
+def test_a_client_whose_server_has_hung_up_connects_again_before_it_asks(client: PostgresClient) -> None:
+    assert do(client, "write", 7)[0] == "ok" and client.is_connected
+    assert client._connection is not None
+    client._connection.close()
+    assert not client.is_connected
+    assert do(client, "read") == ("ok", 7, None)
 
 
 def test_a_transaction_is_its_programs_statements_between_begin_and_commit(

@@ -1,12 +1,12 @@
-"""Emergent leader: the oldest member decides, and everybody knows who that is without an election.
+"""Emergent leader: the oldest member decides, and every node knows which that is without an election.
 
 *Problem.* A cluster of equals needs one node for the few decisions that concern all: who belongs to the cluster, where
 the partitions lie. An election needs a quorum, and stops without one.
 
 *Idea.* Members are numbered as they join. The one with the lowest number, the oldest, is the coordinator: it admits new
-members, marks silent ones as failed, and tells everybody the new membership, under a version that grows. When it fails
-itself, the next oldest takes over; that is who finds that *all* older members have failed. No vote is needed, because
-everybody can see from the membership whose turn it is.
+members, marks silent ones as failed, and sends the new membership to all, under a version that grows. When it fails
+itself, the next oldest takes over: the member that finds that *all* older members have failed. No vote is needed,
+because every member can see from the membership which of them is next.
 
     athens 1   byzantium 2   cyrene 3          athens falls silent
        ×       byzantium: all older ones have failed → version 4: live byzantium 2, cyrene 3; failed athens
@@ -17,27 +17,27 @@ has a coordinator of its own. Two things limit the damage. A *minimum size*, a m
 seen, below which a group refuses to serve. And the *merge*: a coordinator asks those that it believes failed whether
 they live; the smaller group then dissolves, and its nodes join the larger one as the youngest.
 
-Two clusters may also list each other's members: when requests to join arrive late, at seeds that have founded clusters
-meanwhile. Then none of them is silent, and the later version stands, as within one cluster. Of two with the same
-version the merge's rule says which stays, and its coordinator makes a later version.
+Two clusters may also list each other's members. That happens when requests to join arrive late, at seeds that have
+founded clusters meanwhile. Then no member is silent, and the later version stands, as within one cluster. Of two with
+the same version the rule of the merge says which stays, and its coordinator makes a later version.
 
 *Invariants.* EL-I1 some time after the last fault all connected nodes have one membership and one coordinator. EL-I3 a
 version of one coordinator is one list; a node's version never goes back. EL-I4 ages are unique, and no address is both
-live and failed. EL-I5 only the coordinator makes versions. EL-I6 no two disjoint groups serve clients. EL-I7 who has
-not joined serves nothing.
+live and failed. EL-I5 only the coordinator makes versions. EL-I6 no two disjoint groups serve clients. EL-I7 a node
+that has not joined serves nothing.
 
 *Tolerates.* Crashes of any members, the coordinator and the seeds included; lost updates (a heartbeat shows an old
 version and is answered with the membership); pauses, after which members are not judged; cuts of any kind, which heal
 by a merge.
 
-*Does not tolerate.* Being taken for agreement: while a cut is not noticed two halves may both act. Whoever cannot bear
-that needs a consistent core.
+*Does not tolerate.* Being taken for agreement: while a cut is not noticed, both halves may act. A system that cannot
+bear that needs a consistent core.
 
 *Workloads.* `membership`.
 
 *Checkers.* `membership`; the invariants.
 
-*Planted bugs.* See `reference/emergent/planted_bugs.py`.
+*Planted bugs.* They stand in `reference/emergent/planted_bugs.py`.
 
 Sources: Patterns of Distributed Systems ch. 29; JGroups, Hazelcast, Akka and Ignite order their members so. Deviations
 from the printed code: a claim needs all older members to have failed, and only those; a tie between two groups is
@@ -57,7 +57,7 @@ __all__ = ["Member", "Membership", "absorbs"]
 
 
 class Member(msgspec.Struct, frozen=True, array_like=True):
-    """A member: where it is, how old it is (smaller is older), and which start of the process it is."""
+    """A member: its address, its age (smaller is older), and the number of this start of its process."""
 
     address: str
     age: int
@@ -65,9 +65,9 @@ class Member(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Membership(msgspec.Struct, frozen=True, array_like=True):
-    """Who belongs to the cluster, as its coordinator said last.
+    """The members of the cluster, as its coordinator said last.
 
-    `next_age` is the age of whoever joins next, `largest` the most members the cluster ever had at a time.
+    `next_age` is the age of the next node that joins, `largest` the most members that the cluster ever had at a time.
     """
 
     version: int
@@ -78,10 +78,8 @@ class Membership(msgspec.Struct, frozen=True, array_like=True):
 
     @classmethod
     def founded_by(cls, address: str, instance: int, version: int = 1, largest: int = 1) -> Membership:
-        """The cluster of a seed that is alone."""
+        """Return the cluster of a seed that is alone."""
         return cls(version, (Member(address, 1, instance),), next_age=2, largest=largest)
-
-    # -- questions ----------------------------------------------------------------------------------------------------
 
     @property
     def coordinator(self) -> Member:
@@ -89,46 +87,46 @@ class Membership(msgspec.Struct, frozen=True, array_like=True):
         return min(self.live, key=_seniority)
 
     def member(self, address: str) -> Member | None:
-        """The live member there."""
+        """Return the live member at `address`, None when there is none."""
         return next((member for member in self.live if member.address == address), None)
 
     def is_failed(self, address: str) -> bool:
-        """Whether the member there is taken for failed."""
+        """Return whether the member at `address` is taken for failed."""
         return any(member.address == address for member in self.failed)
 
     def older_than(self, address: str) -> list[Member]:
-        """The live members before whom the one at `address` may not claim to be the coordinator."""
+        """Return the live members that must be silent before the one at `address` may claim to be the coordinator."""
         own = self.member(address)
         return [] if own is None else [member for member in self.live if _seniority(member) < _seniority(own)]
 
     def may_claim(self, address: str, silent: Collection[str]) -> bool:
-        """Whether it is the turn of `address`: there are older members, and every one of them is silent."""
+        """Return whether `address` may take over: there are older members, and each of them is silent."""
         older = self.older_than(address)
         return bool(older) and all(member.address in silent for member in older)
 
     def may_serve(self, minimum: int = 0) -> bool:
-        """Whether there are enough live members; `minimum` 0 is a majority of the largest membership ever."""
+        """Return whether there are enough live members; `minimum` 0 is a majority of the largest membership ever."""
         return len(self.live) >= (minimum or majority(self.largest))
 
-    # -- changes, each a version later --------------------------------------------------------------------------------
-
     def with_member(self, address: str, instance: int, version_seen: int = 0, largest_seen: int = 1) -> Membership:
-        """With the process at `address` as the youngest; an earlier incarnation of it, live or failed, is gone.
+        """Return this membership with the process at `address` as the youngest member.
 
-        `version_seen` and `largest_seen` are what the joiner brings from the cluster it was in before: versions never
-        go back for anybody.
+        An earlier incarnation of it, live or failed, is gone. `version_seen` and `largest_seen` are what the joiner
+        brings from the cluster that it was in before: the versions that a node sees never go back.
         """
         live = (*(m for m in self.live if m.address != address), Member(address, self.next_age, instance))
         return Membership(
+            # Above the versions of both clusters: the joiner must accept this membership although its own was later.
             version=max(self.version, version_seen) + 1,
             live=live,
             failed=tuple(m for m in self.failed if m.address != address),
+            # Ages are never used twice, so a member that comes back is the youngest, and not the coordinator at once.
             next_age=self.next_age + 1,
             largest=max(self.largest, largest_seen, len(live)),
         )
 
     def without(self, addresses: Iterable[str]) -> Membership:
-        """With the members at `addresses` failed."""
+        """Return this membership with the members at `addresses` failed."""
         gone = frozenset(addresses)
         return msgspec.structs.replace(
             self,
@@ -138,16 +136,19 @@ class Membership(msgspec.Struct, frozen=True, array_like=True):
         )
 
     def made_later(self) -> Membership:
-        """With the same members, so that it stands against another cluster's membership of this version."""
+        """Return the same members under a later version, which beats another cluster's membership of this version."""
         return msgspec.structs.replace(self, version=self.version + 1)
 
 
 def absorbs(own: Membership, count: int, coordinator: Member) -> bool:
-    """Whether the group `own` takes in another of `count` members under `coordinator`, instead of dissolving into it.
+    """Return whether the group `own` takes in another of `count` members under `coordinator`.
 
-    The larger group stays; of two equal ones that of the older coordinator. The rule says the same to both.
+    Otherwise it dissolves into that one. The larger group stays; of two equal ones, that of the older coordinator. Both
+    groups come to the same result, whichever of them asks.
     """
     mine, other = own.coordinator, coordinator
+    # The address comes last, so that two groups never tie: if both stayed, they would never merge; if both dissolved,
+    # no group would be left.
     return (-len(own.live), _seniority(mine), mine.address) < (-count, _seniority(other), other.address)
 
 

@@ -1,23 +1,23 @@
-"""Heartbeats by gossip: in a large cluster, hear of everybody by hearing from a few.
+"""Heartbeats by gossip: in a large cluster, hear of all servers by hearing from a few.
 
 *Problem.* When each of a thousand servers sends heartbeats to all others, a million messages are under way in every
-interval, and a switch that is busy for a moment makes everyone suspect everyone.
+interval, and a switch that is busy for a moment makes every server suspect every other.
 
 *Idea.* (van Renesse's gossip-style failure detection.) Each server counts its own heartbeats and keeps the highest
-count it has heard of each other server. Once in an interval it raises its own count and tells a part of its table to a
-few servers drawn at random; who hears a higher count takes it over and counts that as a heartbeat of that server. News
-spreads like an epidemic, so it reaches all of n servers in some multiple of log n intervals, while each server sends
-the same few messages whatever n is, and each message holds at most `entries_max` rows of the table (the next part of it
-each time, so that every row has its turn).
+count it has heard of each other server. Once in an interval it raises its own count and sends a part of its table to a
+few servers drawn at random. A server that hears a higher count takes it over and counts that as a heartbeat of the
+server it belongs to. News spreads like an epidemic, so it reaches all of n servers in some multiple of log n intervals,
+while each server sends the same few messages whatever n is. Each message holds at most `entries_max` rows of the table,
+the next part of it each time, so that every row is sent in turn.
 
-How long nothing may be heard of a server depends on n, on the fanout, on losses. So the silence is not judged by a
-fixed timeout but by a suspicion number that grows from what was observed of that server before (`phi_accrual`):
-correct rather than fast, and still bounded.
+How long a server may go unheard depends on n, on the fanout, and on losses. So the silence is not judged by a fixed
+timeout but by a suspicion number that grows from what was observed of that server before (`phi_accrual`): correct
+rather than fast, and still bounded.
 
-A server that restarts begins to count anew. Its generation, one higher at each start, is compared before the count:
-what is told of its life before is discarded by all (the restart generation of Apache Cassandra).
+A server that restarts begins to count anew. Its generation, one higher at each start, is compared before the count, so
+all servers discard news of its former life (the restart generation of Apache Cassandra).
 
-*Invariants.* HB-I1 a server that died is marked down by all that live. HB-I2 a server that lives ends up marked up.
+*Invariants.* HB-I1 a server that died is marked down by all live ones. HB-I2 a server that lives ends up marked up.
 HB-I4 each server sends at most `fanout` messages of at most `entries_max` rows in an interval. HB-I5 verdicts are
 opinions.
 
@@ -25,7 +25,7 @@ opinions.
 restarts.
 
 *Does not tolerate.* A generation that a restart forgets: keep it in a `GenerationClock` of its own. Members that join:
-the list is fixed here, membership is what Gossip Dissemination is for.
+the list is fixed here; Gossip Dissemination is for membership that changes.
 
 *Workloads.* None: no system of this size runs in the simulated world; the tests crank up to several hundred servers.
 
@@ -49,11 +49,11 @@ from faultline.systems_under_test.patterns.data_replication.heartbeat import Hea
 __all__ = ["FANOUT", "GossipHeartBeats", "GossipedHeartbeat", "GossipedHeartbeats"]
 
 FANOUT = 3
-"""To how many servers each one tells its news in an interval."""
+"""The number of servers to which each server sends its news in an interval."""
 
 
 class GossipedHeartbeat(msgspec.Struct, frozen=True, order=True, array_like=True):
-    """How far a server has counted, in which of its lives: the generation is compared first."""
+    """The count of a server within one of its lives; the generation is compared first."""
 
     generation: int
     count: int
@@ -69,7 +69,7 @@ class GossipedHeartbeats(msgspec.Struct, frozen=True, tag="gossiped-heartbeats")
 class GossipHeartBeats:
     """One server's part: `tick` once in an interval, `handle_gossip` for what comes in.
 
-    `generation` is this server's own, higher at each start. `monitor` is told of each server that was heard of, and
+    `generation` is that of this server, higher at each start. `monitor` is told of each server that was heard of, and
     judges the silent ones.
     """
 
@@ -96,7 +96,7 @@ class GossipHeartBeats:
         self._told = 0
 
     def tick(self) -> None:
-        """Count one more, tell a few, and judge."""
+        """Count one more heartbeat, send news to a few servers, and judge the silent ones."""
         own = self._table[self._me]
         self._table[self._me] = GossipedHeartbeat(own.generation, own.count + 1)
         news = GossipedHeartbeats(self._me, self._next_part())
@@ -105,7 +105,7 @@ class GossipHeartBeats:
         self._monitor.heartbeat_check()
 
     def handle_gossip(self, message: GossipedHeartbeats) -> None:
-        """Take over what is newer than what is known, and note that its server was alive to say it."""
+        """Take over each count that is newer than the known one, and note a heartbeat of its server."""
         for server, heartbeat in message.heartbeats.items():
             known = self._table.get(server)
             if server != self._me and (known is None or self._is_newer(heartbeat, known)):
@@ -113,21 +113,21 @@ class GossipHeartBeats:
                 self._monitor.heartbeat_received(server)
 
     def known(self, server: str) -> GossipedHeartbeat | None:
-        """The newest that was heard of `server`."""
+        """Return the newest heartbeat that was heard of `server`."""
         return self._table.get(server)
 
     def _next_part(self) -> dict[str, GossipedHeartbeat]:
-        """The own row, and the rows whose turn it is."""
+        """Return this server's own row, and the rows that are next in turn."""
         others = [server for server in sorted(self._table) if server != self._me]
         count = min(self._entries_max - 1, len(others))
         part = [others[(self._told + step) % len(others)] for step in range(count)]
         self._told += count
         return {server: self._table[server] for server in (self._me, *part)}
 
-    # -- the steps a planted bug may change ---------------------------------------------------------------------------
+    # Each step below is a method of its own, so that a planted bug can override it.
 
     def _chosen_peers(self) -> list[NodeId]:
-        """`fanout` different servers, drawn at random."""
+        """Return `fanout` different servers, drawn at random."""
         left = list(self._peers)
         chosen: list[NodeId] = []
         while left and len(chosen) < self._fanout:
@@ -135,5 +135,5 @@ class GossipHeartBeats:
         return chosen
 
     def _is_newer(self, heartbeat: GossipedHeartbeat, known: GossipedHeartbeat) -> bool:
-        """Generation before count: whatever was said of an earlier life is over (GEN-S6)."""
+        """Return whether `heartbeat` is newer: generation before count, since an earlier life is over (GEN-S6)."""
         return heartbeat > known

@@ -1,29 +1,29 @@
 """Lease: ownership that ends by itself, so that a node that died, sleeps or is cut off cannot keep what it had.
 
-*Problem.* Somebody must own a task, a shard, a name in the list of members. An owner that crashes cannot give it back,
-and one that is only slow must not find, when it wakes, that two of them are at work.
+*Problem.* A task, a shard, or a name in the list of members must have one owner. An owner that crashes cannot give it
+back, and one that is only slow must not act, when it wakes, beside the owner that replaced it.
 
-*Idea.* A lease has a name, an owner and a time to live. It is granted by the consistent core, through its replicated
-log, so that all its servers know of it; keys can be attached to it. The owner refreshes it in time, after half of the
-time to live. Only the *leader* counts time, by its monotonic clock, and refreshes are not in the log: they would be
-more entries than everything else together. When a lease has run out the leader proposes its expiry, and it ends when
-that entry is applied, at the same place of the log on every server; the attached keys go in the same step. A leader
-that proposed an expiry has taken the lease out of its own tracking, so that it neither proposes twice nor refreshes
-what is about to end.
+*Idea.* A lease has a name, an owner and a time to live. The consistent core grants it through its replicated log, so
+that all its servers know of it. Keys can be attached to it. The owner refreshes it in time, after half of the time to
+live. Only the *leader* counts time, by its monotonic clock, and refreshes are not in the log, where they would
+outnumber all other entries. When a lease has run out the leader proposes its expiry, and it ends when that entry is
+applied, at the same place of the log on every server; the attached keys go in the same step. A leader that proposed an
+expiry has taken the lease out of its own tracking, so that it neither proposes twice nor refreshes a lease that is
+about to end.
 
-A new leader knows nothing of earlier refreshes. It gives every lease a full time to live anew, before its first check:
-a lease may live longer than promised, never shorter.
+A new leader knows nothing of earlier refreshes. Before its first check it gives every lease a full time to live anew: a
+lease may live longer than promised, never shorter.
 
 The owner counts too, by its own clock, from the moment at which it *sent* the request that was granted, and less than
-the time to live, so that its end of the lease comes first although clocks run differently. And the index of the entry
-that granted the lease, its *incarnation*, is a **fencing token**: it grows from owner to owner, so that the guarded
-resource can turn away a write that an owner of before had sent, or sends after a long sleep. An expiry names the
-incarnation, so that one that comes late does not end the next owner's lease.
+the time to live, so that the lease ends for the owner first, although clocks run differently. And the index of the
+entry that granted the lease, its *incarnation*, is a **fencing token**: it grows from owner to owner, so that the
+guarded resource can refuse a write of an earlier owner that was delayed, or that it sends after a long sleep. An expiry
+names the incarnation, so that a late expiry does not end the next owner's lease.
 
 *Invariants.* LS-I1 one owner at a time. LS-I2 no lease ends within its time to live after a refresh that was
-acknowledged. LS-I3 a lease nobody refreshes ends in bounded time. LS-I4 an attached key is there only while its lease
-is. LS-I5 servers that have applied the same entries hold the same leases. LS-I6 grants and ends of a name alternate.
-LS-I7 only leaders propose expiries.
+acknowledged. LS-I3 a lease that is not refreshed ends in bounded time. LS-I4 an attached key exists only while its
+lease does. LS-I5 servers that have applied the same entries hold the same leases. LS-I6 grants and ends of a name
+alternate. LS-I7 only leaders propose expiries.
 
 *Tolerates.* Crashed, paused and cut-off owners and leaders; lost, repeated and late messages; wall clocks of any kind.
 
@@ -38,12 +38,13 @@ quarter by default). An owner that acts long after it looked at its clock, unles
 (LS-M3), `leases-not-refreshed-by-new-leader` (LS-M4), `new-leader-tracks-no-leases` (LS-M5), `tracker-never-stops`
 (LS-M6), `wall-clock-lease-expiry` (LS-M7), `lease-unit-mix-up` (LS-M8), `refresh-without-quorum` and
 `lease-counted-from-receipt` (LS-M9), `attached-on-the-leader-only` (LS-M10), `orphan-attachment` (LS-M11),
-`silent-expiry` (LS-M15), `no-fencing`. Stories and tests break single steps for the rest: an end by name (LS-M12), a
-refresh before the leader's own entry is applied (LS-M13), an early refusal of one's own repetition (LS-M14).
+`silent-expiry` (LS-M15), `no-fencing`. Transcripts and tests break single steps for the rest: an end by name (LS-M12),
+a refresh before the leader's own entry is applied (LS-M13), an early refusal of a client's own repeated request
+(LS-M14).
 
-Deviations from the printed code: it removes lease and keys at the leader before the expiry is committed, refreshes
-whatever it is asked to, and expires by name alone. A put with another lease moves the key, one without detaches it, as
-in etcd. Left out: LogCabin's replicated clock, by which every server could expire by itself.
+Deviations from the printed code, which removes lease and keys at the leader before the expiry is committed, refreshes
+every lease that it is asked to, and expires by name alone. A put with another lease moves the key, and a put without a
+lease detaches it, as in etcd. Left out: LogCabin's replicated clock, by which every server could expire by itself.
 
 Sources: Patterns of Distributed Systems ch. 26; Gray and Cheriton, "Leases" (SOSP 1989); Burrows, "The Chubby lock
 service" (OSDI 2006) §2.4, sequencers; Kleppmann, "How to do distributed locking" (2016); etcd's lessor.
@@ -79,7 +80,7 @@ DUPLICATE_LEASE = "duplicate-lease"
 """The error code of a registration under a name that is taken."""
 
 NO_LEASE = "no-lease"
-"""The error code of whatever names a lease that there is not, or not any more."""
+"""The error code of a request that names a lease which does not exist, or no longer does."""
 
 STALE_TOKEN = "stale-token"
 """The error code of a guarded write whose token is older than one that the resource has accepted."""
@@ -87,7 +88,10 @@ STALE_TOKEN = "stale-token"
 ALREADY_HELD = "already-held"
 LEASE_OVER = "lease-over"
 NOT_HELD = "not-held"
-"""What a client refuses itself: a lease that it holds already, one granted too late for use, one it does not hold."""
+"""The errors with which a client refuses its own request.
+
+A lease that it holds already, one that was granted too late for use, one that it does not hold.
+"""
 
 
 class DuplicateLease(Exception):
@@ -118,15 +122,15 @@ class LeaseTable:
         return len(self._leases)
 
     def get(self, name: str) -> Lease | None:
-        """The lease of that name, if there is one."""
+        """Return the lease of that name, if there is one."""
         return self._leases.get(name)
 
     def all(self) -> list[Lease]:
-        """All leases, in the order of their grants."""
+        """Return all leases, in the order of their grants."""
         return list(self._leases.values())
 
     def register(self, name: str, ttl_us: int, index: int) -> Lease:
-        """Grant a lease at the entry `index`. Raises DuplicateLease when the name is taken, whoever asked before."""
+        """Grant a lease at the entry `index`. Raises DuplicateLease when the name is taken, also by the same client."""
         if self.is_taken(name):
             raise DuplicateLease(f"the lease {name} is held since entry {self._leases[name].incarnation}")
         self._leases.pop(name, None)
@@ -134,11 +138,14 @@ class LeaseTable:
         return lease
 
     def is_taken(self, name: str) -> bool:
-        """Is there a lease of that name? Asked when the entry is applied: others may have come before it."""
+        """Return whether a lease has that name.
+
+        Asked when the entry is applied, since others may have come before it.
+        """
         return name in self._leases
 
     def attach(self, name: str, key: str) -> None:
-        """From now on `key` lives as long as the lease, and no longer under another. Raises NoLease."""
+        """Attach `key` to this lease, and to no other; it ends with the lease. Raises NoLease."""
         if name not in self._leases:
             raise NoLease(f"there is no lease {name} to attach {key} to")
         self.detach(key)
@@ -147,14 +154,14 @@ class LeaseTable:
         self._lease_of[key] = name
 
     def detach(self, key: str) -> None:
-        """The key lives by itself again, or not at all."""
+        """Detach `key` from its lease: it exists by itself again, or is deleted."""
         name = self._lease_of.pop(key, None)
         if name is not None:
             lease = self._leases[name]
             self._leases[name] = msgspec.structs.replace(lease, keys=tuple(one for one in lease.keys if one != key))
 
     def end(self, name: str, incarnation: int) -> Lease | None:
-        """End this incarnation; the lease as it was, with the keys that go with it. None if it is gone."""
+        """End this incarnation; return the lease as it was, with the keys that end with it, or None if it is gone."""
         lease = self._leases.get(name)
         if lease is None or not self.is_meant(lease, incarnation):
             return None
@@ -164,55 +171,55 @@ class LeaseTable:
         return lease
 
     def is_meant(self, lease: Lease, incarnation: int) -> bool:
-        """Is it this lease that is to end, and not one of before?"""
+        """Return whether the expiry of `incarnation` is for this lease, and not for an earlier one of that name."""
         return lease.incarnation == incarnation
 
     def content(self) -> list[Lease]:
-        """All leases as plain data, for a snapshot."""
+        """Return all leases as plain data, for a snapshot."""
         return self.all()
 
     def restore(self, content: Iterable[Lease]) -> None:
-        """Put the leases of a snapshot in the place of these."""
+        """Replace these leases with those of a snapshot."""
         self._leases = {lease.name: lease for lease in content}
         self._lease_of = {key: lease.name for lease in self._leases.values() for key in lease.keys}
 
 
 class LeaseTracker(Protocol):
-    """Counts the time of leases, or does not."""
+    """A counter of the time of leases: a leader has one that counts, a follower has one that does not."""
 
     def track(self, lease: Lease) -> None:
-        """The lease has a full time to live from now on."""
+        """Give the lease a full time to live from now on."""
 
     def refresh(self, name: str, incarnation: int) -> bool:
-        """The same for one that is tracked; False if it is not."""
+        """Give a tracked lease a full time to live from now on; return False if it is not tracked."""
 
     def forget(self, name: str) -> None:
-        """The lease has ended."""
+        """Stop counting for a lease that has ended."""
 
     def expired(self) -> list[Lease]:
-        """The leases whose time is over; each is told once."""
+        """Return the leases whose time is over, each of them once."""
 
 
 class FollowerLeaseTracker:
-    """A server that does not lead leaves time to the one that does."""
+    """The tracker of a server that does not lead: it leaves time to the leader."""
 
     def track(self, lease: Lease) -> None:
-        """Nothing to count."""
+        """Do nothing: a follower counts no time."""
 
     def refresh(self, name: str, incarnation: int) -> bool:
-        """Only a leader refreshes."""
+        """Return False: only a leader refreshes."""
         return False
 
     def forget(self, name: str) -> None:
-        """Nothing was counted."""
+        """Do nothing: no time was counted."""
 
     def expired(self) -> list[Lease]:
-        """Nothing ever ends here."""
+        """Return no lease: only the leader ends leases."""
         return []
 
 
 class LeaderLeaseTracker:
-    """A leader's times, by its monotonic clock; begun with every lease it knows (LS-R21)."""
+    """The tracker of a leader, by its monotonic clock; it begins with every lease that it knows (LS-R21)."""
 
     def __init__(self, clock: Clock, leases: Iterable[Lease]) -> None:
         self._clock = clock
@@ -221,11 +228,10 @@ class LeaderLeaseTracker:
             self.track(lease)
 
     def track(self, lease: Lease) -> None:
-        """See `LeaseTracker`."""
         self._tracked[lease.name] = (lease, self.now_us() + self.ttl_us(lease))
 
     def refresh(self, name: str, incarnation: int) -> bool:
-        """See `LeaseTracker`; an expiry that was proposed is not taken back."""
+        """Give a tracked lease a full time to live; an expiry that was proposed is not taken back."""
         tracked = self._tracked.get(name)
         if tracked is None or tracked[0].incarnation != incarnation:
             return False
@@ -233,28 +239,29 @@ class LeaderLeaseTracker:
         return True
 
     def forget(self, name: str) -> None:
-        """See `LeaseTracker`."""
         self._tracked.pop(name, None)
 
     def expired(self) -> list[Lease]:
-        """See `LeaseTracker`: those that end *before* now, which are not tracked any more from here on (LS-R10)."""
+        """Return the leases that ended *before* now, and stop tracking them (LS-R10)."""
         now_us = self.now_us()
+        # Strictly before: a lease lives at least as long as was promised, and a refresh at its last instant still
+        # counts.
         ended = [lease for lease, expires_us in self._tracked.values() if expires_us < now_us]
         for lease in ended:
             del self._tracked[lease.name]
         return ended
 
     def now_us(self) -> int:
-        """The time by which leases are counted."""
+        """Return the time by which leases are counted."""
         return self._clock.monotonic_us()
 
     def ttl_us(self, lease: Lease) -> int:
-        """The time to live, in the unit of the clock."""
+        """Return the time to live, in the unit of the clock."""
         return lease.ttl_us
 
 
 class HeldLease:
-    """The owner's side: what it may believe of a lease that it asked for at `sent_us`, by its own clock.
+    """The owner's side of a lease that it asked for at `sent_us`: whether it may still act, by its own clock.
 
     `margin_percent` of the time to live are left unused, for clocks that run differently (LS-R16).
     """
@@ -270,20 +277,22 @@ class HeldLease:
 
     @property
     def refresh_interval_us(self) -> int:
-        """How long after one refresh the next is sent: half the time to live."""
+        """The time from one refresh to the next: half the time to live."""
         return self._refresh_us
 
     def refreshed(self, sent_us: int) -> None:
-        """A refresh that was sent at `sent_us` was acknowledged: unless it is over, the lease lasts longer."""
+        """Extend the lease by a refresh that was sent at `sent_us` and acknowledged, unless the lease is over."""
+        # A lease that ran out by this clock may have another owner by now, even if the refresh came in time.
         if self.is_valid():
+            # Counted from the sending, not from the answer: the leader may have counted from any moment in between.
             self._since_us = max(self._since_us, sent_us)
 
     def lost(self) -> None:
-        """The core says that there is no such lease."""
+        """Give the lease up: the core says that it does not exist."""
         self._is_lost = True
 
     def is_valid(self) -> bool:
-        """May the owner still act? Once this was False it stays so."""
+        """Return whether the owner may still act; once it was False, it stays False."""
         if self._clock.monotonic_us() - self._since_us >= self._trusted_us:
             self._is_lost = True
         return not self._is_lost

@@ -1,21 +1,24 @@
-"""SWIM with suspicion and Lifeguard: probe one member at a time, and let the accused answer before they are dead.
+"""SWIM with suspicion and Lifeguard: probe one member at a time, and let an accused member answer before it counts as
+dead.
 
 *Problem.* Heartbeats cost messages even when nothing happens, and a single lost one, or a busy receiver, makes a
 healthy server look dead.
 
 *Idea.* In each period a member *pings* one other, going round all of them in an order drawn anew for each round. When
-no answer comes in time, it asks `helpers` others to ping for it: perhaps only the direct way is bad. Without any answer
-by the end of the period it spreads the rumour that the member is *suspected*. Rumours travel on pings and answers, the
-least told first, each a few times log n, so that spreading them costs no messages of its own.
+no answer comes in time, it asks `helpers` others to ping for it: perhaps only the direct link is bad. Without any
+answer by the end of the period it spreads the rumour that the member is *suspected*. Rumours travel on pings and
+answers, those that were sent least often first, each a few times log n, so that spreading them costs no messages of its
+own.
 
 A suspected member that hears of it answers with a rumour that it is alive, under a higher *incarnation*, a number only
-the member itself may raise; rumours are compared by incarnation first, then by how bad they are. Who is suspected for a
-whole suspicion time without an answer is *dead*.
+the member itself may raise. Rumours are compared by incarnation first, then by how bad they are. A member that is
+suspected for a whole suspicion time without an answer is *dead*.
 
-A member that is slow itself accuses others wrongly. So each keeps a score of its own health (Lifeguard): probes that
-fail and rumours it has to refute make it worse, answered probes better, and all its times are multiplied by it.
+A member that is slow itself accuses others wrongly. So each keeps a score of its own health (Lifeguard). Probes that
+fail and rumours that it has to refute make the score worse, answered probes make it better, and all timeouts of the
+member are multiplied by it.
 
-*Invariants.* HB-I1 a member that died is marked dead by all others. HB-I2 a member that lives is refuting, and ends up
+*Invariants.* HB-I1 a member that died is marked dead by all others. HB-I2 a member that lives refutes, and ends up
 alive. HB-I4 in each period a member sends one ping, `helpers` requests at most, and answers what it is asked.
 
 *Tolerates.* Lost, late, repeated and reordered messages; a bad link between two members; members that are slow for a
@@ -24,7 +27,7 @@ while; restarts, when the incarnation goes on where it was or higher.
 *Does not tolerate.* A member that all others cannot reach counts as dead however well it is. An incarnation that a
 restart forgets.
 
-*Workloads.* None: as for gossiped heartbeats, the tests crank clusters of members by hand.
+*Workloads.* None: as for gossiped heartbeats, the tests drive clusters of members by hand.
 
 *Checkers.* The tests of HB-R16, HB-I1, HB-I2, HB-I4.
 
@@ -58,7 +61,7 @@ _TELLINGS = 4
 
 
 class Standing(enum.IntEnum):
-    """What is said of a member, from good to bad."""
+    """The states that are reported of a member, from good to bad."""
 
     ALIVE = 0
     SUSPECTED = 1
@@ -66,33 +69,33 @@ class Standing(enum.IntEnum):
 
 
 class Rumour(msgspec.Struct, frozen=True, array_like=True):
-    """In this incarnation, `server` is of this standing."""
+    """A report: in this incarnation, `server` is of this standing."""
 
     server: str
     incarnation: int
     standing: Standing
 
     def beats(self, known: Rumour) -> bool:
-        """Is it newer, or of the same incarnation and worse?"""
+        """Return whether it is newer, or of the same incarnation and worse."""
         return (self.incarnation, self.standing) > (known.incarnation, known.standing)
 
 
 class Ping(msgspec.Struct, frozen=True, tag="lifeguard-ping"):
-    """Are you there?"""
+    """The question whether the receiver is alive."""
 
     number: int
     rumours: list[Rumour]
 
 
 class PingAnswer(msgspec.Struct, frozen=True, tag="lifeguard-ping-answer"):
-    """I am; or, from a helper, the one you asked about is."""
+    """The sender is alive; or, from a helper, the member that was asked about is."""
 
     number: int
     rumours: list[Rumour]
 
 
 class PingRequest(msgspec.Struct, frozen=True, tag="lifeguard-ping-request"):
-    """Please ping `target` for me."""
+    """The request to ping `target` in place of the sender."""
 
     number: int
     target: str
@@ -102,7 +105,8 @@ class PingRequest(msgspec.Struct, frozen=True, tag="lifeguard-ping-request"):
 class SwimTiming(msgspec.Struct, frozen=True, kw_only=True):
     """A second a period, half of it for the direct answer, ten periods of suspicion.
 
-    memberlist's suspicion lasts from five to thirty periods, the shorter the more accuse; here it has one length.
+    memberlist's suspicion lasts from five to thirty periods, the shorter the more members accuse; here it has one
+    length.
     """
 
     period_us: int = 1_000_000
@@ -112,7 +116,10 @@ class SwimTiming(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SwimMember:
-    """One member: `start` it, hand it what arrives, and be told who is marked dead or alive again."""
+    """One member: `start` it and hand it what arrives.
+
+    `on_change` hears which members are marked dead or alive again.
+    """
 
     def __init__(
         self,
@@ -150,10 +157,8 @@ class SwimMember:
         self._probe()
 
     def standing(self, server: str) -> Standing:
-        """What this member believes of `server`."""
+        """Return the standing of `server`, as this member believes."""
         return self._known[server].standing
-
-    # -- probing ------------------------------------------------------------------------------------------------------
 
     def _probe(self) -> None:
         self._number += 1
@@ -161,12 +166,13 @@ class SwimMember:
         self._target = self._next_target()
         if self._target is not None:
             self._send(NodeId(self._target), Ping(self._probe_number, self._rumours_for(self._target)))
+        # A member that is slow itself waits longer before it accuses another.
         slower = self.health + 1
         self._timers.after(slower * self._timing.answer_us, self._ask_helpers)
         self._timers.after(slower * self._timing.period_us, self._end_period)
 
     def _next_target(self) -> str | None:
-        """The next of this round; when it is over, a new round in a new order."""
+        """Return the next member of this round; a new round begins in a new order."""
         if not self._round:
             self._round = self._drawn([name for name, known in self._known.items() if known.standing != Standing.DEAD])
         return self._round.pop() if self._round else None
@@ -189,22 +195,20 @@ class SwimMember:
         left = list(names)
         return [left.pop(self._random.uniform_us(f"swim-{len(left)}", 0, len(left))) for _ in names]
 
-    # -- what arrives -------------------------------------------------------------------------------------------------
-
     def handle_ping(self, source: NodeId, ping: Ping) -> None:
-        """Answer."""
+        """Learn the rumours of the ping, and answer it."""
         self._learn_all(ping.rumours)
         self._send(source, PingAnswer(ping.number, self._rumours()))
 
     def handle_ping_request(self, source: NodeId, request: PingRequest) -> None:
-        """Ping for another member, under a number of one's own."""
+        """Ping for another member, under a number of this member's own."""
         self._learn_all(request.rumours)
         self._number += 1
         self._relayed[self._number] = (source, request.number)
         self._send(NodeId(request.target), Ping(self._number, self._rumours_for(request.target)))
 
     def handle_ping_answer(self, source: NodeId, answer: PingAnswer) -> None:
-        """The own probe is answered, or one for another member, who is told."""
+        """End this member's own probe, or pass the answer on to the member that asked for the ping."""
         self._learn_all(answer.rumours)
         origin = self._relayed.pop(answer.number, None)
         if origin is not None:
@@ -212,8 +216,6 @@ class SwimMember:
         elif answer.number == self._probe_number and self._target is not None:
             self._target = None
             self.health = max(0, self.health - 1)
-
-    # -- rumours ------------------------------------------------------------------------------------------------------
 
     def _learn_all(self, rumours: list[Rumour]) -> None:
         for rumour in rumours:
@@ -234,7 +236,8 @@ class SwimMember:
             self._on_change(rumour.server, rumour.standing is Standing.ALIVE)
 
     def _condemn(self, suspicion: Rumour) -> None:
-        """The suspicion time is over: unless it was answered, the member is dead."""
+        """Declare the member dead after the suspicion time, unless it has refuted the suspicion."""
+        # A refutation, or news of the death, has replaced the suspicion that this timer belongs to.
         if self._known[suspicion.server] == suspicion:
             self._learn(Rumour(suspicion.server, suspicion.incarnation, Standing.DEAD))
 
@@ -242,7 +245,7 @@ class SwimMember:
         self._told[rumour.server] = (rumour, 0)
 
     def _rumours(self) -> list[Rumour]:
-        """Those that were told least often; one that was told often enough is dropped."""
+        """Return the rumours that were sent least often; one that was sent often enough is dropped."""
         chosen = sorted(self._told.items(), key=lambda item: (item[1][1], item[0]))[:_RUMOURS_MAX]
         for server, (rumour, told) in chosen:
             if told + 1 >= self._tellings:
@@ -252,20 +255,26 @@ class SwimMember:
         return [rumour for _, (rumour, _) in chosen]
 
     def _rumours_for(self, server: str) -> list[Rumour]:
-        """The same, and to a member that is accused, of what: it must be able to answer (Lifeguard's buddy system)."""
+        """Return rumours for `server`, with the accusation against it if there is one.
+
+        An accused member must learn of the accusation to answer it (Lifeguard's buddy system).
+        """
         known = self._known.get(server)
         accusation = [known] if known is not None and known.standing is not Standing.ALIVE else []
         return accusation + [rumour for rumour in self._rumours() if rumour.server != server][: _RUMOURS_MAX - 1]
 
-    # -- the steps a planted bug may change ---------------------------------------------------------------------------
+    # Each step below is a method of its own, so that a planted bug can override it.
 
     def _helpers(self, target: str) -> list[str]:
-        """Who is asked to ping `target`: some others, drawn at random."""
+        """Return the members to ask for a ping of `target`: some others, drawn at random."""
         alive = [name for name, known in self._known.items() if name != target and known.standing is Standing.ALIVE]
         return self._drawn(alive)[: self._timing.helpers]
 
     def _hear_of_oneself(self, rumour: Rumour) -> None:
-        """Refute whatever is worse than alive, under a higher incarnation; what has been refuted, again."""
+        """Refute a rumour that is worse than alive, under a higher incarnation.
+
+        Repeat a refutation that was not heard.
+        """
         if rumour.standing is Standing.ALIVE:
             return
         if rumour.incarnation >= self.incarnation:

@@ -1,38 +1,39 @@
-"""State Watch: tell clients what changed, in order and without gaps, instead of being asked again and again.
+"""State Watch: send clients each change, in order and without gaps, instead of being asked again and again.
 
 *Problem.* Clients need to know when a key changes: when a server of the cluster disappears, when the controller does.
-Asking all the time is load without news; one connection per question is worse.
+Asking all the time is load without news, and a connection for each question is worse.
 
 *Idea.* A client names a path, and is sent an event for every change of the key and of all keys below it: `/servers`
 stands for itself and `/servers/1`, not for `/servers2`. An event is made when the change is *applied*, never before it
 can be read, and bears the index of its log entry and an ordinal in it, because one entry may change several keys. So
-every server numbers events alike, and a client that comes to another one says how far it got and goes on from there.
+every server numbers events alike. A client that moves to another server says how far it got and goes on from there.
 
-What happened meanwhile is taken from one of three sources:
+Past events come from one of three sources:
 
-- `StoredState`: what is there now. Changes in between are merged into one, and deletions are told only by what is
-  missing; so the client is given the whole state with its numbers, and finds out itself.
+- `StoredState`: the present state. Changes in between are merged into one, and deletions show only as missing keys; so
+  the client gets the whole state with its numbers, and finds the differences itself.
 - `BoundedHistory`: the last thousand events, kept by every server while it applies entries.
 - `VersionedHistory`: a multi-version store, whose versions are the events' numbers; the default.
 
-The latter two forget in the end. Who needs more than is kept is told so, by the name `events-compacted`, and gets the
-state as it is: a gap that is announced can be handled, one that is not cannot.
+The latter two forget in the end. A client that needs more than is kept is told so, by the error `events-compacted`, and
+gets the present state: a gap that is announced can be handled, and one that is not cannot.
 
-*Replay, then live*: a request names the last position it has, and is answered with all later events and the position
-up to which these are complete; from then on each batch names the position of the one before. A client that sees a
-batch whose predecessor it does not have asks again, so lost messages are found, and repeated ones are recognised. The
-request itself is repeated at intervals: it confirms what was received, and shows that the client lives.
+*Replay, then live*: a request names the last position that the client has, and is answered with all later events and
+the position up to which these are complete. From then on each batch names the position of the batch before. A client
+that sees a batch whose predecessor it does not have asks again, so lost messages are found, and repeated ones are
+recognised. The request itself is repeated at intervals: it confirms what was received, and shows that the client lives.
 
-A client that does not keep up would fill the server's memory. At most a bounded number of events is unconfirmed; then
-the watch is cancelled, and the client told.
+A client that does not keep up would fill the server's memory. So the number of unconfirmed events is bounded. At the
+bound the watch is cancelled, and the client is told.
 
 *Invariants.* WA-I1 the events of a watch are a part of the committed changes in their order. WA-I2 none is missing
-where no gap was announced. WA-I3 each belongs to a committed change. WA-I4 each is delivered once. WA-I5 in the end
-what a watcher knows is what the store holds. WA-I6 both maps of a server tell the same.
+where no gap was announced. WA-I3 each belongs to a committed change. WA-I4 each is delivered once. WA-I5 in the end a
+watcher knows exactly the state of the store. WA-I6 both maps of a server agree.
 
 *Tolerates.* Lost, repeated and late messages, leader changes, slow clients.
 
-*Does not tolerate.* A client that wants more of the past than is kept: it learns the state, not how it came about.
+*Does not tolerate.* A client that wants more of the past than is kept: it learns the state, but not the changes that
+led to it.
 
 *Workloads.* `watches`: puts, deletes, leases that expire, watchers on nested paths.
 
@@ -41,13 +42,13 @@ what a watcher knows is what the store holds. WA-I6 both maps of a server tell t
 *Planted bugs.* `watch-starts-live` (WA-M2), `position-before-events` (WA-M3), `history-by-equal-key` (WA-M4),
 `replay-to-all` (WA-M5), `history-on-the-leader-only` (WA-M7), `notify-at-append` (WA-M8), `replay-behind-live` (WA-M9),
 `plain-prefix` (WA-M11), `resume-by-index` (WA-M13), `silent-eviction` (WA-M14), `watches-not-reset` (WA-M16). One
-watcher per path (WA-M1) and the nearest watch alone (WA-M12) are healed by the next confirmation before anybody
-notices; tests show them on the registry.
+watcher per path (WA-M1) and the nearest watch alone (WA-M12) are healed by the next confirmation before a client can
+notice; tests show them on the registry.
 
 Variants (option `watch_delivery`): `stream`; `once`, ZooKeeper's one-time trigger, where the client arms anew and reads
-the state; `pull`, Kafka's way, where the server keeps nothing and the client asks for what came after its position.
-Each watch of a client has a position of its own: one number for all of them, as in the printed code, would make a
-watch that is added later skip or repeat what another has seen.
+the state; `pull`, Kafka's way, where the server keeps nothing and the client asks for all events after its position.
+Each watch of a client has a position of its own: one number for all of them, as in the printed code, would make a watch
+that is added later skip or repeat events that another has seen.
 
 Sources: Patterns of Distributed Systems ch. 27; Hunt et al., "ZooKeeper" (ATC 2010) §2.1; etcd's watch API and its
 compaction error; KIP-500 for pull.
@@ -89,27 +90,27 @@ SLOW_WATCHER = "slow-watcher"
 """The error code of a watch that was cancelled because too many of its events were not confirmed."""
 
 Position = tuple[int, int]
-"""Where an event stands: the index of its log entry, and its ordinal in that entry."""
+"""The place of an event: the index of its log entry, and its ordinal in that entry."""
 
 START: Position = (0, 0)
-"""Before every event."""
+"""The position before every event."""
 
 _LAST_ORDINAL = 1 << 30
 _COMPACT_EVERY = 64
 
 
 def end_of(index: int) -> Position:
-    """Behind all events of the entry at `index`."""
+    """Return the position behind all events of the entry at `index`."""
     return index, _LAST_ORDINAL
 
 
 def is_below(path: str, key: str) -> bool:
-    """Is `key` at `path` or below it? Segments count: `servers2` is not below `servers`."""
+    """Return whether `key` is at `path` or below it; segments count, so `servers2` is not below `servers`."""
     return key == path or key.startswith(path + "/")
 
 
 def levels(key: str) -> Iterator[str]:
-    """All paths that a change of `key` concerns: `a/b/c` concerns `a`, `a/b` and `a/b/c`."""
+    """Return all paths that a change of `key` concerns: `a/b/c` concerns `a`, `a/b` and `a/b/c`."""
     place = key.find("/", 1)
     while place > 0:
         yield key[:place]
@@ -118,7 +119,7 @@ def levels(key: str) -> Iterator[str]:
 
 
 class WatchEvent(msgspec.Struct, frozen=True, array_like=True):
-    """One change: of which key, to which value (none when it was deleted), and where in the log."""
+    """One change: the key, its new value (none when it was deleted), and its place in the log."""
 
     index: int
     ordinal: int
@@ -128,12 +129,12 @@ class WatchEvent(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def position(self) -> Position:
-        """Its place among all events."""
+        """The place of the event among all events."""
         return self.index, self.ordinal
 
 
 class KeyState(msgspec.Struct, frozen=True, array_like=True):
-    """What a key holds, and the position of the event that put it there."""
+    """The value of a key, and the position of the event that wrote it."""
 
     key: str
     value: Any
@@ -142,41 +143,41 @@ class KeyState(msgspec.Struct, frozen=True, array_like=True):
 
 
 class EventsCompacted(Exception):
-    """The events after the position that was named are not kept any more, not all of them."""
+    """Some of the events after the position that was named are not kept any more."""
 
 
 class EventSource(Protocol):
-    """Where a server finds the events that a watcher has missed."""
+    """The source in which a server finds the events that a watcher has missed."""
 
     def record(self, event: WatchEvent) -> None:
-        """`event` has happened: called on every server, in the order of the log."""
+        """Take note of an event; called on every server, in the order of the log."""
 
     def since(self, path: str, position: Position) -> list[WatchEvent]:
-        """All events at and below `path` after `position`, in order. Raises EventsCompacted."""
+        """Return all events at and below `path` after `position`, in order. Raises EventsCompacted."""
 
     def content(self) -> tuple[Position, list[WatchEvent]]:
-        """What is kept, for a snapshot, and from where on it is complete."""
+        """Return the kept events, for a snapshot, after the position from which on they are complete."""
 
     def restore(self, complete_after: Position, events: Iterable[WatchEvent]) -> None:
-        """Put what a snapshot holds in the place of this."""
+        """Replace the kept events with those of a snapshot."""
 
 
 class StoredState:
-    """Keeps no events at all: every replay is a reading of the state (WA-R16)."""
+    """A source that keeps no events: every replay reads the state (WA-R16)."""
 
     def record(self, event: WatchEvent) -> None:
-        """The state itself has what is needed."""
+        """Do nothing: the state itself has what is needed."""
 
     def since(self, path: str, position: Position) -> list[WatchEvent]:
-        """Nothing can be said about the past, only about what is."""
+        """Raise EventsCompacted: only the present state is known."""
         raise EventsCompacted("no events are kept")
 
     def content(self) -> tuple[Position, list[WatchEvent]]:
-        """Nothing."""
+        """Return no events."""
         return START, []
 
     def restore(self, complete_after: Position, events: Iterable[WatchEvent]) -> None:
-        """Nothing."""
+        """Do nothing: there are no events."""
 
 
 class BoundedHistory:
@@ -188,31 +189,28 @@ class BoundedHistory:
         self._complete_after = START
 
     def record(self, event: WatchEvent) -> None:
-        """The oldest goes when there is one too many."""
+        """Keep `event`, and drop the oldest when there is one too many."""
         self._events.append(event)
         if len(self._events) > self._events_max:
             self._complete_after = self._events.popleft().position
 
     def since(self, path: str, position: Position) -> list[WatchEvent]:
-        """See `EventSource`."""
         if self.lacks(position):
             raise EventsCompacted(f"events up to {self._complete_after} are not kept any more")
         return [event for event in self._events if event.position > position and self.matches(path, event.key)]
 
     def lacks(self, position: Position) -> bool:
-        """Has something after `position` been forgotten?"""
+        """Return whether an event after `position` has been forgotten."""
         return position < self._complete_after
 
     def matches(self, path: str, key: str) -> bool:
-        """Does a watch on `path` want the events of `key`?"""
+        """Return whether a watch on `path` wants the events of `key`."""
         return is_below(path, key)
 
     def content(self) -> tuple[Position, list[WatchEvent]]:
-        """See `EventSource`."""
         return self._complete_after, list(self._events)
 
     def restore(self, complete_after: Position, events: Iterable[WatchEvent]) -> None:
-        """See `EventSource`."""
         self._complete_after = complete_after
         self._events = deque(events)
 
@@ -237,9 +235,10 @@ class VersionedHistory:
             self._versions.compact(self._complete_after)
 
     def since(self, path: str, position: Position) -> list[WatchEvent]:
-        """See `EventSource`: the versions of each key after `position`, merged."""
+        """Return the versions of each key after `position`, merged. Raises EventsCompacted."""
         if self.lacks(position):
             raise EventsCompacted(f"events up to {self._complete_after} are not kept any more")
+        # The next possible position: versions are asked for from a place on, not after it.
         after = (position[0], position[1] + 1)
         known = self._versions.keys()
         keys = [key for key in known if self.matches(path, key)]
@@ -249,15 +248,15 @@ class VersionedHistory:
         )
 
     def lacks(self, position: Position) -> bool:
-        """Has something after `position` been forgotten?"""
+        """Return whether an event after `position` has been forgotten."""
         return position < self._complete_after
 
     def matches(self, path: str, key: str) -> bool:
-        """Does a watch on `path` want the events of `key`?"""
+        """Return whether a watch on `path` wants the events of `key`."""
         return is_below(path, key)
 
     def content(self) -> tuple[Position, list[WatchEvent]]:
-        """See `EventSource`; values older than that are in the store itself."""
+        """Return the kept events; values older than these are in the store itself."""
         return self._complete_after, self._kept()
 
     def _kept(self) -> list[WatchEvent]:
@@ -265,7 +264,6 @@ class VersionedHistory:
         return sorted((event for event in events if event.position > self._complete_after), key=lambda e: e.position)
 
     def restore(self, complete_after: Position, events: Iterable[WatchEvent]) -> None:
-        """See `EventSource`."""
         self._versions = OrderedVersions()
         self._positions = deque()
         self._complete_after = complete_after
@@ -280,7 +278,7 @@ def _event(key: str, position: Position, value: Any) -> WatchEvent:
 
 
 class Watch(NamedTuple):
-    """One watch of one client: `number` is the client's own for it."""
+    """One watch of one client, which gave it this `number`."""
 
     client: str
     path: str
@@ -288,14 +286,17 @@ class Watch(NamedTuple):
 
 
 class _Sending(msgspec.Struct):
-    """How far a watch has been sent events, and how many of them are not confirmed."""
+    """The position up to which a watch has been sent events, and those that are not confirmed."""
 
     sent: Position
     unconfirmed: deque[Position]
 
 
 class WatchRegistry:
-    """Who watches what, both ways round: by path to find who is to be told, by client to forget whoever is gone."""
+    """All watches in two maps.
+
+    By path, to find those that a change concerns; by client, to forget a client that is gone.
+    """
 
     def __init__(self, unconfirmed_max: int) -> None:
         self._unconfirmed_max = unconfirmed_max
@@ -306,19 +307,19 @@ class WatchRegistry:
         return sum(map(len, self._by_path.values()))
 
     def add(self, watch: Watch, sent: Position, unconfirmed: Iterable[WatchEvent]) -> None:
-        """`watch` was sent everything up to `sent`; it has not confirmed these events."""
+        """Add `watch`, which was sent everything up to `sent` and has not confirmed the events in `unconfirmed`."""
         positions = deque(event.position for event in unconfirmed)
         self._by_path.setdefault(watch.path, {})[watch] = _Sending(sent, positions)
         self._by_client.setdefault(watch.client, {})[watch] = None
 
     def of_key(self, key: str) -> list[Watch]:
-        """The watches that a change of `key` concerns, level by level."""
+        """Return the watches that a change of `key` concerns, level by level."""
         return [watch for path in levels(key) for watch in self._by_path.get(path, ())]
 
     def send(self, watch: Watch, events: Iterable[WatchEvent]) -> Position | None:
-        """Note that `events` are sent to `watch` now; the position it was sent before, or None when it must not grow.
+        """Note that `events` are sent to `watch` now, and return the position up to which it was sent events before.
 
-        In that case the watch is removed: its client has too much unconfirmed (WA-R22).
+        Return None, and remove the watch, when its client has confirmed too few (WA-R22).
         """
         sending = self._by_path[watch.path][watch]
         sending.unconfirmed.extend(event.position for event in events)
@@ -343,16 +344,16 @@ class WatchRegistry:
             self.remove(watch)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Forget all watches of all clients."""
         self._by_path.clear()
         self._by_client.clear()
 
     def content(self) -> Mapping[str, list[Watch]]:
-        """All watches by client, for whoever wants to look."""
+        """Return all watches by client, for inspection."""
         return {client: list(watches) for client, watches in self._by_client.items()}
 
     def is_consistent(self) -> bool:
-        """Do both maps tell the same (WA-I6)?"""
+        """Return whether both maps hold the same watches (WA-I6)."""
         by_path = {watch for watches in self._by_path.values() for watch in watches}
         by_client = {watch for watches in self._by_client.values() for watch in watches}
         return by_path == by_client and all(self._by_path.values()) and all(self._by_client.values())

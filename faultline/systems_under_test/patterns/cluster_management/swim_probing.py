@@ -1,19 +1,19 @@
-"""SWIM: find out who is alive by asking one node at a time, and let the news travel by gossip.
+"""SWIM: find out which nodes are alive by asking one at a time, and let the news travel by gossip.
 
-*Problem.* If everybody watches everybody, messages grow with the square of the cluster. If each watches by itself
-whether heartbeats reach it, views differ, and every heartbeat must reach everyone.
+*Problem.* If every node watches every other, messages grow with the square of the cluster. If each decides alone from
+the heartbeats that reach it, views differ, and every heartbeat must reach all nodes.
 
 *Idea.* Once per period each node asks one other, chosen at random, whether it is there. If no answer comes, it asks a
-few others to ask for it: the link may be broken, and not the node. If that brings nothing either, the node is dead, and
-that is news. Who hears news passes them on at once, but only if they are new to him, so each node tells each piece of
-news once. A node that hears of its own death says that it is alive, under a higher *incarnation*, which only it can
-count up; of two statements about one incarnation death wins.
+few others to ask for it: the link may be broken, and not the node. If that brings no answer either, the node is dead,
+and that is news. A node that hears news passes them on at once, but only if they are new to it, so each node tells each
+piece of news once. A node that hears of its own death says that it is alive, under a higher *incarnation*, which only
+it can count up; of two statements about one incarnation death wins.
 
 *Invariants.* GO-I6 a node that is up and connected for long enough is up in all views, one that is down is down.
 
-*Tolerates.* Lost messages, a broken link between two nodes, pauses: whoever was declared dead wrongly comes back.
+*Tolerates.* Lost messages, a broken link between two nodes, pauses: a node that was declared dead wrongly comes back.
 
-*Does not tolerate.* Being taken for truth: a slow node is dead for a while.
+*Does not tolerate.* Being taken for truth: a slow node counts as dead for a while.
 
 *Workloads.* `metadata` with `detector=swim`.
 
@@ -46,55 +46,60 @@ class News(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def rank(self) -> tuple[int, bool]:
-        """Of two statements the one with the higher rank counts."""
+        """The rank: of two statements the one with the higher rank counts."""
         return self.incarnation, self.is_dead
 
 
 class Membership:
-    """Who is dead, as far as the news have come to `own`."""
+    """The dead and live nodes, as far as the news have come to `own`."""
 
     def __init__(self, own: str, incarnation: int) -> None:
         self._own = own
         self._news: dict[str, News] = {own: News(own, incarnation, False)}
 
     def hear(self, news: Iterable[News]) -> list[News]:
-        """Take the news in; those that were new, and in place of one's own death that one is alive."""
+        """Take the news in, and return those to pass on.
+
+        These are the ones that were new; in place of news that this node is dead, that it is alive.
+        """
         return [answer for item in news if (answer := self._hear(item)) is not None]
 
     def _hear(self, item: News) -> News | None:
         if item.node == self._own:
             return self._contradict(item)
         known = self._news.get(item.node)
+        # Old news are not passed on, so that each node tells each piece once and the flood ends.
         if known is not None and item.rank <= known.rank:
             return None
         self._news[item.node] = item
         return item
 
     def _contradict(self, item: News) -> News | None:
-        """Somebody takes this node for dead: it lives, in an incarnation above that of the rumour."""
+        """Contradict news of this node's own death, in an incarnation above that of the rumour."""
         if not item.is_dead:
             return None
+        # Within one incarnation death wins, so only a higher one can take the statement back.
         if item.incarnation >= self._news[self._own].incarnation:
             self._news[self._own] = News(self._own, item.incarnation + 1, False)
         return self._news[self._own]
 
     def declare_dead(self, node: str) -> list[News]:
-        """`node` answers nobody: the news, empty when it was known."""
+        """Declare `node`, which answers no node, dead; return the news, empty when it was known."""
         known = self._news.get(node)
         return self.hear([News(node, known.incarnation if known else 0, True)])
 
     def is_dead(self, node: str) -> bool:
-        """Whether `node` is dead, as far as is known here."""
+        """Return whether `node` is dead, as far as is known here."""
         known = self._news.get(node)
         return known is not None and known.is_dead
 
     def all(self) -> list[News]:
-        """Everything that was heard, by node."""
+        """Return everything that was heard, by node."""
         return [self._news[node] for node in sorted(self._news)]
 
 
 class Prober:
-    """Asks one node per period. `ping` sends a question, `ask_for_me` has another node send it."""
+    """The prober of one node per period; `ping` sends a question, `ask_for_me` has another node send it."""
 
     def __init__(
         self,
@@ -109,7 +114,7 @@ class Prober:
         self._target: str | None = None
 
     def probe(self, target: str) -> None:
-        """End the last period, with a verdict on its node, and begin one with `target`."""
+        """End the last period, with a verdict on its node, and begin a period with `target`."""
         if self._target is not None:
             self._declare_dead(self._target)
         self._number += 1
@@ -117,13 +122,13 @@ class Prober:
         self._ping(target, self._number)
 
     def ask_helpers(self, helpers: Iterable[str]) -> None:
-        """The node has not answered in time: let others try."""
+        """Let `helpers` ask the node, which has not answered in time."""
         if self._target is None:
             return
         for helper, _ in zip(helpers, range(_HELPERS), strict=False):
             self._ask_for_me(helper, self._target, self._number)
 
     def acknowledged(self, node: str, number: int) -> None:
-        """`node` is there, says somebody, perhaps itself."""
+        """Note that `node` is alive, as it or a helper says in answer to question `number`."""
         if node == self._target and number == self._number:
             self._target = None

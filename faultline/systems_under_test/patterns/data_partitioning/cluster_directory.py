@@ -1,11 +1,11 @@
-"""The coordinator's memory: who is a member, which member owns which partition, and which partitions are on the move.
+"""The coordinator's memory: the members, the owner of each partition, and the partitions on the move.
 
-It is the state machine behind a replicated log: nothing changes but by a committed command, so each replica holds the
-same directory, and whoever leads next goes on where the last one stopped. Every command is compared with the state when
-it is *applied*: what was proposed twice, or on the ground of something that changed meanwhile, has no effect.
+It is the state machine behind a replicated log. Only committed commands change it, so each replica holds the same
+directory, and the next leader goes on where the last one stopped. Every command is compared with the state when it is
+*applied*: a command that was proposed twice, or whose reason has changed meanwhile, has no effect.
 
-A move that must be given up (its target died) is first marked as cancelled; then the source, which alone knows whether
-the data has left already, says which of the two became true.
+A move that must be given up (its target died) is first marked as cancelled. Then the source says whether the move was
+completed or cancelled; it alone knows whether the data has left.
 
 Sources: Patterns of Distributed Systems ch. 19, "Tracking cluster membership" and "Moving partitions".
 """
@@ -36,7 +36,8 @@ __all__ = [
 
 
 class PartitionEntry(msgspec.Struct, frozen=True, array_like=True):
-    """A row of the table: who owns the partition, under which generation, and whether it said that it serves it.
+    """A row of the table: the owner of the partition, its generation, and whether the owner has confirmed that it
+    serves.
 
     A `fresh` partition has never been online: no client was ever sent to it, so it is certainly empty.
     """
@@ -55,12 +56,12 @@ class PartitionTable(msgspec.Struct, frozen=True, array_like=True):
     live: tuple[str, ...] = ()
 
     def owners(self) -> list[str]:
-        """The owner of each partition."""
+        """Return the owner of each partition."""
         return [entry.owner for entry in self.entries]
 
 
 class Migration(msgspec.Struct, frozen=True, array_like=True):
-    """A partition goes from `source` to `target`, who will serve it under `generation`: the move's fencing token."""
+    """A partition goes from `source` to `target`, which will serve it under `generation`: the move's fencing token."""
 
     partition: int
     source: str
@@ -94,7 +95,7 @@ class AssignPartitions(msgspec.Struct, frozen=True, tag="assign-partitions"):
 
 
 class ReassignPartition(msgspec.Struct, frozen=True, tag="reassign-partition"):
-    """The owner died before it served the fresh partition of this generation: `owner` shall begin it instead."""
+    """The owner died before it served the fresh partition of this generation: `owner` is to begin it instead."""
 
     partition: int
     generation: int
@@ -121,7 +122,7 @@ class MigrationCompleted(msgspec.Struct, frozen=True, tag="migration-completed")
 
 
 class CancelMigration(msgspec.Struct, frozen=True, tag="cancel-migration"):
-    """The source shall keep the partition, if it still has it."""
+    """The source is to keep the partition, if it still has it."""
 
     migration: Migration
 
@@ -146,7 +147,7 @@ DirectoryCommand = (
 
 
 class _DirectoryState(msgspec.Struct, frozen=True, array_like=True):
-    """What a snapshot holds."""
+    """The content of a snapshot."""
 
     version: int
     members: dict[str, bool]
@@ -168,24 +169,20 @@ class ClusterDirectory:
         self.entries: list[PartitionEntry] = []
         self.pending: dict[int, PendingMigration] = {}
 
-    # -- reading ------------------------------------------------------------------------------------------------------
-
     def live(self) -> list[str]:
-        """The members that are not taken for failed, in the order of their names."""
+        """Return the members that are not taken for failed, in the order of their names."""
         return sorted(member for member, lives in self.members.items() if lives)
 
     def is_live(self, member: str) -> bool:
-        """Is it a member that is not taken for failed?"""
+        """Return whether it is a member that is not taken for failed."""
         return self.members.get(member, False)
 
     def table(self) -> PartitionTable:
-        """The table as it is handed to nodes and clients."""
+        """Return the table as it is handed to nodes and clients."""
         return PartitionTable(self.version, tuple(self.entries), tuple(self.live()))
 
-    # -- commands -----------------------------------------------------------------------------------------------------
-
     def apply(self, index: int, data: bytes) -> bool:
-        """Apply the command in the log entry at `index`; False when it had no effect."""
+        """Apply the command in the log entry at `index`; return False when it had no effect."""
         if not self._take(_COMMANDS.decode(data)):
             return False
         self.version = index
@@ -226,8 +223,11 @@ class ClusterDirectory:
 
     def _reassign(self, partition: int, generation: int, owner: str) -> bool:
         entry = self.entries[partition]
+        # Only a partition without data can begin at another member; any other must wait for its owner.
         if not entry.fresh or entry.generation != generation or not self.is_live(owner):
             return False
+        # A higher generation: the old owner may come back and begin the partition after all, and must find itself
+        # outdated.
         self.entries[partition] = PartitionEntry(owner, generation + 1, fresh=True)
         return True
 
@@ -240,6 +240,7 @@ class ClusterDirectory:
 
     def _begin(self, migration: Migration) -> bool:
         entry = self.entries[migration.partition]
+        # A move that was planned on an older table names a generation that has passed, and must not begin.
         begins_here = entry.owner == migration.source and entry.generation == migration.generation - 1 and entry.online
         if migration.partition in self.pending or not begins_here or not self.is_live(migration.target):
             return False
@@ -270,14 +271,12 @@ class ClusterDirectory:
         pending = self.pending.get(migration.partition)
         return pending is not None and pending.migration == migration
 
-    # -- snapshots ----------------------------------------------------------------------------------------------------
-
     def snapshot(self) -> bytes:
-        """The whole state; equal bytes on all replicas that applied the same entries."""
+        """Return the whole state; equal bytes on all replicas that applied the same entries."""
         return _ENCODER.encode(_DirectoryState(self.version, self.members, self.entries, self.pending))
 
     def restore(self, state: bytes) -> None:
-        """Put the state of a snapshot in the place of this one. Raises msgspec.MsgspecError when it is none."""
+        """Replace this state with that of a snapshot. Raises msgspec.MsgspecError when `state` is not one."""
         content = _STATES.decode(state)
         self.version = content.version
         self.members = content.members

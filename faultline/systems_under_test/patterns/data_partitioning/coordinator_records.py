@@ -1,4 +1,4 @@
-"""What a coordinator of two-phase commit writes to its log, and what it needs of a log.
+"""The records that a coordinator of two-phase commit writes, and the log that it needs.
 
 Source: Patterns of Distributed Systems ch. 21.
 """
@@ -25,17 +25,17 @@ __all__ = [
 
 
 class RecordLog(Protocol):
-    """What a coordinator and a participant need of the server's one write-ahead log."""
+    """The server's one write-ahead log, as a coordinator and a participant use it."""
 
     def append(self, record: Any) -> None:
         """Add a record; durable after the next `flush`."""
 
     def flush(self) -> None:
-        """What is sent from now on waits until all records are durable."""
+        """Hold back messages that are sent from now on until all records are durable."""
 
 
 class TransactionStatus(Enum):
-    """How far a transaction is, as its coordinator's log has it."""
+    """The progress of a transaction, as its coordinator's log has it."""
 
     ACTIVE = "active"
     PREPARING = "preparing"
@@ -59,7 +59,7 @@ class KeyAdded(msgspec.Struct, frozen=True, tag="key-added"):
 
 
 class StatusChanged(msgspec.Struct, frozen=True, tag="status-changed"):
-    """Log record: a transaction got further; `time` is the one under which it commits."""
+    """Log record: a transaction reached `status`; `time` is the one under which it commits."""
 
     id: TransactionId
     status: TransactionStatus
@@ -67,10 +67,10 @@ class StatusChanged(msgspec.Struct, frozen=True, tag="status-changed"):
 
 
 class NumbersForgotten(msgspec.Struct, frozen=True, tag="numbers-forgotten"):
-    """Record of a snapshot: of transactions up to `last` only those that stand in it too are remembered."""
+    """Record of a snapshot: of transactions up to `last`, only those in the snapshot are remembered."""
 
     last: int
 
 
 CoordinatorRecord = Begun | KeyAdded | StatusChanged | NumbersForgotten
-"""Everything from which a coordinator's state comes."""
+"""The records from which a coordinator's state comes."""

@@ -1,11 +1,11 @@
 """Fixed Partitions: hash keys to a fixed number of partitions, and move partitions, never single keys, between nodes.
 
 *Problem.* Data that does not fit on one node is spread by the hash of its key. But `hash mod nodes` gives nearly every
-key another place whenever a node joins, and everything would have to move.
+key another place whenever a node joins, and nearly all data would have to move.
 
 *Idea.* There are many more partitions than nodes, and their number never changes: a key's partition is `hash mod
 partitions`, for ever. Which node hosts a partition stands in a small table that a coordinator (the leader of a
-consistent core) keeps in a replicated log. A new node gets some whole partitions; nothing else moves.
+consistent core) keeps in a replicated log. A new node gets some whole partitions, and no other data moves.
 
     key ─ hash mod 9 ─▶ partition 5 ─ table ─▶ byzantium, generation 3
 
@@ -17,20 +17,20 @@ round trip and never an answer from the wrong place. Control messages carry the 
     coordinator ─ request ─▶ source (takes no more writes) ─ whole partition ─▶ target ─ ack ─▶ source (drops its copy)
     source ─ complete ─▶ coordinator (commits the new owner) ─ host ─▶ target (serves from now on)
 
-so at no time do two nodes serve it. What the nodes do is in `partition_host`, what the coordinator remembers in
-`cluster_directory`, how it insists in `retried_messages`; `token_ring` is the variant whose partitions grow with the
-nodes, and `ring_assignment` gives partitions to nodes by such a ring.
+so at no time do two nodes serve it. The nodes' part is in `partition_host`, the coordinator's memory in
+`cluster_directory`, its repeated messages in `retried_messages`. `token_ring` is the variant whose partitions grow with
+the nodes, and `ring_assignment` gives partitions to nodes by such a ring.
 
 *Invariants.* FXP-I1 a key's partition is the same at all times and places. FXP-I2 the table has one owner per
-partition, and one node at a time serves it. FXP-I3 what was acknowledged survives moves. FXP-I4 when all is quiet, what
-nodes host is what the table says. FXP-I5 loads differ by one at most. FXP-I6 a partition holds only its own keys.
+partition, and one node at a time serves it. FXP-I3 acknowledged writes survive moves. FXP-I4 when all is quiet, each
+node hosts what the table says. FXP-I5 loads differ by one at most. FXP-I6 a partition holds only its own keys.
 
 *Tolerates.* Members that join, die and come back; lost, late and repeated messages; a coordinator that dies at any
 step of an assignment or a move: the next leader of the core goes on from the log.
 
-*Does not tolerate.* A node that stays away, when its partitions have no replicas: they stay its own and are unavailable
-until it returns, and are never begun anew, empty, elsewhere. A partition that is hot by itself: moving it only moves
-the heat. Range queries: neighbours by key are strangers by hash (see key-range partitions).
+*Does not tolerate.* A node that stays away, when its partitions have no replicas: they stay its own, are unavailable
+until it returns, and are never begun anew, empty, on another node. A partition that is hot by itself: moving it only
+moves the heat. Range queries: neighbours by key are strangers by hash (see key-range partitions).
 
 *Workloads.* `register` and `read-write` on `partitioned-kv`, while members join and partitions move.
 
@@ -68,11 +68,11 @@ FIRST_GENERATION = 1
 
 
 class NotEnoughClusterNodes(Exception):
-    """Fewer members live than partitions may first be assigned to."""
+    """Fewer members live than the first assignment needs."""
 
 
 class PartitionMove(msgspec.Struct, frozen=True, array_like=True):
-    """One partition is to go from one member to another."""
+    """A move of one partition from one member to another."""
 
     partition: int
     source: str
@@ -80,28 +80,30 @@ class PartitionMove(msgspec.Struct, frozen=True, array_like=True):
 
 
 def partition_hash(key: str) -> int:
-    """The same number for `key` in every process: the MD5 digest as a signed big-endian integer, without its sign.
+    """Return the hash of `key`, the same in every process.
 
-    Python's `hash` is no good here, it differs from process to process.
+    It is the MD5 digest as a signed big-endian integer, without its sign. Python's own `hash` differs from process to
+    process.
     """
     return abs(int.from_bytes(md5(key.encode(), usedforsecurity=False).digest(), "big", signed=True))
 
 
 def partition_of(key: str, partitions: int) -> int:
-    """The partition of `key`, from 0 on; it does not depend on how many nodes there are."""
+    """Return the partition of `key`, from 0 on; it does not depend on how many nodes there are."""
     return partition_hash(key) % partitions
 
 
 def assign_round_robin(partitions: int, members: Sequence[str], minimum: int) -> list[str]:
-    """An owner for each partition, in turn. Raises `NotEnoughClusterNodes` with fewer than `minimum` members."""
+    """Return an owner for each partition, in turn. Raises `NotEnoughClusterNodes` with fewer than `minimum` members."""
     _require(members, minimum)
     return [members[partition % len(members)] for partition in range(partitions)]
 
 
 def assign_by_rendezvous(partitions: int, members: Sequence[str], minimum: int) -> list[str]:
-    """The owner is who comes out highest when member and partition are hashed together; loads vary by chance.
+    """Return an owner for each partition: the member with the highest hash of member and partition together.
 
-    Everybody can reckon it without a table. Raises `NotEnoughClusterNodes` with fewer than `minimum` members.
+    Any process can compute it without a table; loads vary by chance. Raises `NotEnoughClusterNodes` with fewer than
+    `minimum` members.
     """
     _require(members, minimum)
     return [max(members, key=lambda member: partition_hash(f"{member}:{partition}")) for partition in range(partitions)]
@@ -115,10 +117,10 @@ def _require(members: Sequence[str], minimum: int) -> None:
 
 
 def plan_rebalancing(owners: Sequence[str], live: Sequence[str]) -> list[PartitionMove]:
-    """The fewest moves after which the loads of the `live` members differ by one at most.
+    """Return the fewest moves after which the loads of the `live` members differ by one at most.
 
-    `owners` has the owner of each partition. Partitions of members that do not live stay where they are: nobody could
-    send them.
+    `owners` has the owner of each partition. Partitions of members that do not live stay where they are, since only
+    their owners could send them.
     """
     held: dict[str, list[int]] = {member: [] for member in live}
     for partition, owner in enumerate(owners):

@@ -1,9 +1,9 @@
-"""The size of a key-range partition without looking at all of its keys: a sum for each block of neighbours.
+"""The size of a key-range partition without a look at all of its keys: a sum for each block of neighbours.
 
-A check that adds up every key of a large partition costs as much as reading it. Kept with each change instead, the
-sizes of *blocks* of neighbouring keys answer both questions at once: how large the partition is, exactly, and where
-half of it lies, up to one block. A block that has grown too large is divided, and only its own keys are
-looked at for that.
+A check that adds up every key of a large partition costs as much as reading it. Instead the sizes of *blocks* of
+neighbouring keys are kept up to date with each change. They answer both questions at once: the exact size of the
+partition, and the place of its half, up to one block. A block that has grown too large is divided, and only its own
+keys are read for that.
 
 Source: Patterns of Distributed Systems ch. 20 names it for TiKV, whose stores keep the properties of ranges of keys.
 """
@@ -26,7 +26,7 @@ _BLOCKS_PER_PARTITION = 16
 
 
 class KeptSizes(RangePartition):
-    """A partition that knows the sizes of its blocks. A block holds less than twice `block_bytes`, or one key."""
+    """A partition that knows the sizes of its blocks; a block holds less than twice `block_bytes`, or one key."""
 
     block_bytes = 64
 
@@ -39,23 +39,23 @@ class KeptSizes(RangePartition):
             self.put(key, value)
 
     def put(self, key: str, value: Any) -> None:
-        """Write, and count what the change adds."""
+        """Write, and count the bytes that the change adds."""
         before = self._counted(key)
         super().put(key, value)
         self._add(key, size_of(key, value) - before)
 
     def delete(self, key: str) -> None:
-        """Remove, and count what the change takes away."""
+        """Remove, and count the bytes that the change takes away."""
         before = self._counted(key)
         super().delete(key)
         self._add(key, -before)
 
     def size(self) -> int:
-        """As for every partition; nothing is looked at."""
+        """Return the kept size, without a look at any key."""
         return self._total
 
     def sizes(self) -> list[tuple[str, int]]:
-        """The sizes of the blocks that hold something, each under the key it begins with."""
+        """Return the sizes of the blocks that are not empty, each under the key it begins with."""
         return [(start, size) for start, size in zip(self._starts, self._sums, strict=True) if size]
 
     def _counted(self, key: str) -> int:
@@ -86,6 +86,6 @@ class KeptSizes(RangePartition):
 
 
 def with_kept_sizes(partition: type[RangePartition], size_max: int) -> type[RangePartition]:
-    """`partition` with kept sizes, in blocks that suit partitions of up to `size_max` bytes."""
+    """Return `partition` with kept sizes, in blocks that suit partitions of up to `size_max` bytes."""
     block_bytes = max(1, size_max // _BLOCKS_PER_PARTITION)
     return type("PartitionWithKeptSizes", (KeptSizes, partition), {"block_bytes": block_bytes})

@@ -1,4 +1,4 @@
-"""What a node does with the partitions it hosts: serve them, send them off, take them in; all of it durable.
+"""The partitions that a node hosts: it serves them, sends them off and takes them in, every step durable.
 
 A partition is at a node in one of three states:
 
@@ -7,21 +7,22 @@ A partition is at a node in one of three states:
        └─────────────────────────────┘
     arriving ── told to host ──▶ serving                                         (no clients while arriving)
 
-Every step is compared with the highest generation the node has known of the partition, and also what has *left* keeps
-its generation: so a late message to host, to move or to install finds a higher generation and changes nothing. Only a
-partition that no client has ever been sent to is begun empty; anything else that is missing is missing.
+Every step is compared with the highest generation that the node has known of the partition. A partition that has *left*
+keeps its generation too, so a late message to host, to move or to install finds a higher generation and changes
+nothing. Only a partition to which no client was ever sent is begun empty. Any other missing partition stays missing.
 
-Each step and each write is one record in a write-ahead log, flushed before anything is answered. With a value goes the
-number of the request that wrote it, and the answer: a repeated request is answered again and not executed, also by the
+Each step and each write is one record in a write-ahead log, flushed before an answer leaves. With a value goes the
+number of the request that wrote it, and the answer. A repeated request is answered again and not executed, also by the
 next owner, because the answers move with the partition.
 
-Every so many records a snapshot of everything takes their place (Low-Water Mark), so that log and start stay short.
+After a number of records a snapshot of everything takes their place (Low-Water Mark), so that the log and the start
+stay short.
 
 *Limits.* The last answer to each client is kept for ever. An arrived copy of a move that was cancelled stays on disk,
 unserved, until the partition comes again.
 
-Sources: Patterns of Distributed Systems ch. 19, "Moving partitions when new nodes are added", and ch. 15 for the
-answers that are kept.
+Sources: Patterns of Distributed Systems ch. 19, "Moving partitions when new nodes are added", and ch. 15 for the kept
+answers.
 """
 
 from __future__ import annotations
@@ -55,11 +56,11 @@ MIGRATING = "migrating"
 """The partition is being sent away: reads are answered, writes are refused."""
 
 ARRIVING = "arriving"
-"""The data is here, and the table does not say so yet: nothing is answered."""
+"""The data is here, but the table does not say so yet: no request is answered."""
 
 
 class NotHosted(Exception):
-    """The partition is not served here under that generation; the one who asks needs a newer table."""
+    """The partition is not served here under that generation; the client needs a newer table."""
 
 
 class PartitionIsMigrating(Exception):
@@ -67,7 +68,7 @@ class PartitionIsMigrating(Exception):
 
 
 class Answer(msgspec.Struct, frozen=True, array_like=True):
-    """What a client was answered to its last write: the number of the request, an error code or none, a value."""
+    """The answer to the last write of a client: the number of the request, an error code or none, a value."""
 
     request_number: int
     error: str | None = None
@@ -94,12 +95,12 @@ class HostedPartition:
         self.migration: Migration | None = None
 
     def content(self) -> PartitionContent:
-        """A copy of all that is in it."""
+        """Return a copy of the values and the answers."""
         return PartitionContent(dict(self.values), dict(self.answers))
 
 
 class Written(msgspec.Struct, frozen=True, tag="written", array_like=True):
-    """Record: `key` has this value now (none is written when the client got an error), and the client this answer."""
+    """Record: the new value of `key` (none is written when the client got an error), and the answer to the client."""
 
     partition: int
     key: str
@@ -156,16 +157,15 @@ class PartitionHost:
             self._take(_DECODER.decode(entry))
 
     def known_generation(self, partition: int) -> int:
-        """The highest generation this node has known of `partition`, 0 when it never had it."""
+        """Return the highest generation this node has known of `partition`, 0 when it never had it."""
         hosted = self.partitions.get(partition)
         return max(self.left.get(partition, 0), hosted.generation if hosted else 0)
 
-    # -- told by the coordinator --------------------------------------------------------------------------------------
-
     def host(self, partition: int, generation: int, *, fresh: bool) -> bool:
-        """Serve `partition` under `generation` from now on; False when this node has no right to, or not the data.
+        """Serve `partition` under `generation` from now on; return False when this node has no right to, or lacks the
+        data.
 
-        A `fresh` one has no data anywhere, and is begun here.
+        A `fresh` partition has no data on any node, and is begun here.
         """
         hosted = self.partitions.get(partition)
         if hosted is not None and hosted.generation == generation:
@@ -174,6 +174,8 @@ class PartitionHost:
             else:
                 self._ports.trace.sometimes("hosts-already")
             return True
+        # Beginning an empty partition where data may exist would lose acknowledged writes, so in doubt it stays
+        # missing.
         if not fresh or self.known_generation(partition) >= generation:
             self._ports.trace.sometimes("late-host-partition-ignored")
             return False
@@ -184,33 +186,34 @@ class PartitionHost:
         self._write(_Arrived(partition, generation, SERVING, _NOTHING))
 
     def send_off(self, migration: Migration) -> PartitionContent | None:
-        """Take no more writes and return all the data, for the target; None when it is not this node's to send."""
+        """Take no more writes, and return all the data for the target; None when this node may not send it."""
         hosted = self.partitions.get(migration.partition)
         if hosted is None or hosted.state == ARRIVING:
             return None
         if hosted.migration != migration:
             if hosted.state != SERVING or hosted.generation != migration.generation - 1:
                 return None
+            # Durable before the data leaves: after a crash this node must still refuse writes, which the target would
+            # not see.
             self._write(_Migrating(migration))
         return hosted.content()
 
     def has_left(self, migration: Migration) -> bool:
-        """Is the partition gone, by this migration or a later one?"""
+        """Return whether the partition is gone, by this migration or a later one."""
         return self.left.get(migration.partition, 0) >= migration.generation
 
     def keep(self, migration: Migration) -> bool:
-        """Give the migration up and serve on, above its generation; False when the data has left or is not here."""
+        """Give the migration up and serve on, above its generation; return False when the data is not here."""
         hosted = self.partitions.get(migration.partition)
         if hosted is None or hosted.state == ARRIVING:
             return False
         if hosted.generation < migration.generation:
+            # Above the generation of the move, so that its late messages find a higher one and change nothing.
             self._write(_Served(migration.partition, migration.generation + 1))
         return True
 
-    # -- between source and target ------------------------------------------------------------------------------------
-
     def install(self, migration: Migration, content: PartitionContent) -> bool:
-        """Take the data in, unless this move or a later one is known already; was it taken?"""
+        """Take the data in, unless this move or a later one is known already; return whether it was taken."""
         if self.known_generation(migration.partition) >= migration.generation:
             self._ports.trace.sometimes("late-move-ignored")
             return False
@@ -218,22 +221,20 @@ class PartitionHost:
         return True
 
     def drop(self, migration: Migration) -> None:
-        """The target has it: drop the copy here, if it is of this migration."""
+        """Drop the copy here, if it is of this migration: the target has the partition."""
         hosted = self.partitions.get(migration.partition)
         if hosted is not None and hosted.migration == migration:
             self._write(_Left(migration.partition, migration.generation))
 
-    # -- clients ------------------------------------------------------------------------------------------------------
-
     def readable(self, partition: int, generation: int) -> HostedPartition:
-        """The partition, to read from. Raises `NotHosted`."""
+        """Return the partition, to read from. Raises `NotHosted`."""
         hosted = self.partitions.get(partition)
         if hosted is None or hosted.generation != generation or hosted.state == ARRIVING:
             raise NotHosted
         return hosted
 
     def writable(self, partition: int, generation: int) -> HostedPartition:
-        """The partition, to write to. Raises `NotHosted` and `PartitionIsMigrating`."""
+        """Return the partition, to write to. Raises `NotHosted` and `PartitionIsMigrating`."""
         hosted = self.readable(partition, generation)
         if hosted.state == MIGRATING:
             raise PartitionIsMigrating
@@ -242,8 +243,6 @@ class PartitionHost:
     def write(self, written: Written) -> None:
         """Keep a value and an answer, durable before anything sent from now on."""
         self._write(written)
-
-    # -- records ------------------------------------------------------------------------------------------------------
 
     def _write(self, record: Record) -> None:
         self._log.append(_ENCODER.encode(record))
@@ -258,7 +257,7 @@ class PartitionHost:
         self._snapshot_is_due = True
 
     def _records(self) -> Iterator[Record]:
-        """The fewest records from which the same state comes: a snapshot is a shorter log."""
+        """Return the fewest records from which the same state comes: a snapshot is a shorter log."""
         for number, generation in self.left.items():
             yield _Arrived(number, generation, SERVING, _NOTHING)
             yield _Left(number, generation)

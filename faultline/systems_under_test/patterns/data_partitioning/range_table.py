@@ -1,14 +1,14 @@
-"""The coordinator's table of key-range partitions: changed by commands from a log, with what is still to be done.
+"""The coordinator's table of key-range partitions: changed by commands from a log, with the tasks that are still open.
 
-A command changes the table at once and leaves a *task* behind: what a host must still be told, again and again, until
-it confirms. A partition with an open task is busy, and takes no other change; so at most one change of a partition is
-under way. Both table and tasks follow from the log, so a restarted coordinator goes on where it stopped (KRP-R22).
+A command changes the table at once and leaves a *task* behind: a message that is repeated to a host until it confirms.
+A partition with an open task is busy, and takes no other change; so at most one change of a partition is under way.
+Both table and tasks follow from the log, so a restarted coordinator goes on where it stopped (KRP-R22).
 
 A command is checked when it is applied, not only when it is proposed: of two splits that were proposed for the same
 range the second is ignored (KRP-R14), and so is one that would make an empty range (KRP-R15).
 
-Source: Patterns of Distributed Systems ch. 20. The two ways to number the halves are its own and YugabyteDB's: the
-parent keeps its id and shrinks, or it is retired and both halves are new.
+Source: Patterns of Distributed Systems ch. 20. The two ways to number the halves are those of the book and of
+YugabyteDB: the parent keeps its id and shrinks, or it is retired and both halves are new.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ class HostPartition(msgspec.Struct, frozen=True, tag="host-partition"):
 
     @property
     def awaited(self) -> Partition:
-        """What the host confirms."""
+        """The partition that the host confirms."""
         return self.partition
 
     @property
     def concerned(self) -> tuple[int, ...]:
-        """The partitions that are busy meanwhile."""
+        """The partitions that are busy during the task."""
         return (self.partition.id,)
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Who must hear of it."""
+        """The members that must hear of the task."""
         return (self.partition.address,)
 
 
@@ -72,12 +72,12 @@ class SplitPartition(msgspec.Struct, frozen=True, tag="split-partition"):
 
     @property
     def concerned(self) -> tuple[int, ...]:
-        """Both halves, and what they come from."""
+        """Both halves, and the partition that they come from."""
         return (self.parent_id, self.left.id, self.right.id)
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Both halves stay where they are."""
+        """The present host: both halves stay there."""
         return (self.left.address,)
 
 
@@ -104,7 +104,7 @@ class MovePartition(msgspec.Struct, frozen=True, tag="move-partition"):
 
 
 class ConfirmPartition(msgspec.Struct, frozen=True, tag="confirm-partition"):
-    """The host of the partition has done what it was told."""
+    """The host of the partition has carried out its task."""
 
     partition_id: int
 
@@ -130,25 +130,25 @@ class RangeTable(PartitionMap):
         self.next_id = 1
 
     def state(self) -> TableState:
-        """All that is in it, for a snapshot."""
+        """Return the whole table, for a snapshot."""
         return TableState(list(self.partitions.values()), list(self.tasks.items()), self.next_id)
 
     def restore(self, state: TableState) -> None:
-        """Everything as it was then, in an empty table."""
+        """Restore the state of a snapshot in an empty table."""
         self.partitions = {partition.id: partition for partition in state.partitions}
         self.tasks = dict(state.tasks)
         self.next_id = state.next_id
 
     def is_busy(self, partition_id: int) -> bool:
-        """Whether a change of the partition is under way."""
+        """Return whether a change of the partition is under way."""
         return any(partition_id in task.concerned for task in self.tasks.values())
 
     def is_online(self, partition_id: int) -> bool:
-        """Whether the partition's host has confirmed that it holds it as the table says."""
+        """Return whether the partition's host has confirmed that it holds it as the table says."""
         return partition_id in self.partitions and not self.is_busy(partition_id)
 
     def apply(self, command: TableCommand) -> bool:
-        """Execute a command of the log; False when it does not fit the table, which then stays as it is."""
+        """Execute a command of the log; return False when it does not fit the table, which then stays as it is."""
         if isinstance(command, CreateTable):
             return self._create(command)
         if isinstance(command, SplitPartition):
@@ -173,9 +173,10 @@ class RangeTable(PartitionMap):
         return True
 
     def _fits(self, command: SplitPartition) -> bool:
-        """Whether the halves are those of the partition as it is now, and both are ranges."""
+        """Return whether the halves are those of the present partition, and both are ranges."""
         parent = self.partitions.get(command.parent_id)
         left, right = command.left, command.right
+        # A split of an older generation was proposed for another range; applying it would break the tiling.
         if parent is None or self.is_busy(parent.id) or left.generation != parent.generation + 1:
             return False
         halves = (left.range.start, left.range.end, right.range.start, right.range.end)
@@ -196,12 +197,10 @@ class RangeTable(PartitionMap):
         if task is not None:
             self.tasks[partition.id] = task
 
-    # -- proposals ----------------------------------------------------------------------------------------------------
-
     def split_of(
         self, partition_id: int, generation: int, key: str, reason: str, *, keeps_parent: bool = True
     ) -> SplitPartition | None:
-        """The command that splits the partition at `key`; None when that is not possible, or not any more."""
+        """Return the command that splits the partition at `key`; None when that is not possible, or no longer."""
         parent = self.partitions.get(partition_id)
         if parent is None or generation != parent.generation or self.is_busy(partition_id):
             return None
@@ -215,7 +214,7 @@ class RangeTable(PartitionMap):
         return SplitPartition(parent.id, left, right, reason)
 
     def move_of(self, partition_id: int, target: str) -> MovePartition | None:
-        """The command that moves the partition to `target`; None when it is there already, or busy."""
+        """Return the command that moves the partition to `target`; None when it is there already, or busy."""
         partition = self.partitions.get(partition_id)
         if partition is None or partition.address == target or self.is_busy(partition_id):
             return None

@@ -1,13 +1,13 @@
-"""Messages that are repeated until what they ask for has happened, each with a back-off of its own.
+"""Messages that are repeated until their request is carried out, each with a back-off of its own.
 
-The coordinator must not stop after one try, nor wait for one member before it tells the next; and what it still has to
-say follows from its replicated state, so that a new leader finds the same list. `keep` takes that list whenever the
-state has changed: new messages are sent at once, then after 2, 4, 8 … milliseconds, up to a limit, each time with some
-jitter, so that the retries of many do not fall together; what is not on the list any more is forgotten. To a member
-that is taken for dead nothing is sent; when it is back, the back-off starts again.
+The coordinator must not stop after one attempt, nor wait for one member before it tells the next. The messages that it
+still has to send follow from its replicated state, so that a new leader finds the same list. `keep` takes that list
+whenever the state has changed. New messages are sent at once, then after 2, 4, 8 … milliseconds, up to a limit, each
+time with some jitter, so that the retries of many do not coincide. A message that is no longer on the list is
+forgotten. No message goes to a member that is taken for dead; when it is back, the back-off starts again.
 
 Sources: Patterns of Distributed Systems ch. 19, `RetryableTask`. There only a failed *send* is repeated; a lost message
-or a lost answer is no different to the sender and must be repeated just so.
+or a lost answer looks the same to the sender, and must be repeated too.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from faultline.harness.world.ports import Ports, Timer
 __all__ = ["Addressed", "RetriedMessages"]
 
 Addressed = tuple[str, Any]
-"""A member, and what it is told."""
+"""A member, and the message to it."""
 
 _ATTEMPT_MAX = 8
 _JITTER_US = 50_000
 
 
 class RetriedMessages:
-    """What one leader still has to say, by a name for each thing to be done."""
+    """The messages that one leader still has to send, by a name for each task."""
 
     def __init__(self, ports: Ports, send: Callable[[str, Any], None]) -> None:
         self._ports = ports
@@ -38,7 +38,7 @@ class RetriedMessages:
         return len(self._tasks)
 
     def keep(self, wanted: Mapping[str, Addressed]) -> None:
-        """Go on with what is `wanted`, begin what is new in it, and forget the rest."""
+        """Go on with the messages that are `wanted`, begin the new ones, and forget the rest."""
         for name in [name for name in self._tasks if name not in wanted]:
             self._tasks.pop(name).timer.cancel()
         for name, addressed in wanted.items():
@@ -57,7 +57,7 @@ class RetriedMessages:
         self._send(*task.addressed)
 
     def _delay_us(self, name: str, attempt: int) -> int:
-        """2 to the power of `attempt` in milliseconds, and 0 to 49 more."""
+        """Return 2 to the power of `attempt` in milliseconds, and 0 to 49 more."""
         jitter_us = self._ports.random.uniform_us(f"retry-{name}-{attempt}", 0, _JITTER_US)
         return 1_000 * (1 << min(attempt, _ATTEMPT_MAX)) + jitter_us
 

@@ -1,10 +1,10 @@
 """Reads at a time, beside transactions that are about to write: no locks, and never two answers for one time.
 
-Every value is stored under the commit time of its transaction. A participant votes with a time above everything it has
-seen, so that what it votes for lies above every time that was read here; the coordinator takes the largest. If there
-is a promise on a key at or below the time of a read, nobody knows yet on which side the write will be: the read waits
-for the outcome, with a bound. (CockroachDB fails it, Spanner waits.) What was read must stay so over a restart, so the
-log has a *ceiling* above all times that were read.
+Every value is stored under the commit time of its transaction. A participant votes with a time above all that it has
+seen, and so above every time that was read here; the coordinator takes the largest vote. If there is a promise on a key
+at or below the time of a read, the write may still get a time on either side of the read. So the read waits for the
+outcome, with a bound. (CockroachDB fails it, Spanner waits.) An answer must hold after a restart too, so the log has a
+*ceiling* above all times that were read.
 
 Sources: Patterns of Distributed Systems ch. 21; Corbett et al., "Spanner" (OSDI 2012) §4.1.3.
 """
@@ -25,32 +25,32 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_records
     ValueStored,
     VersionKept,
 )
-from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.data_replication.versioned_value import IndexedVersions
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import BEFORE_ALL, HybridTimestamp
+from faultline.systems_under_test.patterns.promise import Promise
 
 __all__ = ["PromisedWrite", "ReadBlocked", "SnapshotReads", "Stamps"]
 
 
 class ReadBlocked(Exception):
-    """The outcome of a promised write at or below the time of the read is not known, for too long."""
+    """The outcome of a promised write at or below the time of the read stayed unknown for too long."""
 
 
 class Stamps(Protocol):
     """The clock of the server, for the times of values."""
 
     def tick(self) -> HybridTimestamp:
-        """A time above everything seen here."""
+        """Return a time above all that were seen here."""
 
     def update_to(self, time: HybridTimestamp) -> None:
-        """Vote for nothing at or below `time` any more."""
+        """Vote for no time at or below `time` any more."""
 
     def ceiling(self, time: HybridTimestamp) -> HybridTimestamp:
-        """A time some way above `time`: how far to reserve when `time` is read."""
+        """Return a time some way above `time`, up to which to reserve when `time` is read."""
 
 
 class PromisedWrite(msgspec.Struct, frozen=True):
-    """A promise on a key: whose, and at which time at the earliest."""
+    """A promise on a key: its transaction, and the earliest time of the write."""
 
     id: TransactionId
     time: HybridTimestamp
@@ -77,20 +77,18 @@ class SnapshotReads:
         self._blocked: list[tuple[str, HybridTimestamp, Promise[Any]]] = []
         self.ceiling = BEFORE_ALL
 
-    # -- reading ------------------------------------------------------------------------------------------------------
-
     def latest(self, key: str) -> Any:
-        """What the key holds now."""
+        """Return the present value of the key."""
         found = self.versions.latest(key)
         return None if found is None else found.value
 
     def is_unchanged_since(self, time: HybridTimestamp, key: str) -> bool:
-        """Has nothing been stored for `key` above `time`?"""
+        """Return whether no value was stored for `key` above `time`."""
         found = self.versions.latest(key)
         return found is None or found.version <= time
 
     def read_at(self, key: str, time: HybridTimestamp) -> Promise[Any]:
-        """What `key` held at `time`: now or in the future it says the same. Fails with ReadBlocked."""
+        """Return the value of `key` at `time`; it never changes later. Fails with ReadBlocked."""
         answer: Promise[Any] = Promise()
         self._note_read(time)
         if self._is_uncertain(key, time):
@@ -102,9 +100,10 @@ class SnapshotReads:
         return answer
 
     def _note_read(self, time: HybridTimestamp) -> None:
-        """From now on, restarts included, nothing is voted for at or below `time`."""
+        """Make sure that no vote is at or below `time` from now on, restarts included."""
         self._stamps.update_to(time)
         if time > self.ceiling:
+            # Some way above, so that not every read costs a flush.
             self.ceiling = self._stamps.ceiling(time)
             self._log.append(Ceiling(self.ceiling))
             self._log.flush()
@@ -123,20 +122,18 @@ class SnapshotReads:
             self._blocked = [waiting for waiting in self._blocked if waiting[2] is not answer]
             answer.fail(ReadBlocked(f"a promised write of {key} is not decided"))
 
-    # -- writing ------------------------------------------------------------------------------------------------------
-
     def promise(self, transaction: TransactionId, keys: Iterable[str], time: HybridTimestamp) -> None:
-        """These keys will be written at `time` or later, or not at all."""
+        """Note that these keys will be written at `time` or later, or not at all."""
         for key in keys:
             self._promised[key] = PromisedWrite(transaction, time)
 
     def store(self, transaction: TransactionId, key: str, time: HybridTimestamp, value: Any) -> None:
-        """The promised value is visible from now on."""
+        """Make the promised value visible from now on."""
         self.versions.put(key, time, value)
         self._ports.trace.emit(ValueStored(transaction, key, time))
 
     def settle(self, transaction: TransactionId, keys: Iterable[str]) -> None:
-        """The promise on these keys is kept or taken back: who waited for it reads now."""
+        """Remove the promise on these keys, which was kept or taken back, and answer the reads that waited for it."""
         for key in keys:
             promised = self._promised.get(key)
             if promised is not None and promised.id == transaction:
@@ -152,16 +149,14 @@ class SnapshotReads:
             else:
                 self._answer(key, time, answer)
 
-    # -- restarts -----------------------------------------------------------------------------------------------------
-
     def records(self) -> Iterator[Ceiling | VersionKept]:
-        """The records from which versions and ceiling come; promises are the participant's."""
+        """Return the records from which versions and ceiling come; the participant keeps those of promises."""
         yield from (VersionKept(key, time, value) for key, time, value in self.versions.entries())
         if self.ceiling > BEFORE_ALL:
             yield Ceiling(self.ceiling)
 
     def replay(self, record: Ceiling | VersionKept) -> None:
-        """What was stored; or up to which time may have been read before the restart."""
+        """Take a stored version, or the time up to which reads may have been answered before the restart."""
         self._stamps.update_to(record.time)
         if isinstance(record, Ceiling):
             self.ceiling = max(self.ceiling, record.time)

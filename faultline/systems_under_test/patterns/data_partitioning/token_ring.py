@@ -1,4 +1,4 @@
-"""Token ring: the variant of fixed partitions in which there are as many partitions as the nodes bring along.
+"""Token ring: the variant of fixed partitions in which each node brings a number of partitions along.
 
 The hashes form a circle. Each node has one or several *tokens* on it, chosen by chance, and a hash belongs to the first
 token that is not below it; after the last token the circle begins again:
@@ -8,15 +8,15 @@ token that is not below it; after the last token the circle begins again:
 
 With one token a new node relieves a single other. With many (Cassandra has 256 per node) it takes a little from most.
 
-A joining node first gets the data and only then stands in the ring: until then the old owners answer, and when the join
-is broken off they still have everything. One node joins at a time: two could take the same range from its owner.
+A joining node first gets the data and only then stands in the ring. Until then the old owners answer, and when the join
+is broken off they still have all data. One node joins at a time: two could take the same range from its owner.
 
-*Limit.* It is the reckoning alone. `partitioned-kv` with `assignment=token-ring` assigns partitions by it (see
-`ring_assignment`); what moves, when it moves and who answers meanwhile is the same as for fixed partitions.
+*Limit.* This module only computes the ring. `partitioned-kv` with `assignment=token-ring` assigns partitions by it
+(`ring_assignment`); moves, and the answers during a move, are the same as for fixed partitions.
 
 Sources: Patterns of Distributed Systems ch. 19, "Partitions proportional to number of nodes"; Karger and others, 1997;
 DeCandia and others, "Dynamo" (2007) 6.2; Lakshman and Malik, "Cassandra" (2010). The printed second example gives
-delphi's token 50 the range (40, 50]; with its own token 40 beside it, what it takes from byzantium is (30, 50].
+delphi's token 50 the range (40, 50]; with its own token 40 beside it, it takes (30, 50] from byzantium.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from faultline.systems_under_test.patterns.data_partitioning.fixed_partitions im
 __all__ = ["TOKENS_PER_NODE", "JoinInProgress", "NoTokens", "TokenRange", "TokenRing", "TokenTaken", "tokens_of"]
 
 TOKENS_PER_NODE = 256
-"""How many tokens a node has in Cassandra."""
+"""The number of tokens of a node in Cassandra."""
 
 
 class NoTokens(LookupError):
-    """Nobody is in the ring, so nothing has an owner."""
+    """The ring has no nodes, so no hash has an owner."""
 
 
 class TokenTaken(ValueError):
@@ -43,30 +43,30 @@ class TokenTaken(ValueError):
 
 
 class JoinInProgress(RuntimeError):
-    """Another node is joining; one at a time."""
+    """Another node is joining; only one joins at a time."""
 
 
 class TokenRange(msgspec.Struct, frozen=True):
-    """The hashes above `above` up to `through`, around the end of the circle if need be; they are `owner`'s."""
+    """The hashes above `above` up to `through`, around the end of the circle if need be; `owner` has them."""
 
     above: int
     through: int
     owner: str
 
     def contains(self, hashed: int) -> bool:
-        """Does `hashed` lie in it?"""
+        """Return whether `hashed` lies in the range."""
         if self.above < self.through:
             return self.above < hashed <= self.through
         return hashed > self.above or hashed <= self.through
 
 
 def tokens_of(node: str, time_us: int, count: int) -> list[int]:
-    """`count` tokens for `node`, which begins at that time: chosen by chance, and yet the same on every machine."""
+    """Return `count` tokens for `node`, which begins at that time: random, and yet the same on every machine."""
     return [partition_hash(f"{node}:{time_us}:{number}") for number in range(count)]
 
 
 class TokenRing:
-    """Which node owns which part of the circle."""
+    """The owners of all parts of the circle."""
 
     def __init__(self) -> None:
         self._nodes: dict[int, str] = {}
@@ -74,33 +74,31 @@ class TokenRing:
         self._joining: tuple[str, tuple[int, ...]] | None = None
 
     def owner_of(self, hashed: int) -> str:
-        """The node with the first token that is not below `hashed`. Raises `NoTokens`."""
+        """Return the node with the first token that is not below `hashed`. Raises `NoTokens`."""
         if not self._sorted:
-            raise NoTokens("nobody is in the ring")
+            raise NoTokens("the ring has no nodes")
         return self._nodes[self._sorted[self._place(hashed)]]
 
     def ranges(self) -> list[TokenRange]:
-        """The whole circle, by ascending tokens; the first of them wraps."""
+        """Return the whole circle, by ascending tokens; the first of them wraps."""
         return [
             TokenRange(self._sorted[number - 1], token, self._nodes[token]) for number, token in enumerate(self._sorted)
         ]
 
     def tokens(self) -> Mapping[int, str]:
-        """The nodes by token, ascending."""
+        """Return the nodes by token, ascending."""
         return {token: self._nodes[token] for token in self._sorted}
 
     def add(self, node: str, tokens: Iterable[int]) -> None:
-        """Put `node` into the ring. Raises `TokenTaken`, and then nothing is changed."""
+        """Put `node` into the ring. Raises `TokenTaken`, and then changes nothing."""
         wanted = tuple(tokens)
         if len(set(wanted)) < len(wanted) or any(token in self._nodes for token in wanted):
             raise TokenTaken(f"{node} wants a token that is taken; let it choose others")
         self._nodes.update(dict.fromkeys(wanted, node))
         self._sorted = sorted(self._nodes)
 
-    # -- joining ------------------------------------------------------------------------------------------------------
-
     def begin_join(self, node: str, tokens: Iterable[int]) -> list[TokenRange]:
-        """The ranges, with their present owners, whose data `node` has to get before it may be in the ring.
+        """Return the ranges whose data `node` must get before it may be in the ring, with their present owners.
 
         Raises `TokenTaken`, and `JoinInProgress` when another node is getting its data.
         """
@@ -115,7 +113,7 @@ class TokenRing:
         return self._taken_over(after, node)
 
     def _taken_over(self, after: TokenRing, node: str) -> list[TokenRange]:
-        """Of the new ring, what `node` gets, runs of its own tokens in one, each with the owner it has now."""
+        """Return the ranges of the new ring that `node` gets, each with its present owner; adjacent ones are joined."""
         if not self._sorted:
             return []
         taken: list[TokenRange] = []
@@ -129,17 +127,17 @@ class TokenRing:
         return taken
 
     def complete_join(self) -> None:
-        """The data has arrived: the tokens count from now on. Raises `RuntimeError` when nobody is joining."""
+        """Count the tokens from now on: the data has arrived. Raises `RuntimeError` when no node is joining."""
         if self._joining is None:
-            raise RuntimeError("nobody is joining")
+            raise RuntimeError("no node is joining")
         joining, self._joining = self._joining, None
         self.add(*joining)
 
     def abandon_join(self) -> None:
-        """The one who was joining is gone: everything stays with its owners."""
+        """Forget the node that was joining: all data stays with its owners."""
         self._joining = None
 
-    # -- the step a planted bug may change ----------------------------------------------------------------------------
+    # A method of its own, so that a planted bug can override it.
 
     def _place(self, hashed: int) -> int:
         return bisect_left(self._sorted, hashed) % len(self._sorted)

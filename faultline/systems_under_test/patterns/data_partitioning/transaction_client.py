@@ -1,6 +1,7 @@
-"""The client's half of two-phase commit: how a transaction is written, carried out, and tried again.
+"""The client's half of two-phase commit: the form of a transaction, its execution, and its retries.
 
-A transaction is a generator. It yields what it wants to read or write, is sent what was read, and returns its answer:
+A transaction is a generator. It yields the reads and writes that it wants, is sent the values that were read, and
+returns its answer:
 
     def transfer(source, target, amount):
         left = (yield Read(source)) - amount
@@ -9,12 +10,12 @@ A transaction is a generator. It yields what it wants to read or write, is sent 
         yield Write(source, left)
         yield Write(target, (yield Read(target)) + amount)
 
-`TransactionExecutor` runs it against the servers. The server of the first key becomes the coordinator; each key is told
-to it, and durable there, before it is touched; reads and writes then go straight to the servers that hold them. An
-attempt that met a conflict is rolled back and tried again after a random wait, as a new transaction of the old age, so
-that it does not starve. An attempt whose commit was asked for and not answered is *not* tried again: it may have
-happened. Reading alone is a transaction too, because its locks say whether all that was read belongs together; or it
-reads at one time and locks nothing (`read_only=snapshot`).
+`TransactionExecutor` runs it against the servers. The server of the first key becomes the coordinator. It is told each
+key, and makes it durable, before the key is touched; reads and writes then go straight to the servers that hold the
+keys. An attempt that met a conflict is rolled back and tried again after a random wait, as a new transaction of the old
+age, so that it does not starve. An attempt whose commit was asked for and not answered is *not* tried again: it may
+have happened. A transaction that only reads needs locks too, because they show that all values it read belong together;
+or it reads at one time and locks nothing (`read_only=snapshot`).
 
 The executor is a generator as well, of requests to servers: it knows neither timers nor sockets.
 
@@ -46,7 +47,7 @@ __all__ = [
 
 
 class Read(NamedTuple):
-    """Step of a program: what does `key` hold?"""
+    """Step of a program: read the value of `key`."""
 
     key: str
 
@@ -59,11 +60,11 @@ class Write(NamedTuple):
 
 
 Program = Generator[Read | Write, Any, Any]
-"""A transaction: see the module's text."""
+"""A transaction, as the text of this module describes it."""
 
 
 class Refused(Exception):
-    """A program gives up: what it wants does not make sense with what it read. Nothing of it happens."""
+    """A program gives up, because of the values that it read; none of its writes happens."""
 
     def __init__(self, code: str) -> None:
         super().__init__(code)
@@ -71,15 +72,15 @@ class Refused(Exception):
 
 
 class TransactionAborted(Exception):
-    """An attempt cannot commit, or none of many did: nothing of it happened."""
+    """An attempt cannot commit, or none of many did: none of its writes happened."""
 
 
 class OutcomeUnknown(Exception):
-    """The commit was asked for, and the coordinator does not remember any more how the transaction ended."""
+    """The commit was asked for, and the coordinator no longer remembers the outcome."""
 
 
 class Verb:
-    """What a server can be asked, as the first part of a `Call`."""
+    """The requests to a server, as the first part of a `Call`."""
 
     BEGIN = "begin"
     ADD_KEY = "add-key"
@@ -92,7 +93,7 @@ class Verb:
 
 
 class Call(NamedTuple):
-    """Ask `node`, again and again until it answers."""
+    """A request to `node`, repeated until it answers."""
 
     node: NodeId
     verb: str
@@ -100,13 +101,13 @@ class Call(NamedTuple):
 
 
 class Pause(NamedTuple):
-    """Wait a random time; it grows with the number of attempts that failed."""
+    """A random wait; it grows with the number of attempts that failed."""
 
     failed_attempts: int
 
 
 class Answer(NamedTuple):
-    """What a server said: an error, or a value, a reference, a time."""
+    """The answer of a server: an error, or a value, a reference, a time."""
 
     error: str | None
     value: Any = None
@@ -118,10 +119,10 @@ _Steps = Generator[Call | Pause, Answer, Any]
 
 
 class TransactionExecutor:
-    """Transactions of one client, one after the other. `seen` is the largest time it knows of."""
+    """The executor of one client's transactions, one after the other; `seen` is the largest time that it knows of."""
 
     def __init__(self, host_of: Callable[[str], NodeId], attempts_max: int, time_server: NodeId | None = None) -> None:
-        """`time_server` is whom to ask for the time of a snapshot: none stands for the server of the first key."""
+        """Ask `time_server` for the time of a snapshot; None stands for the server of the first key."""
         self._host_of = host_of
         self._attempts_max = attempts_max
         self._time_server = time_server
@@ -130,9 +131,9 @@ class TransactionExecutor:
         self.in_doubt = False
 
     def execute(self, program: Callable[[], Program]) -> _Steps:
-        """Carry out a transaction under locks; its answer. Raises Refused or TransactionAborted: nothing happened.
+        """Carry out a transaction under locks, and return its answer.
 
-        Raises OutcomeUnknown when it may have.
+        Raises Refused or TransactionAborted when it did not happen, OutcomeUnknown when it may have.
         """
         first: TransactionRef | None = None
         for failed in range(1, self._attempts_max + 1):
@@ -140,6 +141,7 @@ class TransactionExecutor:
             try:
                 return (yield from self._attempt(program(), first))
             except TransactionAborted:
+                # The age of the first attempt, so that a transaction that keeps losing becomes the oldest and wins.
                 first = first or self.ref
                 yield from self._roll_back()
                 yield Pause(failed)
@@ -149,7 +151,7 @@ class TransactionExecutor:
         raise TransactionAborted
 
     def read_at_one_time(self, program: Callable[[], Program]) -> _Steps:
-        """Carry out a transaction that only reads, without locks, at one time; its answer."""
+        """Carry out a transaction that only reads, without locks, at one time, and return its answer."""
         self.ref, self.in_doubt = None, False
         for failed in range(1, self._attempts_max + 1):
             try:
@@ -157,8 +159,6 @@ class TransactionExecutor:
             except TransactionAborted:
                 yield Pause(failed)
         raise TransactionAborted
-
-    # -- under locks --------------------------------------------------------------------------------------------------
 
     def _attempt(self, program: Program, first: TransactionRef | None) -> _Steps:
         positions: dict[NodeId, int] = {}
@@ -170,6 +170,8 @@ class TransactionExecutor:
                 yield from self._begin(host, first)
             if step.key not in known:
                 known[step.key] = None
+                # Before the key is touched: a coordinator that does not know a participant could not tell it the
+                # decision.
                 yield from self._add_key(step.key)
             position = positions.get(host, 0)
             positions[host] = position + 1
@@ -196,6 +198,7 @@ class TransactionExecutor:
 
     def _commit(self) -> _Steps:
         assert self.ref is not None
+        # From here on it may have happened: no error and no silence is a proof that it has not.
         self.in_doubt = True
         answer: Answer = yield Call(NodeId(self.ref.id.server), Verb.COMMIT, (self.ref.id,))
         if answer.error is not None:
@@ -208,8 +211,6 @@ class TransactionExecutor:
     def _roll_back(self) -> _Steps:
         if self.ref is not None:
             yield Call(NodeId(self.ref.id.server), Verb.ROLL_BACK, (self.ref.id,))
-
-    # -- at one time --------------------------------------------------------------------------------------------------
 
     def _snapshot(self, program: Program) -> _Steps:
         time: HybridTimestamp | None = None
@@ -236,7 +237,7 @@ class TransactionExecutor:
 
 
 def _advanced(program: Program, value: Any) -> tuple[Read | Write | None, Any]:
-    """The next step of `program`, or None and its answer."""
+    """Return the next step of `program`, or None and its answer."""
     try:
         return program.send(value), None
     except StopIteration as end:

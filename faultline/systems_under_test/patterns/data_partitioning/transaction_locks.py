@@ -1,19 +1,19 @@
-"""The locks of transactions: who may touch a key, who waits, and who has to give way so that nobody waits for ever.
+"""The locks of transactions: which may touch a key, which waits, and which gives way so that none waits for ever.
 
-Reads share a lock, a write excludes everybody. Locks are kept until the transaction ends (strict two-phase locking),
-which makes histories serializable, and lets transactions wait for each other in a circle. Three policies against that:
+Reads share a lock, a write excludes all others. Locks are kept until the transaction ends (strict two-phase locking).
+This makes histories serializable, but transactions can wait for each other in a circle. Three policies prevent that:
 
-    error        nobody waits: a conflict is refused, and the client tries again after a random time
+    error        no request waits: a conflict is refused, and the client tries again after a random time
     wound-wait   an older transaction aborts (wounds) younger owners and goes on; a younger one waits
     wait-die     an older transaction waits for younger owners; a younger one is refused (dies)
 
-In the last two everybody waits in one direction of age, so no circle closes. Ages must be the same everywhere and never
-change: see `TransactionRef`. Who waits is looked at again whenever the owners of its lock change, because the rule
-speaks about those who own it *now*: an owner that came later can be older.
+In the last two all transactions wait in one direction of age, so no circle closes. Ages must be the same on all servers
+and never change (`TransactionRef`). A waiting request is decided again whenever the owners of its lock change, because
+the rule is about the *present* owners: an owner that came later can be older.
 
 An owner that has promised to commit cannot be wounded, so an older transaction waits for it. The printed rule is then
-not free of deadlocks any more: A prepared on one server waits for a lock of B on another one, and B, the older, for A
-on the first. That is why every wait has an end (`lock_wait_us` of the participant), after which it counts as refused.
+no longer free of deadlocks: A prepared on one server waits for a lock of B on another one, and B, the older, for A on
+the first. That is why every wait has an end (`lock_wait_us` of the participant), after which it counts as refused.
 
 Sources: Patterns of Distributed Systems ch. 21; Rosenkrantz, Stearns and Lewis, "System Level Concurrency Control for
 Distributed Database Systems" (TODS 1978) for wound-wait and wait-die.
@@ -25,20 +25,20 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 
 from faultline.systems_under_test.patterns.data_partitioning.transaction_messages import TransactionId, TransactionRef
-from faultline.systems_under_test.patterns.data_replication.promise import Promise
+from faultline.systems_under_test.patterns.promise import Promise
 
 __all__ = ["Decision", "Lock", "LockManager", "LockMode", "LockRequest", "WaitPolicy", "WriteConflict"]
 
 
 class LockMode(Enum):
-    """How a key is locked."""
+    """The two modes of a lock."""
 
     READ = "read"
     WRITE = "write"
 
 
 class WaitPolicy(Enum):
-    """What happens to a request that conflicts with the owners of a lock."""
+    """The treatment of a request that conflicts with the owners of a lock."""
 
     ERROR = "error"
     WOUND_WAIT = "wound-wait"
@@ -46,7 +46,7 @@ class WaitPolicy(Enum):
 
 
 class Decision(Enum):
-    """What a request comes to, given the owners of now."""
+    """The decision about a request, given the present owners."""
 
     GRANT = "grant"
     WOUND = "wound"
@@ -59,7 +59,7 @@ class WriteConflict(Exception):
 
 
 class LockRequest:
-    """Somebody who wants a lock; `granted` is completed when it has it, and fails with WriteConflict."""
+    """A request for a lock; `granted` is completed when the transaction has it, or fails with WriteConflict."""
 
     __slots__ = ("granted", "mode", "ref")
 
@@ -70,7 +70,7 @@ class LockRequest:
 
 
 class Lock:
-    """One key: its owners, in the order in which they came, and who waits, in the order of age."""
+    """The lock of one key: its owners in the order in which they came, and the waiting requests in the order of age."""
 
     __slots__ = ("owners", "queue")
 
@@ -79,7 +79,7 @@ class Lock:
         self.queue: list[LockRequest] = []
 
     def conflicting(self, request: LockRequest) -> list[TransactionRef]:
-        """The owners that stand in the way. Reads share; a sole owner may go from reading to writing."""
+        """Return the owners that stand in the way. Reads share; a sole owner may go from reading to writing."""
         return [
             ref
             for transaction, (ref, mode) in self.owners.items()
@@ -87,23 +87,23 @@ class Lock:
         ]
 
     def enter(self, request: LockRequest) -> None:
-        """Wait behind whoever is older."""
+        """Queue `request` behind those of older transactions."""
         self.queue.append(request)
         self.queue.sort(key=lambda waiting: waiting.ref.age)
 
     def add_owner(self, ref: TransactionRef, mode: LockMode) -> None:
-        """Grant. Who may write and asks to read keeps the right to write."""
+        """Make `ref` an owner; an owner that may write and asks to read keeps the right to write."""
         held = self.owners.get(ref.id)
         self.owners[ref.id] = (ref, self.mode_after(held[1] if held else mode, mode))
 
     @staticmethod
     def mode_after(held: LockMode, asked: LockMode) -> LockMode:
-        """The mode of an owner that holds one and asks for another: the stronger of the two."""
+        """Return the mode of an owner that holds one and asks for another: the stronger of the two."""
         return LockMode.WRITE if LockMode.WRITE in (held, asked) else LockMode.READ
 
 
 class LockManager:
-    """The locks of one server. `is_prepared` says who cannot be wounded, `wound` aborts a transaction here."""
+    """The locks of one server; `is_prepared` tells which transactions cannot be wounded, `wound` aborts one here."""
 
     lock_class: type[Lock] = Lock
 
@@ -120,7 +120,7 @@ class LockManager:
         self._owned: dict[TransactionId, dict[str, None]] = {}
 
     def acquire(self, ref: TransactionRef, key: str, mode: LockMode) -> Promise[None]:
-        """The lock on `key` for `ref`, now or later; fails with WriteConflict."""
+        """Ask for the lock on `key`; the promise is completed when `ref` has it, or fails with WriteConflict."""
         request = LockRequest(ref, mode)
         lock = self._lock(key)
         if self._act(key, lock, request, self._decide(lock, request)):
@@ -130,12 +130,14 @@ class LockManager:
         return request.granted
 
     def take(self, ref: TransactionRef, key: str, mode: LockMode) -> None:
-        """Own it without asking: after a restart, for a transaction that had it when it was prepared."""
+        """Take the lock without asking: after a restart, for a transaction that held it when it was prepared."""
         self._lock(key).add_owner(ref, mode)
         self._owned.setdefault(ref.id, {})[key] = None
 
     def release_all(self, transaction: TransactionId) -> None:
-        """The transaction is over: its locks are free, its waiting requests refused, and others looked at again."""
+        """Free the locks of a transaction that is over, refuse its waiting requests, and decide those of others
+        again.
+        """
         owned = list(self._owned.pop(transaction, ()))
         waited = [key for key, lock in self._locks.items() if any(asked.ref.id == transaction for asked in lock.queue)]
         touched = dict.fromkeys([*owned, *waited])
@@ -157,30 +159,26 @@ class LockManager:
         self._review(key)
 
     def give_up(self, transaction: TransactionId, key: str) -> None:
-        """Whoever waits for `key` for this transaction has waited long enough."""
+        """Refuse the requests of this transaction that wait for `key`: they have waited long enough."""
         lock = self._lock(key)
         refused = [asked for asked in lock.queue if asked.ref.id == transaction]
         lock.queue = [asked for asked in lock.queue if asked.ref.id != transaction]
         _refuse(refused)
 
-    # -- what can be asked --------------------------------------------------------------------------------------------
-
     def holds(self, transaction: TransactionId, key: str, mode: LockMode) -> bool:
-        """Does it own `key` in this mode, or in a stronger one?"""
+        """Return whether the transaction owns `key` in this mode, or in a stronger one."""
         lock = self._locks.get(key)
         held = lock.owners.get(transaction) if lock else None
         return held is not None and (mode is LockMode.READ or held[1] is LockMode.WRITE)
 
     def locks_of(self, transaction: TransactionId) -> dict[str, LockMode]:
-        """All that it owns."""
+        """Return all keys that the transaction has locked, with the mode of each."""
         return {key: self._locks[key].owners[transaction][1] for key in self._owned.get(transaction, ())}
 
     def blockers(self, transaction: TransactionId, key: str) -> list[TransactionRef]:
-        """Who owns what this transaction waits for on `key`; empty when nothing stands in its way."""
+        """Return the owners that this transaction waits for on `key`; none when no owner is in its way."""
         lock = self._lock(key)
         return [ref for asked in lock.queue if asked.ref.id == transaction for ref in lock.conflicting(asked)]
-
-    # -- policy -------------------------------------------------------------------------------------------------------
 
     def _decide(self, lock: Lock, request: LockRequest) -> Decision:
         owners = lock.conflicting(request)
@@ -191,6 +189,7 @@ class LockManager:
         all_younger = all(self._is_younger(owner, request.ref) for owner in owners)
         if self._policy is WaitPolicy.WAIT_DIE:
             return Decision.WAIT if all_younger else Decision.REFUSE
+        # A prepared owner has promised to commit, so it can only be waited for.
         wounds = all_younger and not any(self._cannot_be_wounded(owner.id) for owner in owners)
         return Decision.WOUND if wounds else Decision.WAIT
 
@@ -207,7 +206,8 @@ class LockManager:
         if decision is Decision.REFUSE:
             _refuse([request])
             return True
-        # Until it is granted it waits like any other: what a victim gives back may go to somebody who wounds this one.
+        # Until it is granted it waits like any other: a lock that a victim gives back may go to a transaction that
+        # wounds this one.
         lock.enter(request)
         while not request.granted.done:
             match self._decide(lock, request):
@@ -223,11 +223,12 @@ class LockManager:
         return True
 
     def _review(self, key: str) -> None:
-        """Look at everybody who waits, oldest first, until nothing changes any more."""
+        """Decide all waiting requests again, oldest first, until no decision changes."""
         lock = self._lock(key)
         changed = True
         while changed:
             changed = False
+            # Each decision can change the owners, so the queue is read anew after it.
             for request in self._waiting(lock):
                 decision = self._decide(lock, request)
                 if decision is not Decision.WAIT:

@@ -1,9 +1,9 @@
-"""Names of transactions, what coordinator and participants say to each other, and what both write to their log.
+"""Names of transactions, and the messages between coordinator and participants.
 
 A transaction is named by the server that coordinates it and a number that this server never uses twice, restarts
 included: the numbers go on after the largest one in its log. Its *age* is fixed when its first attempt begins, and kept
-by every retry, so that all servers agree on who is older and whoever keeps trying is the oldest some day. Start times
-alone are no order: two servers can give the same one, and clocks go back.
+by every retry, so that all servers agree on which transaction is older, and one that keeps trying is the oldest some
+day. Start times alone are not an order: two servers can give the same one, and clocks go back.
 
 Source: Patterns of Distributed Systems ch. 21.
 """
@@ -30,7 +30,7 @@ __all__ = [
 
 
 class TransactionId(msgspec.Struct, frozen=True, order=True, array_like=True):
-    """Which transaction: a number of the server that coordinates it."""
+    """The name of a transaction: a number of the server that coordinates it."""
 
     number: int
     server: str
@@ -40,7 +40,7 @@ class TransactionId(msgspec.Struct, frozen=True, order=True, array_like=True):
 
 
 class TransactionRef(msgspec.Struct, frozen=True, array_like=True):
-    """What accompanies every request: the transaction, when it started, and the age it took over from the first try."""
+    """The part of every request: the transaction, its start, and the age that it took over from the first attempt."""
 
     id: TransactionId
     start: HybridTimestamp
@@ -49,23 +49,26 @@ class TransactionRef(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def age(self) -> tuple[Any, ...]:
-        """What transactions are ordered by, everywhere: the smaller is the older. No two are equal."""
+        """The order of transactions on every server: the smaller is the older, and no two are equal."""
         return self.first_start, self.first_id, self.id
 
     def is_younger_than(self, other: TransactionRef) -> bool:
-        """Did it begin to try after `other`?"""
+        """Return whether its first attempt began after that of `other`."""
         return self.age > other.age
 
 
 class PrepareTransaction(msgspec.Struct, frozen=True, tag="prepare-transaction"):
-    """Can you promise to commit? `keys` are all of this participant's that the coordinator was told of."""
+    """The question whether the participant promises to commit.
+
+    `keys` are those of its keys that the coordinator knows.
+    """
 
     ref: TransactionRef
     keys: tuple[str, ...]
 
 
 class Vote(msgspec.Struct, frozen=True, tag="vote"):
-    """Yes, at `time` at the earliest; or no, and then the participant has forgotten the transaction already."""
+    """Yes, at `time` at the earliest; or no, and the participant has forgotten the transaction."""
 
     id: TransactionId
     yes: bool
@@ -73,14 +76,14 @@ class Vote(msgspec.Struct, frozen=True, tag="vote"):
 
 
 class CommitTransaction(msgspec.Struct, frozen=True, tag="commit-transaction"):
-    """Decided: make the writes visible, at this time."""
+    """The decision to make the writes visible, at this time."""
 
     id: TransactionId
     time: HybridTimestamp
 
 
 class RollBackTransaction(msgspec.Struct, frozen=True, tag="roll-back-transaction"):
-    """Decided: forget it."""
+    """The decision to forget the transaction."""
 
     id: TransactionId
 
@@ -92,7 +95,7 @@ class Acknowledged(msgspec.Struct, frozen=True, tag="acknowledged"):
 
 
 class Inquiry(msgspec.Struct, frozen=True, tag="inquiry"):
-    """A participant that waits for a decision asks for it."""
+    """The question of a participant that waits for a decision."""
 
     id: TransactionId
 
@@ -105,4 +108,4 @@ PROTOCOL_MESSAGES: tuple[type[msgspec.Struct], ...] = (
     Acknowledged,
     Inquiry,
 )
-"""What crosses the network between coordinator and participants."""
+"""All messages between coordinator and participants."""

@@ -1,19 +1,19 @@
 """A participant of two-phase commit: a store of versions that promises before it changes anything.
 
-Reads take a read lock and writes are buffered, invisible to everybody but their own transaction. Preparing takes the
-write locks, writes the pending values and then the promise, with all locks held, to the log. Committing is one more
-record, then the values become visible, then the locks go: in this order, so that whoever gets a lock sees the values.
+Reads take a read lock. Writes are buffered, and only their own transaction sees them. Preparing takes the write locks,
+writes the pending values and then the promise, with all locks held, to the log. Committing is one more record, then the
+values become visible, then the locks are released: in this order, so that the next owner of a lock sees the values.
 
     get, put ──▶ OPEN ── prepare: all locks, all values logged ──▶ PREPARED ── commit ───▶ visible, forgotten
                   └─ conflict, wound, silence, crash ─▶ forgotten     └─ rollback ────────▶ forgotten
 
 Before the promise a participant may forget a transaction at any time, and does so in a crash. So that it never promises
-half of one, the requests of a transaction to a server are numbered: the second one without the first is refused. After
-the promise it may not decide anything: it waits, and asks the coordinator from time to time. A transaction that ended
-is remembered, so that a late request of it locks nothing.
+half of a transaction, the requests of a transaction to a server are numbered: a second one without the first is
+refused. After the promise it may decide nothing: it waits, and asks the coordinator from time to time. A transaction
+that ended is remembered, so that its late requests lock nothing.
 
-Under `isolation=snapshot` transactions read at their start time without locks, and the first who commits a key wins:
-lost updates are excluded, write skew is not (Berenson et al., 1995).
+Under `isolation=snapshot` transactions read at their start time without locks, and the first transaction that commits a
+key wins: lost updates are excluded, write skew is not (Berenson et al., 1995).
 
 Sources: Patterns of Distributed Systems ch. 21; Corbett et al., "Spanner" (OSDI 2012) §4.1 and §4.2.
 """
@@ -59,8 +59,8 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_state i
     ParticipantTiming,
     TransactionState,
 )
-from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import BEFORE_ALL, HybridTimestamp
+from faultline.systems_under_test.patterns.promise import Promise
 
 __all__ = ["Participant"]
 
@@ -83,8 +83,10 @@ class Participant:
         *,
         locks_reads: bool = True,
     ) -> None:
-        """`send` reaches any server, `later` sets a timer. `locks_reads` is strict two-phase locking; without it
-        transactions read at their start time."""
+        """`send` reaches any server, `later` sets a timer.
+
+        `locks_reads` is strict two-phase locking; without it transactions read at their start time.
+        """
         self._ports = ports
         self._log = log
         self._stamps = stamps
@@ -100,14 +102,13 @@ class Participant:
         self._dropped: dict[TransactionId, None] = {}
         self._recovered_values: dict[TransactionId, dict[str, Any]] = {}
 
-    # -- data ---------------------------------------------------------------------------------------------------------
-
     def get(self, ref: TransactionRef, key: str, position: int) -> Promise[Any]:
-        """The value of `key` for this transaction, its own pending one first. Fails with WriteConflict."""
+        """Return the value of `key` for this transaction, its own pending one first. Fails with WriteConflict."""
         answer: Promise[Any] = Promise()
         state = self._state_for(ref, position)
         if state is None:
             answer.fail(WriteConflict(f"transaction {ref.id} is not open here"))
+        # A repetition of the read that waits for its lock; the first one will be answered.
         elif state.waits and position < state.next_position:
             return answer
         else:
@@ -116,16 +117,20 @@ class Participant:
         return answer
 
     def put(self, ref: TransactionRef, key: str, value: Any, position: int) -> bool:
-        """Keep a value until the transaction commits. False: it is not open here, and cannot commit."""
+        """Keep a value until the transaction commits; return False when it is not open here, and so cannot commit."""
         state = self._state_for(ref, position)
         if state is None:
             return False
+        # A repeated request counts no second time: a later one may have overwritten its value already.
         if position == state.next_position - 1:
             state.pending[key] = value
         return True
 
     def _state_for(self, ref: TransactionRef, position: int) -> TransactionState | None:
-        """The open transaction, with `position` counted; None when it ended, or when requests before it are lost."""
+        """Return the open transaction, with `position` counted.
+
+        Return None when it ended, or when requests before this one are lost.
+        """
         if not self._may_open(ref.id):
             return None
         state = self.open.get(ref.id)
@@ -134,6 +139,7 @@ class Participant:
         if state is not None and state.prepared_at is not None:
             return None
         if state is None or position > state.next_position:
+            # Earlier requests of it were lost in a crash. Promising the rest would commit half of the transaction.
             self._ports.trace.sometimes("open-transaction-lost")
             self._forget(ref.id)
             return None
@@ -142,7 +148,7 @@ class Participant:
         return state
 
     def _may_open(self, transaction: TransactionId) -> bool:
-        """No request of a transaction that has ended brings it back."""
+        """Return whether a request may open the transaction: not after it has ended, when its requests come late."""
         return not self._has_ended(transaction)
 
     def _has_ended(self, transaction: TransactionId) -> bool:
@@ -161,7 +167,7 @@ class Participant:
         answer.complete(self.snapshots.latest(key))
 
     def _lock(self, state: TransactionState, key: str, mode: LockMode) -> Promise[None]:
-        """Ask for a lock, and stop asking when that takes too long."""
+        """Ask for a lock, and give up when that takes too long."""
         held = self.locks.holds(state.ref.id, key, mode)
         granted = self.locks.acquire(state.ref, key, mode)
         if not granted.done:
@@ -173,7 +179,7 @@ class Participant:
         return granted
 
     def _locked(self, state: TransactionState, key: str, mode: LockMode, *, told: bool) -> None:
-        """It has the lock, unless an older transaction that waited for it has wounded this one in the same instant."""
+        """Trace that the lock is held, unless an older transaction wounded this one in the same instant."""
         state.waits = False
         if not told and self.locks.holds(state.ref.id, key, mode):
             self._ports.trace.emit(LockGranted(state.ref.id, key, mode))
@@ -184,10 +190,8 @@ class Participant:
         self._ports.trace.emit(WaitEnded(state.ref, key, owners, self._policy is WaitPolicy.WAIT_DIE))
         self.locks.give_up(state.ref.id, key)
 
-    # -- phase one ----------------------------------------------------------------------------------------------------
-
     def prepare(self, request: PrepareTransaction) -> Promise[Vote]:
-        """Promise to commit, when all that the transaction did here is still there; a no forgets it."""
+        """Promise to commit, if all that the transaction did here is still known; a no forgets the transaction."""
         vote: Promise[Vote] = Promise()
         transaction = request.ref.id
         state = self.open.get(transaction)
@@ -201,7 +205,9 @@ class Participant:
         return vote
 
     def _has_everything(self, state: TransactionState | None, keys: tuple[str, ...]) -> bool:
-        """Is every key known here that the coordinator was told of, and locked that was read?"""
+        """Return whether each key that the coordinator was told of is known here, and each that was read is still
+        locked.
+        """
         if state is None:
             return False
         known = all(key in state.read_keys or key in state.pending for key in keys)
@@ -215,7 +221,8 @@ class Participant:
         )
 
     def _lock_next(self, state: TransactionState, keys: list[str], vote: Promise[Vote]) -> None:
-        """One write lock after the other; then the promise."""
+        """Take one write lock after the other, then promise."""
+        # The transaction ended while it waited for a lock.
         if self.open.get(state.ref.id) is not state:
             self._refuse(state.ref.id, vote)
         elif keys:
@@ -233,6 +240,7 @@ class Participant:
 
     def _promise(self, state: TransactionState, vote: Promise[Vote]) -> None:
         ref = state.ref
+        # The vote lies above the start, and above every time at which this server has answered a read.
         self._stamps.update_to(ref.start)
         state.prepared_at = self._stamps.tick()
         for key, value in state.pending.items():
@@ -244,19 +252,19 @@ class Participant:
         self._ports.trace.emit(Promised(ref.id, locks))
         vote.complete(Vote(ref.id, True, state.prepared_at))
 
-    # -- phase two ----------------------------------------------------------------------------------------------------
-
     def commit(self, decision: CommitTransaction) -> Acknowledged:
-        """Make the writes visible. What ended before is acknowledged again, and nothing else."""
+        """Make the writes visible; a transaction that ended before is only acknowledged again."""
         state = self.open.get(decision.id)
         if state is not None and state.prepared_at is not None:
+            # Durable first, visible second, unlocked last: the next owner of a lock must see the values, and a crash
+            # must not take back values that were seen.
             self._end(decision.id, decision.time)
             self._show(state, decision.time)
             self._release(decision.id)
         return Acknowledged(decision.id)
 
     def roll_back(self, decision: RollBackTransaction) -> Acknowledged:
-        """Forget it, and remember that it ended."""
+        """Forget the transaction, and remember that it ended."""
         self._forget(decision.id)
         return Acknowledged(decision.id)
 
@@ -267,7 +275,7 @@ class Participant:
             self.snapshots.store(state.ref.id, key, at, value)
 
     def _time_of_values(self, state: TransactionState, decided: HybridTimestamp) -> HybridTimestamp:
-        """All participants store at the one time that was decided."""
+        """Return the time to store the values at: the decided one, which is the same at all participants."""
         return decided
 
     def _forget(self, transaction: TransactionId) -> None:
@@ -276,7 +284,7 @@ class Participant:
             self._release(transaction)
 
     def _end(self, transaction: TransactionId, time: HybridTimestamp | None) -> None:
-        """The transaction is over here, durably when there is anything durable to end."""
+        """Record that the transaction is over, durably if it was promised."""
         state = self.open.get(transaction)
         if time is not None or (state is not None and state.prepared_at is not None):
             self._log.append(Finished(transaction, time))
@@ -298,15 +306,13 @@ class Participant:
         return state is not None and state.prepared_at is not None
 
     def _wound(self, victim: TransactionRef, by: TransactionRef) -> None:
-        """An older transaction takes a lock away: this one cannot commit any more."""
+        """Abort `victim`, from which an older transaction takes a lock: it cannot commit any more."""
         self._ports.trace.sometimes("transaction-wounded")
         self._ports.trace.emit(Wounded(victim, by, self._is_prepared(victim.id)))
         self._forget(victim.id)
 
-    # -- time and restarts --------------------------------------------------------------------------------------------
-
     def tick(self) -> None:
-        """From time to time: ask the coordinators of transactions that nobody has spoken of for a while."""
+        """Ask the coordinators of transactions that were not heard of for a while; runs from time to time."""
         now_us = self._ports.clock.monotonic_us()
         for state in list(self.open.values()):
             if now_us - state.touched_us > self._timing.inquiry_us:
@@ -317,16 +323,16 @@ class Participant:
         self._send(NodeId(state.ref.id.server), Inquiry(state.ref.id))
 
     def promises(self) -> list[Promised]:
-        """What is prepared here, with the locks it has now."""
+        """Return the prepared transactions, each with its present locks."""
         prepared = [transaction for transaction, state in sorted(self.open.items()) if state.prepared_at is not None]
         return [Promised(transaction, self.locks.locks_of(transaction)) for transaction in prepared]
 
     def ended(self) -> list[TransactionId]:
-        """What ended here, as the log has it."""
+        """Return the transactions that ended here, as the log has it."""
         return list(self._ended)
 
     def records(self) -> Iterator[PendingValue | Prepared | Finished | Ceiling | VersionKept]:
-        """The fewest records from which the same durable state comes."""
+        """Return the fewest records from which the same durable state comes."""
         yield from self.snapshots.records()
         yield from (Finished(transaction, time) for transaction, time in self._ended.items())
         for _, state in sorted(self.open.items()):
@@ -335,15 +341,15 @@ class Participant:
                 yield Prepared(state.ref, self.locks.locks_of(state.ref.id), state.prepared_at)
 
     def forget_what_is_over(self, remembered: int) -> None:
-        """Drop the memory of what has ended, except of the latest `remembered`.
+        """Forget which transactions ended, except the latest `remembered`.
 
-        A request that comes later than that many ends opens its transaction again; the coordinator has it rolled back.
+        A request that comes later than that opens its transaction again; the coordinator has it rolled back.
         """
         self._ended = dict(list(self._ended.items())[-remembered:])
         self._dropped = dict(list(self._dropped.items())[-remembered:])
 
     def replay(self, record: PendingValue | Prepared | Finished | Ceiling | VersionKept) -> None:
-        """A record of the log, read back after a restart, in order."""
+        """Take a record of the log, read back after a restart, in order."""
         if isinstance(record, PendingValue):
             self._recovered_values.setdefault(record.id, {})[record.key] = record.value
         elif isinstance(record, Prepared):
@@ -375,7 +381,10 @@ class Participant:
                 self.snapshots.versions.put(key, record.time, value)
 
     def finish_recovery(self) -> None:
-        """After the last record: say what is still locked, and ask what became of it."""
+        """Trace the locks that are still held, and ask for the outcome of their transactions.
+
+        Runs after the last record.
+        """
         self._recovered_values.clear()
         self._ports.trace.emit(ParticipantStarted(self.snapshots.ceiling))
         for state in self.open.values():

@@ -1,4 +1,4 @@
-"""What a participant of two-phase commit writes to its log, and what it tells the harness about itself."""
+"""The log records of a participant of two-phase commit, and the trace events by which it reports to the harness."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ __all__ = [
     "WaitEnded",
     "Wounded",
 ]
-
-# -- the log ----------------------------------------------------------------------------------------------------------
 
 
 class PendingValue(msgspec.Struct, frozen=True, tag="pending-value"):
@@ -66,13 +64,10 @@ class VersionKept(msgspec.Struct, frozen=True, tag="version-kept"):
     value: Any
 
 
-# -- the trace --------------------------------------------------------------------------------------------------------
-
-
 class ParticipantStarted(msgspec.Struct, frozen=True):
-    """Trace: a new process has read its log; what it holds locked is told again.
+    """Trace: a new process has read its log; it reports again which keys it holds locked.
 
-    No time above `ceiling` was read here before: such an answer never left.
+    No time above `ceiling` was read here before: no such answer ever left.
     """
 
     ceiling: HybridTimestamp
@@ -108,7 +103,7 @@ class Wounded(msgspec.Struct, frozen=True):
 
 
 class WaitEnded(msgspec.Struct, frozen=True):
-    """Trace: a transaction waited too long for a lock of these owners; where it `dies`, none of them is older."""
+    """Trace: a transaction waited too long for a lock of these owners; if it `dies`, none of them is older."""
 
     ref: TransactionRef
     key: str

@@ -1,4 +1,4 @@
-"""One open transaction as a participant of two-phase commit knows it, and how long it is waited for."""
+"""One open transaction at a participant of two-phase commit, and the times for which it is waited for."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ __all__ = ["ParticipantTiming", "TransactionState"]
 
 
 class ParticipantTiming(msgspec.Struct, frozen=True):
-    """How long a request waits for a lock or a promised write, and after how long of silence a coordinator is asked."""
+    """The longest wait for a lock or a promised write, and the silence after which a coordinator is asked."""
 
     lock_wait_us: int
     inquiry_us: int
 
 
 class TransactionState:
-    """One open transaction here: what it touched, what it will write, and whether the promise is given."""
+    """One open transaction at this server: the keys it read, the values it will write, and whether the promise is
+    given.
+    """
 
     __slots__ = ("is_preparing", "next_position", "pending", "prepared_at", "read_keys", "ref", "touched_us", "waits")
 

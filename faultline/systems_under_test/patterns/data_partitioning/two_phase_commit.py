@@ -1,12 +1,12 @@
 """Two-phase commit: writes on several servers take effect on all of them, or on none.
 
-*Problem.* Values that belong together lie on different servers. Each can make its own part durable, but if one of them
+*Problem.* Values that belong together lie on different servers. Each can make its own part durable, but if a server
 fails in between, half of the change is visible, and stays so.
 
-*Idea.* The decision is separated from the work. First every participant *promises*: it locks, writes the pending
-values to its log, and can commit from now on whatever happens to it. Then one server, the *coordinator*, decides, with
-one record in its log. That record is the commit point: before it a crash means rollback, after it everybody commits,
-however long it takes to tell them.
+*Idea.* The decision is separated from the work. First every participant *promises*: it locks, writes the pending values
+to its log, and can commit from now on, even after a crash. Then one server, the *coordinator*, decides, with one record
+in its log. That record is the commit point: before it a crash means rollback, after it all participants commit, however
+long it takes to tell them.
 
     client ── begin, keys ──▶ coordinator                         log: begun, key, key
            ── get, put ─────▶ participants                        read locks; writes are buffered
@@ -16,32 +16,33 @@ however long it takes to tell them.
            ◀── committed ──── coordinator ── commit ───▶ all      committed in their logs, visible, locks released
                                           ◀── done ───── all      log: complete
 
-The coordinator keeps keys and not addresses: who participates is computed from the keys when it is needed. It sends
-its question or its decision again until everybody has answered, and whoever waits in doubt asks it as well. A
-transaction of which it has no decision in its log after a restart is rolled back (presumed abort); one without any
-news for `timeout_us` too, unless it is decided: a decision is never taken back.
+The coordinator keeps keys and not addresses: the participants are computed from the keys when they are needed. It sends
+its question or its decision again until all have answered, and a participant in doubt asks it as well. A transaction
+without a decision in the log is rolled back after a restart (presumed abort). One without any news for `timeout_us` is
+rolled back too, unless it is decided: a decision is never taken back.
 
 Neither half must be a single server. Where each partition is a group with a replicated log, the same code runs at the
-group's leader: its records go to the group's log, what rests on them leaves once a majority has them, and a new leader
-starts from the log as a server does after a crash (`replication_factor=3` of `transactional-kv`; its modules `groups`,
-`group_ports` and `group_replica`). Then keys, and with them participants, are found where they are led *now*: that is
-why the coordinator keeps keys.
+group's leader: its records go to the group's log, messages that rest on them leave once a majority has them, and a new
+leader starts from the log as a server does after a crash (`replication_factor=3` of `transactional-kv`; its modules
+`groups`, `group_ports` and `group_replica`). Then keys, and with them participants, are looked up at their *present*
+leaders: that is why the coordinator keeps keys.
 
-The other half of the pattern stands in `transaction_participant`, its locks in `transaction_locks`, what clients do in
-`transaction_client`. All values of a transaction are stored under one timestamp, the largest that a participant named.
+The other half of the pattern stands in `transaction_participant`, its locks in `transaction_locks`, and the client's
+part in `transaction_client`. All its values are stored under one timestamp, the largest that a participant named.
 
-*Invariants.* TPC-I2 all participants hear the same decision, and it never changes. TPC-I6 whoever promised keeps its
-locks until it hears. TPC-I7 nobody waits for nobody, and none for ever. TPC-I8 nothing stays locked. TPC-I9 versions
-never change, nor appear below a time that was read. TPC-I1, TPC-I3 and TPC-I4 are about histories.
+*Invariants.* TPC-I2 all participants hear the same decision, and it never changes. TPC-I6 a participant that promised
+keeps its locks until it hears the decision. TPC-I7 a transaction waits only for owners that exist, and not for ever.
+TPC-I8 no key stays locked. TPC-I9 versions never change, nor appear below a time that was read. TPC-I1, TPC-I3 and
+TPC-I4 are about histories.
 
 *Tolerates.* Crashes of any server at any point, messages lost, repeated and late, clients that die. Replicated, also
-servers that stay away, as long as a majority of each group is there: no prepared transaction is lost or blocked.
+servers that stay away, as long as a majority of each group is up: no prepared transaction is lost or blocked.
 
 *Does not tolerate.* Without replication, a coordinator that stays away: participants that promised are blocked until it
 is back; and the loss of a disk. With it, monotonic clocks that drift apart by more than the margin of the leader's
-lease. Messages later than the `transactions_remembered` latest transactions of their server: what became of those is
-forgotten when the log is cut short, and who asks hears that, not that they were rolled back. Old versions of values are
-kept for ever.
+lease. Messages later than the `transactions_remembered` latest transactions of their server: the outcome of earlier
+ones is forgotten when the log is cut short, and a client that asks is told so, and not that they were rolled back. Old
+versions of values are kept for ever.
 
 *Workloads.* `bank`, `booking`, `txn-append`, `txn-register` and `write-skew` on `transactional-kv`.
 
@@ -50,15 +51,15 @@ TPC-R44 and TPC-S18 over changes of leaders.
 
 *Planted bugs.* `decision-not-logged`, `votes-with-lost-buffers`, `forgets-its-promise`, `timeout-after-decision`,
 `read-locks-released-early`, `no-read-locks`, `wounds-the-prepared`, `age-inverted`, `first-waiter-only`,
-`locks-released-before-apply`, `snapshot-ignores-prepared`, `own-prepare-time`,
-`clock-ignores-reads`, `late-put-locks`, `commit-replayed`, `ids-not-durable`; of replicated partitions
-`vote-before-replication`, `decision-before-replication`, `serves-when-elected`, `locks-not-taken-over`,
-`deposed-leader-lets-go`, `deposed-leader-answers`, `participants-by-address`, `stamped-when-replayed`;
-`write-lock-downgraded` is a subclass in the tests, as no run can show it.
+`locks-released-before-apply`, `snapshot-ignores-prepared`, `own-prepare-time`, `clock-ignores-reads`, `late-put-locks`,
+`commit-replayed`, `ids-not-durable`; of replicated partitions `vote-before-replication`, `decision-before-replication`,
+`serves-when-elected`, `locks-not-taken-over`, `deposed-leader-lets-go`, `deposed-leader-answers`,
+`participants-by-address`, `stamped-when-replayed`; `write-lock-downgraded` is a subclass in the tests, as no run can
+show it.
 
 Sources: Patterns of Distributed Systems ch. 21; Gray, "Notes on Data Base Operating Systems" (1978); Mohan, Lindsay and
 Obermarck, "Transaction Management in the R* Distributed Database Management System" (TODS 1986) for presumed abort.
-Two-phase commit over foreign systems (XA) is not implemented; a transactional outbox is what one would rather use.
+Two-phase commit over foreign systems (XA) is not implemented; a transactional outbox is the usual replacement.
 """
 
 from __future__ import annotations
@@ -88,8 +89,8 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_message
     TransactionRef,
     Vote,
 )
-from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
+from faultline.systems_under_test.patterns.promise import Promise
 
 __all__ = ["CommitTimes", "Coordinator", "Outcome", "OutcomeForgotten", "TransactionMetadata"]
 
@@ -99,28 +100,28 @@ _OVER = (TransactionStatus.COMPLETE, TransactionStatus.ROLLED_BACK)
 
 
 class OutcomeForgotten(Exception):
-    """The transaction ended so long ago that nobody here remembers how."""
+    """The transaction ended so long ago that its outcome is forgotten here."""
 
 
 class Outcome(msgspec.Struct, frozen=True, array_like=True):
-    """What the client of a transaction is told: whether it is committed, and the time of its values."""
+    """The answer to the client of a transaction: whether it is committed, and the time of its values."""
 
     committed: bool
     time: HybridTimestamp | None = None
 
 
 class CommitTimes(Protocol):
-    """Where the times of transactions come from: the server's own clock, or an oracle elsewhere."""
+    """The source of the times of transactions: the server's own clock, or an oracle elsewhere."""
 
     def start_time(self, seen: HybridTimestamp) -> Promise[HybridTimestamp]:
-        """A time for a transaction that begins, of a client that knows of `seen`."""
+        """Return a time for a transaction that begins, of a client that knows of `seen`."""
 
     def commit_time(self, voted: HybridTimestamp) -> Promise[HybridTimestamp]:
-        """The time of a transaction's values, given the largest time its participants voted for."""
+        """Return the time of a transaction's values, given the largest time its participants voted for."""
 
 
 class TransactionMetadata:
-    """One transaction at its coordinator. Its keys are kept in the order in which they came."""
+    """One transaction at its coordinator; its keys are kept in the order in which they came."""
 
     __slots__ = ("acknowledged", "keys", "outcome", "ref", "status", "time", "updated_us", "votes")
 
@@ -136,7 +137,10 @@ class TransactionMetadata:
 
 
 class Coordinator:
-    """The transactions that began at this server. `host_of` says who holds a key now; `send` reaches any server."""
+    """The transactions that began at this server.
+
+    `host_of` names the present host of a key, `send` reaches any server.
+    """
 
     def __init__(
         self,
@@ -158,10 +162,8 @@ class Coordinator:
         self.transactions: dict[TransactionId, TransactionMetadata] = {}
         self._unfinished: dict[TransactionId, TransactionMetadata] = {}
 
-    # -- what clients ask ---------------------------------------------------------------------------------------------
-
     def begin(self, start: HybridTimestamp, first: TransactionRef | None) -> TransactionRef:
-        """A new transaction that starts at `start`; `first` is the attempt that it repeats."""
+        """Return a new transaction that starts at `start`; `first` is the attempt that it repeats."""
         self._number += 1
         transaction = TransactionId(self._number, self._ports.node_id)
         ref = TransactionRef(
@@ -172,7 +174,10 @@ class Coordinator:
         return ref
 
     def add_key(self, transaction: TransactionId, key: str) -> bool:
-        """The client is about to touch `key`: durable before it hears yes. No: the transaction is not open any more."""
+        """Note that the client is about to touch `key`, durably before it hears yes.
+
+        Return False when the transaction is not open any more.
+        """
         found = self.transactions.get(transaction)
         if found is None or found.status is not TransactionStatus.ACTIVE:
             return False
@@ -183,9 +188,9 @@ class Coordinator:
         return True
 
     def commit(self, transaction: TransactionId) -> Promise[Outcome]:
-        """Bring it to a decision; asked again, the same one. A transaction that nobody knows was rolled back.
+        """Bring the transaction to a decision; asked again, return the same one.
 
-        Fails with OutcomeForgotten for one that may have ended otherwise, long ago.
+        An unknown transaction was rolled back. Fails with OutcomeForgotten for one that may have committed, long ago.
         """
         found = self.transactions.get(transaction)
         if found is None:
@@ -197,7 +202,7 @@ class Coordinator:
         return found.outcome
 
     def roll_back(self, transaction: TransactionId) -> Promise[Outcome]:
-        """Give it up, unless it is decided otherwise; the answer says how it ended, as that of `commit`."""
+        """Give the transaction up, unless it is committed; the answer is its outcome, as that of `commit`."""
         found = self.transactions.get(transaction)
         if found is None:
             return self._outcome_of_unknown(transaction)
@@ -207,16 +212,16 @@ class Coordinator:
     def _outcome_of_unknown(self, transaction: TransactionId) -> Promise[Outcome]:
         outcome: Promise[Outcome] = Promise()
         if transaction.number <= self._forgotten:
+            # "Rolled back" would be a guess: it may have committed before its outcome was forgotten.
             outcome.fail(OutcomeForgotten(f"transaction {transaction} ended long ago"))
         else:
             outcome.complete(Outcome(False))
         return outcome
 
-    # -- what participants say ----------------------------------------------------------------------------------------
-
     def handle_vote(self, source: NodeId, vote: Vote) -> None:
-        """Count a yes; one no rolls everything back."""
+        """Count a yes; a single no rolls the transaction back."""
         found = self.transactions.get(vote.id)
+        # A late vote must not revive a transaction that was rolled back meanwhile.
         if found is None or found.status is not TransactionStatus.PREPARING:
             return
         if not vote.yes:
@@ -227,7 +232,7 @@ class Coordinator:
         self._decide_when_all_voted(found)
 
     def handle_acknowledged(self, source: NodeId, message: Acknowledged) -> None:
-        """When all have the decision the transaction is over."""
+        """Count an acknowledgement; when all participants have the decision, the transaction is over."""
         found = self._unfinished.get(message.id)
         if found is None or found.status in _UNDECIDED:
             return
@@ -235,15 +240,14 @@ class Coordinator:
         self._finish_when_all_acknowledged(found)
 
     def handle_inquiry(self, source: NodeId, inquiry: Inquiry) -> None:
-        """Tell the decision to who waits for it; what nobody knows any more was rolled back."""
+        """Send the decision to a participant that waits for it; an unknown transaction was rolled back."""
         found = self.transactions.get(inquiry.id)
         if found is None:
+            # Presumed abort: a committed transaction is remembered until all participants have acknowledged it.
             self._send(source, RollBackTransaction(inquiry.id))
         elif found.status not in _UNDECIDED:
             self._ports.trace.sometimes("decision-asked-for")
             self._send(source, self._decision(found))
-
-    # -- phases -------------------------------------------------------------------------------------------------------
 
     def _decide_when_all_voted(self, found: TransactionMetadata) -> None:
         if self._missing(found, found.votes):
@@ -252,11 +256,12 @@ class Coordinator:
         self._times.commit_time(voted).then(lambda time: self._decide(found, time))
 
     def _decide(self, found: TransactionMetadata, time: HybridTimestamp) -> None:
-        """The commit point, unless a timeout was faster while the time was being fetched."""
+        """Pass the commit point, unless the transaction timed out while its time was being fetched."""
         if found.status is not TransactionStatus.PREPARING:
             return
         found.time = time
         self._log_decision(found)
+        # The decision is durable here, so it may be told: a crash from now on cannot change it.
         found.outcome.complete(Outcome(True, time))
         self._push(found)
         self._finish_when_all_acknowledged(found)
@@ -293,7 +298,7 @@ class Coordinator:
         return [host for host in self._participants(found) if host not in heard]
 
     def _push(self, found: TransactionMetadata) -> None:
-        """Send what is to be done now to all who have not answered it."""
+        """Send the present question or decision to all participants that have not answered it."""
         if found.status is TransactionStatus.PREPARING:
             for host, keys in self._participants(found).items():
                 if host not in found.votes:
@@ -308,10 +313,11 @@ class Coordinator:
             return CommitTransaction(found.ref.id, found.time)
         return RollBackTransaction(found.ref.id)
 
-    # -- time and restarts --------------------------------------------------------------------------------------------
-
     def tick(self) -> None:
-        """From time to time: roll back what has heard nothing for too long, and send everything unanswered again."""
+        """Roll back transactions without news for too long, and send unanswered messages again.
+
+        Runs from time to time.
+        """
         now_us = self._ports.clock.monotonic_us()
         for found in list(self._unfinished.values()):
             if now_us - found.updated_us > self._timeout_us and self._may_time_out(found):
@@ -321,11 +327,11 @@ class Coordinator:
                 self._push(found)
 
     def _may_time_out(self, found: TransactionMetadata) -> bool:
-        """Decision and timeout exclude each other: only what is undecided can be timed out."""
+        """Return whether a timeout may end it: only an undecided transaction, since a decision is never taken back."""
         return found.status in _UNDECIDED
 
     def replay(self, record: CoordinatorRecord) -> None:
-        """A record of the log, read back after a restart, in order."""
+        """Take a record of the log, read back after a restart, in order."""
         if isinstance(record, Begun):
             self._restore_number(record.ref.id)
             self._enter(record.ref)
@@ -345,7 +351,7 @@ class Coordinator:
         self._number = max(self._number, transaction.number)
 
     def finish_recovery(self) -> None:
-        """After the last record: what has no decision is rolled back, what has one is brought to an end."""
+        """Roll back transactions without a decision, and bring the others to an end; runs after the last record."""
         for found in list(self.transactions.values()):
             if found.status in _UNDECIDED:
                 self._ports.trace.sometimes("presumed-abort")
@@ -356,10 +362,8 @@ class Coordinator:
                 if found.status not in _OVER:
                     self._push(found)
 
-    # -- the log ------------------------------------------------------------------------------------------------------
-
     def records(self) -> Iterator[CoordinatorRecord]:
-        """The fewest records from which the same state comes: of what is over, how it ended."""
+        """Return the fewest records with the same state: of a transaction that is over, only its outcome."""
         if self._forgotten:
             yield NumbersForgotten(self._forgotten)
         for found in self.transactions.values():
@@ -370,7 +374,7 @@ class Coordinator:
                 yield StatusChanged(found.ref.id, found.status, found.time)
 
     def forget_what_is_over(self, remembered: int) -> None:
-        """Drop what has ended, except of the latest `remembered` transactions. What is not over is never dropped."""
+        """Drop transactions that have ended, except the latest `remembered`; an open one is never dropped."""
         last = self._number - remembered
         if last > self._forgotten:
             self._forgotten = last

@@ -1,15 +1,14 @@
-"""Checksummed record: the framing shared by everything a node writes to a log file.
+"""Checksummed record: the framing of all records that a node writes to log files.
 
-A record is a length, a checksum and the payload. The checksum also covers *where* the record stands (a salt of the
-file and the position in it), for three reasons: a run of zero bytes is no valid record, a record image inside a
-client's value is not taken for one when a torn file is searched, and a record at the wrong place is noticed.
+A record is a length, a checksum and the payload. The checksum also covers the *place* of the record (a salt of the file
+and the position in it), for three reasons: a run of zero bytes is not a valid record, a record image inside a client's
+value is not taken for one when a torn file is searched, and a record at the wrong place is noticed.
 
-Records make the two ways a log can be damaged distinguishable (write-ahead log, WAL-R10). Nothing valid after the
-first invalid byte: a torn write, of something nobody was told about. Something valid after it: stored data has
-changed.
+Records make the two ways a log can be damaged distinguishable (write-ahead log, WAL-R10). No valid record after the
+first invalid byte: a torn write, which was not acknowledged. A valid record after it: stored data has changed.
 
 Sources: Patterns of Distributed Systems ch. 3, "Implementation considerations"; Pillai et al., "All File Systems Are
-Not Created Equal" (OSDI 2014) on what a crash leaves of an append.
+Not Created Equal" (OSDI 2014) on the traces that a crash leaves of an append.
 """
 
 from __future__ import annotations
@@ -27,17 +26,17 @@ HEADER_BYTES = _HEADER.size
 
 
 class CorruptLog(Exception):
-    """Stored records changed after they were written: the node must not start, or it would forget what it promised."""
+    """Stored records changed after they were written: the node must not start, or it would forget its promises."""
 
 
 def encode_record(payload: bytes, salt: int, position: int) -> bytes:
-    """The bytes to append at `position` of the file whose salt is `salt`, so that `payload` can be read back."""
+    """Return the bytes to append at `position` of the file whose salt is `salt`, so that `payload` can be read back."""
     length = len(payload)
     return _HEADER.pack(length, crc32(payload, crc32(_PLACE.pack(salt, position, length)))) + payload
 
 
 def read_record(data: bytes, salt: int, position: int) -> bytes | None:
-    """The payload of the record at `position` of a file's content, or None when there is no valid record."""
+    """Return the payload of the record at `position` of a file's content, or None when there is no valid record."""
     start = position + HEADER_BYTES
     if start > len(data):
         return None
@@ -49,7 +48,7 @@ def read_record(data: bytes, salt: int, position: int) -> bytes | None:
 
 
 def record_positions(data: bytes, salt: int, start: int = 0) -> tuple[list[int], int]:
-    """Where the valid records of a file's content from `start` on begin, and the position after the last of them."""
+    """Return where the valid records from `start` on begin in a file's content, and the position after the last."""
     positions: list[int] = []
     position = start
     while (payload := read_record(data, salt, position)) is not None:
@@ -59,5 +58,8 @@ def record_positions(data: bytes, salt: int, start: int = 0) -> tuple[list[int],
 
 
 def has_record_after(data: bytes, salt: int, position: int) -> bool:
-    """Does a valid record begin anywhere after `position`? A changed length hides where the next one begins."""
+    """Return whether a valid record begins after `position`.
+
+    At any byte, as a changed length hides the next beginning.
+    """
     return any(read_record(data, salt, start) is not None for start in range(position + 1, len(data)))

@@ -1,12 +1,12 @@
 """Closed Timestamp: read at a time in the past from any replica that knows that time to be closed.
 
-*Problem.* A reader that asks for the state *at* time t must not be answered by a replica that will still learn of a
-write at t or before; and writes take their timestamps from clocks, not from the log.
+*Problem.* A replica must not answer a read *at* time t while it may still learn of a write at t or before. And writes
+take their timestamps from clocks, not from the log.
 
 *Idea.* The leader gives every write a timestamp above all it has given and above all it has *closed*. Now and then it
-closes a time: it will never again write at or below it. The closing travels through the log like a write. So whoever
-has applied it has applied every write up to that time, and a leader elected later finds it in its own log and stays
-above it too. A follower answers a read at t when t is closed for it, out of its versioned values, without asking.
+closes a time: it will never again write at or below it. The closing travels through the log like a write. So a replica
+that has applied it has applied every write up to that time, and a later leader finds it in its own log and stays above
+it too. A follower answers a read at t when t is closed for it, out of its versioned values, without asking.
 
 *Invariants.* Timestamps grow along the log. After C was closed no write gets a timestamp of C or less. A read at a
 closed time has one answer, on every replica and for ever.
@@ -44,28 +44,31 @@ class TimedWrite(msgspec.Struct, frozen=True):
 
 
 class ClosedTime(msgspec.Struct, frozen=True):
-    """Log entry: nothing will be written at `timestamp` or before any more."""
+    """Log entry: no more writes at `timestamp` or before."""
 
     timestamp: int
 
 
 class NotClosed(LookupError):
-    """The time that was asked for is not closed here yet: ask later, or the leader."""
+    """The requested time is not closed here yet: ask later, or ask the leader."""
 
 
 class ClosedTimestampLeader:
-    """The leader's side: gives out timestamps. A new leader starts from the highest one in its log, closed or not."""
+    """The leader's side, which gives out timestamps.
+
+    A new leader starts from the highest one in its log, closed or not.
+    """
 
     def __init__(self, log: list[TimedWrite | ClosedTime]) -> None:
         self._last = max((entry.timestamp for entry in log), default=0)
 
     def write(self, now: int, key: str, value: Any) -> TimedWrite:
-        """The entry of a write at `now`, or just above the last timestamp if the clock is behind it."""
+        """Return the entry of a write at `now`, or just above the last timestamp if the clock is behind it."""
         self._last = self._write_timestamp(now)
         return TimedWrite(self._last, key, value)
 
     def close(self, now: int, lag: int) -> ClosedTime:
-        """The entry that closes `now - lag`; all that was written is closed at least."""
+        """Return the entry that closes `now - lag`, and at least all earlier writes."""
         self._last = max(now - lag, self._last)
         return ClosedTime(self._last)
 
@@ -74,7 +77,7 @@ class ClosedTimestampLeader:
 
 
 class ClosedTimestampReplica:
-    """A replica's side: applies the log in order and answers reads at closed times."""
+    """A replica's side, which applies the log in order and answers reads at closed times."""
 
     def __init__(self) -> None:
         self.closed = 0
@@ -90,7 +93,7 @@ class ClosedTimestampReplica:
         self.values.put(entry.key, entry.timestamp, entry.value)
 
     def read_at(self, key: str, timestamp: int) -> Any:
-        """What `key` held at `timestamp`, for good; None if nothing. Raises NotClosed."""
+        """Return the final value of `key` at `timestamp`, None if it had none. Raises NotClosed."""
         if timestamp > self.closed:
             raise NotClosed(f"{timestamp} is not closed yet, {self.closed} is")
         seen = self.values.get(key, timestamp)

@@ -1,14 +1,14 @@
-"""A log of one node that is cut short by itself: appended to, and every so many entries replaced by a snapshot.
+"""A log of one node that shortens itself: after a number of appended entries a snapshot replaces them.
 
-The log asks for a snapshot when one is due (`on_due`); whoever owns it serialises its state *between two events*, when
-the state is exactly what the log says, and hands it to `compact`. The snapshot is made durable under the index of the
-last entry, and the closed segments that the retained snapshots make superfluous go at once. So the disk holds at most
-the retained snapshots, the entries since the older one, and one segment more.
+The log asks for a snapshot when one is due (`on_due`). Its owner serialises its state *between two events*, when the
+state is exactly the one that the log leads to, and hands it to `compact`. The snapshot is made durable under the index
+of the last entry, and the closed segments that the retained snapshots make superfluous are deleted at once. So the disk
+holds at most the retained snapshots, the entries since the older one, and one segment more.
 
     append, append, … ──▶ on_due ──▶ compact(state) ──▶ snapshot durable ──▶ old segments deleted
     start: recover() gives the newest snapshot's state and the entries behind it
 
-*Does not tolerate.* A state that is ahead of the log, or behind it: see `snapshot_store` for what a snapshot must be.
+*Does not tolerate.* A state that is ahead of the log, or behind it; `snapshot_store` says what a snapshot must be.
 
 Sources: Patterns of Distributed Systems ch. 5, "Snapshot based Low-Water Mark".
 """
@@ -31,7 +31,7 @@ _RETAINED = 2
 
 
 class CompactedLog:
-    """The log `name` and its snapshots `name`; `on_due` is called once each time that many entries were added."""
+    """The log `name` and its snapshots `name`; `on_due` is called after each `every_entries` that were added."""
 
     __slots__ = ("_due_index", "_every_entries", "_log", "_mark", "_on_due", "_snapshots", "flush")
 
@@ -58,13 +58,15 @@ class CompactedLog:
         return self._log.last_index
 
     def recover(self) -> tuple[bytes | None, list[bytes]]:
-        """The state of the newest usable snapshot, if any, and the entries after it.
+        """Return the state of the newest usable snapshot, if any, and the entries after it.
 
         Raises `UnusableSnapshot` and `CorruptLog`.
         """
         snapshot = self._snapshots.recover()
         index, generation = (snapshot.index, snapshot.generation) if snapshot else (0, _NO_GENERATION)
         self._log.recover(index, generation)
+        # A damaged snapshot may be skipped only if the rest restores as much: acknowledged entries must not be
+        # forgotten.
         self._snapshots.require_reach(self._log.last_index)
         self._due_index = index + self._every_entries
         rest = self._log.entries(index + 1, self._log.last_index)
@@ -79,7 +81,7 @@ class CompactedLog:
             self._on_due()
 
     def compact(self, state: bytes) -> None:
-        """Replace the log up to its end by `state`: the state that all entries so far lead to."""
+        """Replace the log up to its end by `state`, to which all entries so far lead."""
         index = self._log.last_index
         self._snapshots.publish(Snapshot(index, _NO_GENERATION, state))
         self._log.discard_segments(self._mark.deletable(self._log.closed_segments()))

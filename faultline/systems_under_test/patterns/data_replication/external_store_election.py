@@ -1,37 +1,37 @@
-"""Election through an external store: whoever creates the leader key first leads, until the key expires.
+"""Election through an external store: the first server to create the leader key leads, until the key expires.
 
-*Problem.* In a large cluster, servers cannot all vote; and they need no vote if something linearizable exists already
-that can say "you, and nobody else".
+*Problem.* In a large cluster, not all servers can vote. They need no vote if a linearizable store exists already that
+can give the leadership to one server alone.
 
 *Idea.* Each server first watches the leader key of the store, then tries to create it: in that order, because a key
-that goes between a failed creation and the beginning of the watch would go unseen. The winner leads; a loser reads who
-won and follows. When the key goes, everybody tries again. The leader refreshes the key several times within its time to
-live, and gives up by itself when it has not been able to for that long.
+that is deleted between a failed creation and the beginning of the watch would go unnoticed. The winner leads; a loser
+reads the name of the winner and follows it. When the key is deleted, all try again. The leader refreshes the key
+several times within its time to live, and gives up by itself when it could not refresh it for that long.
 
     watch ──► create ──► won:  bring the generation to a majority, lead, refresh
                 └──────► lost: read who leads, follow ──► the key goes: try again
 
-The store decides who is *chosen*. It cannot keep a leader that slept from waking up and going on: between its last look
-at the clock and its next message any time may pass. So the generation of the key goes into every request, and before
-it leads, a winner has a majority of the servers promise that generation (`generation_agreement`): that fences leaders
-of before off, and finds out whether its log holds all that was committed. A winner that cannot get its majority gives
-the key back and stays out of the next race.
+The store decides who is *chosen*. It cannot stop a leader that slept from going on when it wakes: any time may pass
+between its last look at the clock and its next message. So the generation of the key goes into every request. Before it
+leads, a winner has a majority of the servers promise that generation (`generation_agreement`). This fences earlier
+leaders off, and shows whether its log holds all committed entries. A winner that does not get a majority gives the key
+back and stays out of the next race.
 
 *Invariants.* LDR-I1, LDR-I2, LDR-I3, GEN-I1, GEN-I5, all resting on store and agreement, never on the time to live.
 
 *Tolerates.* Lost, late, repeated and reordered messages, of the store too: each step is repeated until it is answered,
-and an answer counts for the attempt it belongs to. Notifications that never come: who hears no leader for an election
-timeout asks the store. A key that is gone when the loser reads it: it tries again (LDR-R15). A leader that sleeps
-longer than its key lives (LDR-S8). Its own restart as owner of the key: it cannot know what it did before, so it gives
-that key back.
+and an answer counts for the attempt it belongs to. Notifications that never come: a server that hears no leader for an
+election timeout asks the store. A key that is gone when the loser reads it: it tries again (LDR-R15). A leader that
+sleeps longer than its key lives (LDR-S8). A restart of the owner of the key: it cannot know what it did before, so it
+gives that key back.
 
-*Does not tolerate.* A store out of reach: the leader steps down after a time to live, and nobody follows it.
+*Does not tolerate.* A store out of reach: the leader steps down after a time to live, and no server takes its place.
 
 *Workloads.* `register` with partitions, kills, pauses and `election=external-store`; the last node is the store.
 
 *Checkers.* The invariants above on every run; linearizability.
 
-*Planted bugs.* `lock-without-fencing` (LDR-M9): the winner leads at once, and asks nobody to enter its generation.
+*Planted bugs.* `lock-without-fencing` (LDR-M9): the winner leads at once, and asks no server to enter its generation.
 Watching after creating (LDR-M10) cannot strand a server here, because it also asks when it hears no leader; it is a bug
 of the component, shown in the tests.
 
@@ -81,7 +81,7 @@ class _Step(enum.Enum):
 
 
 class ExternalStoreElection(LeaderElection):
-    """One server's part: `store` is who keeps the key, and `ttl_us` how long the key lives without a refresh."""
+    """One server's part; `store` keeps the key, which lives for `ttl_us` without a refresh."""
 
     def __init__(self, context: ElectionContext, *, store: NodeId, ttl_us: int) -> None:
         super().__init__(context)
@@ -96,7 +96,7 @@ class ExternalStoreElection(LeaderElection):
         self._asking_until_us = 0
 
     def handlers(self) -> Handlers:
-        """Answers of the store, and the messages that agree on the generation."""
+        """Return the handlers of the store's answers, and of the messages that agree on the generation."""
         return {
             LeaderKeyWatched: self.handle_watched,
             LeaderKeyCreated: self.handle_created,
@@ -114,10 +114,8 @@ class ExternalStoreElection(LeaderElection):
         self._attempt = self._ports.clock.monotonic_us()
         self._elect()
 
-    # -- the timer ----------------------------------------------------------------------------------------------------
-
     def election_timeout(self) -> None:
-        """Refresh the key that is held, repeat what was not answered, and ask the store when no leader is heard."""
+        """Refresh the key that is held, repeat unanswered requests, and ask the store when no leader is heard."""
         if self._key_generation:
             self._timer = None
             self._keep_key()
@@ -132,8 +130,6 @@ class ExternalStoreElection(LeaderElection):
 
     def _now_us(self) -> int:
         return self._ports.clock.monotonic_us()
-
-    # -- trying to become leader --------------------------------------------------------------------------------------
 
     def _elect(self) -> None:
         """Begin a new attempt: watch, then try to create."""
@@ -155,13 +151,13 @@ class ExternalStoreElection(LeaderElection):
         self._arm(self._interval_us)
 
     def handle_watched(self, source: NodeId, answer: LeaderKeyWatched) -> None:
-        """The key is watched from now on: go on with the next step."""
+        """Go on with the next step, now that the key is watched."""
         if self._is_answered(_Step.WATCHING, answer.correlation_id):
             self._step = self._step_after_watching()
             self._ask_store()
 
     def handle_created(self, source: NodeId, answer: LeaderKeyCreated) -> None:
-        """Won, or else find out who has."""
+        """Lead after winning; after losing, find out which server won."""
         if not self._is_answered(_Step.CREATING, answer.correlation_id):
             return
         if answer.created:
@@ -171,9 +167,10 @@ class ExternalStoreElection(LeaderElection):
             self._ask_store()
 
     def handle_read(self, source: NodeId, answer: LeaderKeyRead) -> None:
-        """Follow the owner of the key; without one, or with oneself, try again (LDR-R15)."""
+        """Follow the owner of the key; without an owner, or if it is this server, try again (LDR-R15)."""
         if not self._is_answered(_Step.READING, answer.correlation_id):
             return
+        # The answer may be older than the notification of the deletion; following that owner would wait for a dead key.
         if answer.leader_id is None or answer.generation <= self._deleted_generation:
             self._ports.trace.sometimes("leader-key-gone-when-read")
             self._elect()
@@ -193,8 +190,6 @@ class ExternalStoreElection(LeaderElection):
         self.leader_id = leader
         self._restart_timer()
 
-    # -- holding the key ----------------------------------------------------------------------------------------------
-
     def _won(self, generation: int) -> None:
         self._key_generation = generation
         self._step = _Step.ASKING
@@ -206,11 +201,12 @@ class ExternalStoreElection(LeaderElection):
             self._give_up_key()
 
     def _keep_key(self) -> None:
-        """Refresh the key; give it up when that has not worked for its time to live, or when nobody else agrees."""
+        """Refresh the key; give it up when that failed for its time to live, or when no majority agrees in time."""
         now_us = self._now_us()
         if now_us - self._refreshed_us >= self._ttl_us:
             self._ports.trace.sometimes("leader-key-not-refreshed")
             self._give_up_key()
+        # Holding on to the key without a majority would keep out a server that could get one.
         elif self._step is _Step.ASKING and now_us >= self._asking_until_us:
             self._ports.trace.sometimes("leader-key-given-back")
             self._give_up_key()
@@ -224,17 +220,21 @@ class ExternalStoreElection(LeaderElection):
         self._arm(self._interval_us)
 
     def handle_refreshed(self, source: NodeId, answer: LeaderKeyRefreshed) -> None:
-        """The key lives on, from the moment the refresh was sent; or it is gone, and with it the leadership."""
+        """Extend the key from the moment the refresh was sent.
+
+        Or give up, when it is gone and with it the leadership.
+        """
         if answer.generation != self._key_generation:
             return
         if answer.held:
+            # Counted from the sending, so that the leader gives up before the store lets the key expire.
             self._refreshed_us = max(self._refreshed_us, answer.sent_us)
         else:
             self._ports.trace.sometimes("leader-key-lost")
             self._give_up_key()
 
     def handle_generation_promised(self, source: NodeId, answer: GenerationPromised) -> None:
-        """Count a promise; with a majority this server leads. A higher generation ends the attempt."""
+        """Count a promise; with a majority this server leads, and a higher generation ends the attempt."""
         if answer.generation > self._clock.generation:
             self.become_follower(answer.generation, None)
         elif self._step is _Step.ASKING and self._agreement.count(source, answer):
@@ -246,13 +246,11 @@ class ExternalStoreElection(LeaderElection):
         self._arm(self._interval_us)
 
     def _give_up_key(self) -> None:
-        """Follow nobody for a random election timeout, so that another wins the next race."""
+        """Give the key back, and stay out of the race for a random election timeout, so that another server wins it."""
         self.become_follower(self._clock.generation, None)
 
-    # -- following ----------------------------------------------------------------------------------------------------
-
     def handle_deleted(self, source: NodeId, event: LeaderKeyDeleted) -> None:
-        """The key is gone: a leader stops, and everyone who follows tries to create it."""
+        """Stop leading, or try to create the key as a follower, now that it is gone."""
         self._deleted_generation = max(self._deleted_generation, event.generation)
         if event.generation == self._key_generation:
             self._give_up_key()
@@ -260,7 +258,7 @@ class ExternalStoreElection(LeaderElection):
             self._elect()
 
     def handle_new_generation(self, source: NodeId, request: NewGeneration) -> None:
-        """Enter the generation of whoever holds the key: a leader of before ends here."""
+        """Enter the generation of the server that holds the key, which ends an earlier leadership."""
         if self._must_stick():
             self._ports.trace.sometimes("vote-refused-leader-known")
             self._agreement.refuse(source, request)
@@ -280,7 +278,7 @@ class ExternalStoreElection(LeaderElection):
         if leader_id is None:
             self._restart_timer()
 
-    # -- the steps a planted bug may change ---------------------------------------------------------------------------
+    # Each step below is a method of its own, so that a planted bug can override it.
 
     def _first_step(self) -> _Step:
         return _Step.WATCHING
@@ -289,5 +287,5 @@ class ExternalStoreElection(LeaderElection):
         return _Step.CREATING
 
     def _begin_leading(self, generation: int) -> bool:
-        """Ask a majority to enter the generation of the key; False when it is not above the own one any more."""
+        """Ask a majority to enter the generation of the key; return False when it is no longer above the own one."""
         return self._agreement.propose(generation)

@@ -1,11 +1,12 @@
-"""File header: the first bytes of a file, which say what it is before anything in it is believed.
+"""File header: the first bytes of a file, which name its format before any of its content is trusted.
 
-A checksum tells changed data from whole data; it cannot tell a damaged file of ours from a healthy file of someone
-else's, nor from one that a later version wrote. Those must be *left alone and named*: taken for a torn write, the
-former would be cut to nothing, and the latter read wrongly. So every file begins with six letters and a version.
+A checksum tells changed data from whole data. It cannot tell a damaged file of this program from a healthy file of
+another one, nor from a file that a later version wrote. Those must be *left alone and named*: taken for a torn write, a
+foreign file would be cut to nothing, and a later version would be read wrongly. So every file begins with six letters
+and a version.
 
-A file shorter than its header, as far as it agrees with it, and one of zero bytes only, are what a crash leaves of a
-file that was just made: incomplete, but ours.
+A crash can leave a new file that is shorter than its header, as far as it agrees with it, or one of zero bytes only.
+Such a file is incomplete, but belongs to this program.
 
 Sources: Patterns of Distributed Systems ch. 3, "Implementation considerations", on detecting corrupted files; the
 magic numbers of etcd's and SQLite's files.
@@ -25,7 +26,7 @@ FILE_HEADER_BYTES = _MAGIC_BYTES + _VERSION.size
 
 
 class FileHeader:
-    """The header of one kind of file, and the errors that say a file is not of this kind, or of a later version."""
+    """The header of one kind of file, with the errors for a file of another kind and for one of a later version."""
 
     __slots__ = ("_foreign", "_future", "_magic", "_version", "encoded")
 
@@ -38,7 +39,7 @@ class FileHeader:
         self.encoded = magic + _VERSION.pack(version)
 
     def is_complete_in(self, data: bytes, file: str) -> bool:
-        """Does `data`, the content of `file`, begin with the whole header? False for what a crash left of a new file.
+        """Return whether `data`, the content of `file`, begins with the whole header; False for an incomplete new file.
 
         Raises the error for a foreign file, or that for a future version.
         """

@@ -1,33 +1,34 @@
-"""Followed log: the half of the replicated log that every server has: take over a leader's entries, and execute them.
+"""Followed log: the half of the replicated log that every server has. It takes over a leader's entries and executes
+them.
 
-*Problem.* A follower must end with exactly the leader's log, whatever it had before, whatever arrives late or twice,
-and may execute only what will never be taken back.
+*Problem.* A follower must end with exactly the leader's log, no matter what it had before and what arrives late or
+twice. It may execute only entries that will never be taken back.
 
 *Idea.* A request says which entry comes before those it brings. If this log has that entry, of that generation, the
-logs are equal up to there; entries that are here already are skipped, the first one of another generation is cut off
-with all behind it, the rest is appended. What is acknowledged, and how far the leader's mark is followed, ends where
-*this request* verified the log, because behind that an old suffix may stand. Entries are executed in order as the mark
-passes them.
+logs are equal up to it. Entries that are here already are skipped, the first one of another generation is cut off with
+all behind it, and the rest is appended. The acknowledgement, and the mark, go only as far as *this request* verified
+the log, because an old suffix may stand behind that. Entries are executed in order as the mark passes them.
 
 *Invariants.* LOG-I1, LOG-I2, LOG-I5; HWM-I1, HWM-I5.
 
 *Tolerates.* Short, old, repeated and reordered requests: absence from a request cuts nothing off.
 
-*Does not tolerate.* Requests of an old generation: whoever calls compares generations first.
+*Does not tolerate.* Requests of an old generation: the caller compares generations first.
 
 *Workloads.* `register`, `append`. *Checkers.* The invariants, linearizability, list-append.
 
-*Planted bugs.* See the replicated log.
+*Planted bugs.* Those of the replicated log.
 
 Sources: Patterns of Distributed Systems ch. 9 and 12; Ongaro and Ousterhout (2014) figure 2, "AppendEntries: receiver".
 """
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.high_water_mark import HighWaterMark
-from faultline.systems_under_test.patterns.data_replication.log_listener import LogListener
 from faultline.systems_under_test.patterns.data_replication.replication_messages import (
     EntriesTruncated,
     HighWaterMarkAdvanced,
@@ -36,7 +37,14 @@ from faultline.systems_under_test.patterns.data_replication.replication_messages
 )
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import COMPACTED, LogEntry, WriteAheadLog
 
-__all__ = ["FollowedLog"]
+__all__ = ["FollowedLog", "LogListener"]
+
+
+class LogListener(Protocol):
+    """The state machine behind the log."""
+
+    def apply(self, entry: LogEntry) -> None:
+        """Execute a committed entry; called in the order of the log, once per entry and life of the server."""
 
 
 class FollowedLog:
@@ -53,17 +61,20 @@ class FollowedLog:
 
     @property
     def generation(self) -> int:
-        """The generation this server lives in."""
+        """The present generation of this server."""
         return self._clock.generation
 
     def handle_replication_request(self, source: NodeId, request: ReplicationRequest) -> None:
-        """Append what the leader of this generation sent, if it continues this log; acknowledge what it verified."""
+        """Append the entries of this generation's leader, if they continue this log, and acknowledge the verified
+        ones.
+        """
         if not self._continues(request):
             self.refuse(source, request, self._last_sure_index(request.prev_log_index))
             return
         if request.entries and self._append_missing(request.entries):
             self._flush_batch(len(request.entries))
         verified = self._verified_index(request)
+        # Not beyond the verified index: an entry behind it may be an old one that the leader will replace.
         self._advance_to(self._mark_to_follow(request.high_water_mark, verified), leading=False)
         self._ports.network.send(
             source,
@@ -73,7 +84,7 @@ class FollowedLog:
         )
 
     def refuse(self, source: NodeId, request: ReplicationRequest, try_after_index: int = 0) -> None:
-        """Answer that the request failed: for its old generation, or because it does not continue this log."""
+        """Answer that the request failed: it is of an old generation, or does not continue this log."""
         self._ports.network.send(
             source,
             ReplicationResponse(
@@ -82,7 +93,10 @@ class FollowedLog:
         )
 
     def _last_sure_index(self, prev: int) -> int:
-        """Where a leader should try again: the end of a short log, or the committed part of one that conflicts."""
+        """Return the index after which a leader should try again.
+
+        It is the end of a short log, or the end of the committed part of one that conflicts.
+        """
         last_index = self._log.last_index
         return last_index if last_index < prev else self.high_water_mark.value
 
@@ -91,6 +105,7 @@ class FollowedLog:
         changed = False
         for entry in entries:
             present = log.generation_at(entry.index)
+            # Entries that are present stay: a late, short request must not cut off what a newer one appended (LOG-M4).
             if present == entry.generation or present == COMPACTED:
                 continue
             if present >= 0 and not self._truncate(entry.index):
@@ -100,7 +115,7 @@ class FollowedLog:
         return changed
 
     def _truncate(self, index: int) -> bool:
-        """Cut the conflicting entry at `index` off, with all that follow (LOG-R6); True when that was done."""
+        """Cut the conflicting entry at `index` off, with all that follow (LOG-R6); return True when that was done."""
         trace = self._ports.trace
         trace.emit(EntriesTruncated(index, self._log.last_index, self.high_water_mark.value))
         trace.sometimes("entries-truncated")
@@ -108,7 +123,7 @@ class FollowedLog:
         return True
 
     def start_from(self, index: int) -> None:
-        """The state was replaced by that of a snapshot: everything up to `index` is committed, and applied."""
+        """Continue after a snapshot that replaced the state: all entries up to `index` are committed and applied."""
         self.high_water_mark.advance_to(index)
         self.last_applied = index
 
@@ -119,32 +134,35 @@ class FollowedLog:
         self._ports.trace.emit(HighWaterMarkAdvanced(self._clock.generation, index, entry_generation, leading))
         self._apply_up_to(index)
 
-    # -- the steps a planted bug may change ---------------------------------------------------------------------------
+    # Each step below is a method of its own, so that a planted bug can override it.
 
     def _flush(self) -> None:
         """Make the log durable before anything that is sent from now on."""
         self._log.flush()
 
     def _continues(self, request: ReplicationRequest) -> bool:
-        """Does this log hold the entry before the ones that were sent? A log that ends earlier does not (LOG-R5).
+        """Return whether this log holds the entry before the ones that were sent; a log that ends earlier does not
+        (LOG-R5).
 
-        What was discarded here was committed, so it is the same in the log of every later leader.
+        An entry that was discarded here was committed, so it is the same in the log of every later leader.
         """
         return self._log.generation_at(request.prev_log_index) in (request.prev_log_generation, COMPACTED)
 
     def _verified_index(self, request: ReplicationRequest) -> int:
-        """The last index at which this log is known to be the leader's; behind it an old suffix may stand (LOG-R7)."""
+        """Return the last index at which this log is known to be the leader's; behind it an old suffix may stand
+        (LOG-R7).
+        """
         return request.prev_log_index + len(request.entries)
 
     def _mark_to_follow(self, leader_mark: int, verified: int) -> int:
         return leader_mark if leader_mark < verified else verified
 
     def _apply_up_to(self, index: int) -> None:
-        """Execute what is committed and not yet executed, in the order of the log."""
+        """Execute the entries that are committed and not yet executed, in the order of the log."""
         while self.last_applied < index:
             self.last_applied += 1
             self._listener.apply(self._log.entry(self.last_applied))
 
     def _flush_batch(self, entries: int) -> None:
-        """The same for a batch: all of its `entries` must be durable before any is acknowledged (RB-M10)."""
+        """Flush a batch: all of its `entries` must be durable before any is acknowledged (RB-M10)."""
         self._flush()

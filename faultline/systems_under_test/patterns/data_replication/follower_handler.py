@@ -1,11 +1,11 @@
-"""What a leader knows of one follower: how far it has come, what is under way to it, and when it was last heard.
+"""A leader's view of one follower: how far it has come, what is under way to it, and when it was last heard.
 
-*Problem.* A leader must send each follower exactly what it lacks, over a network that loses messages, and may
+*Problem.* A leader must send each follower exactly the entries it lacks, over a network that loses messages, and may
 conclude only what the follower has really said.
 
-*Idea.* Two indexes per follower (Raft's matchIndex and nextIndex): what it is known to store, and what it needs next,
-which is a guess at first and is corrected by refusals. A third says how far requests in flight reach. Going back
-means to forget what is in flight and to send again from what is needed next.
+*Idea.* Two indexes per follower (Raft's matchIndex and nextIndex): the last entry that it is known to store, and the
+next entry that it needs, which is a guess at first and is corrected by refusals. A third says how far requests in
+flight reach. Going back means to forget the requests in flight and to send again from the next entry that is needed.
 
 *Invariants.* match < next <= sent + 1. Within a leadership `match_index`, `acknowledged_id` and `contact_us` never
 decrease.
@@ -14,7 +14,7 @@ decrease.
 
 *Does not tolerate.* Answers of another leadership: compare the generation first.
 
-*Workloads.* `register` with lossy links. *Checkers.* Linearizability. *Planted bugs.* See the replicated log.
+*Workloads.* `register` with lossy links. *Checkers.* Linearizability. *Planted bugs.* Those of the replicated log.
 
 Sources: Patterns of Distributed Systems ch. 9, class FollowerHandler; Ongaro and Ousterhout (2014), figure 2.
 """
@@ -48,14 +48,14 @@ class FollowerHandler:
         self.contact_us = NO_CONTACT
 
     def note_contact(self, correlation_id: int, sent_us: int) -> None:
-        """Any answer shows that the follower still followed when it took the request."""
+        """Record an answer: the follower still followed when it took the request."""
         if correlation_id > self.acknowledged_id:
             self.acknowledged_id = correlation_id
         if sent_us > self.contact_us:
             self.contact_us = sent_us
 
     def note_match(self, index: int) -> None:
-        """The follower stores everything up to `index`, which is more than was known."""
+        """Record that the follower stores all entries up to `index`, which is more than was known."""
         self.match_index = index
         if index >= self.next_index:
             self.next_index = index + 1
@@ -63,10 +63,12 @@ class FollowerHandler:
             self.sent_index = index
 
     def note_mismatch(self, try_after_index: int) -> None:
-        """The follower refused; it may match at `try_after_index`, and anyway further back than was tried."""
+        """Record a refusal: the follower may match at `try_after_index`, and in any case further back than was
+        tried.
+        """
         self.next_index = max(self.match_index, min(try_after_index, self.next_index - 1)) + 1
 
     def go_back(self, next_id: int) -> None:
-        """Forget what is in flight; requests numbered from `next_id` on start at what is needed next."""
+        """Forget the requests in flight; those numbered from `next_id` on start at the next entry that is needed."""
         self.sent_index = self.next_index - 1
         self.go_back_id = next_id

@@ -1,19 +1,19 @@
 """Follower Reads: serve reads from followers, and say how old an answer may be.
 
 *Problem.* All requests go to the leader, which is far from some clients and busy. Followers hold the same data, but
-always a little behind, and one that is cut off does not even know how far.
+always a little behind, and a follower that is cut off does not even know how far.
 
-*Idea.* A follower answers from what it has applied, up to *its* high-water mark, which is a prefix of the log. What
-that is worth depends on what is asked of it:
+*Idea.* A follower answers from the entries it has applied, up to *its* high-water mark, which are a prefix of the log.
+The promise of an answer depends on the mode:
 
 | mode | the follower answers | promise |
 |---|---|---|
 | `plain` | at once | committed data, a prefix of the log |
-| `bounded` | if it was up to date not long ago | at most so old |
+| `bounded` | if it was up to date within the bound | no older than the bound |
 | `stamped` | when it has applied the reader's last write | read your writes |
 | `session` | when it has applied all the reader has written *or seen* | and reads never go back |
 | `at-stamp` | the same, with the value as of the stamp | a snapshot (versioned values) |
-| `no-wait` | as in `session`, or says at once that it is not there yet | the same |
+| `no-wait` | as in `session`, or says at once that it is behind | the same |
 | `read-index` | when it has applied what the leader had committed when the read came | linearizable |
 
 A write returns a *stamp*, the index of its entry, the same on every server for ever. A read passes it, and waits in
@@ -22,21 +22,21 @@ A write returns a *stamp*, the index of its entry, the same on every server for 
     alice ── title := Microservices ─► athens (leader)         stamp 2
     alice ── title, stamp 2 ─► byzantium, still at 1, waits ... entry 2 is applied ─► Microservices
 
-How fresh a follower is it cannot tell from what it is sent, for a message may have been under way for long. It asks:
-the leader, once sure that it still leads, tells what is committed, and a follower that has applied that was up to date
-when it *asked*, by its own clock (`LeaderContact`). That proof is also due after a start and after a silence, so that
-no server ever shows less than it has shown before.
+A follower cannot tell from the messages of its leader how fresh it is, for a message may have been under way for long.
+So it asks. The leader, once sure that it still leads, answers with the committed index. A follower that has applied
+that index was up to date when it *asked*, by its own clock (`LeaderContact`). That proof is also due after a start and
+after a silence, so that no server ever shows less than it has shown before.
 
-Which follower to ask is the client's choice, by region and latency: `replica_selection`. A store whose versions are
-times can also answer without waiting or asking, at a time that is closed: `closed_timestamp`.
+The client chooses the follower to ask, by region and latency: `replica_selection`. A store whose versions are times can
+also answer without waiting or asking, at a time that is closed: `closed_timestamp`.
 
-What it is worth, as the median of reads without faults in the simulated world: 3.1 ms at the leader, which asks a
-majority; 0.6 ms at a follower, with a bound or a stamp no more; 5.9 ms at a follower with a read index.
+The gain, as the median of reads without faults in the simulated world: 3.1 ms at the leader, which asks a majority; 0.6
+ms at a follower, with a bound or a stamp no more; 5.9 ms at a follower with a read index.
 
-*Invariants.* FR-I1 a session reads its writes. FR-I2 it never reads something older than before. FR-I3 nobody reads
-what was not committed. FR-I4 reads of one server follow one order, restarts included. FR-I5 leader and read-index
-reads are linearizable. FR-I6 a bounded answer is no older than the bound. FR-R9 who has not heard its leader for long
-does not answer. FR-R14 who waits is answered as soon as its stamp is applied.
+*Invariants.* FR-I1 a session reads its writes. FR-I2 it never reads an older state than before. FR-I3 no read shows an
+uncommitted value. FR-I4 reads of one server follow one order, restarts included. FR-I5 leader and read-index reads are
+linearizable. FR-I6 a bounded answer is no older than the bound. FR-R9 a follower that has not heard its leader for long
+does not answer. FR-R14 a waiting read is answered as soon as its stamp is applied.
 
 *Tolerates.* Followers cut off, paused or slow; leaders that come and go while readers wait; any wall clock.
 
@@ -50,7 +50,7 @@ does not answer. FR-R14 who waits is answered as soon as its stamp is applied.
 `reads-above-the-mark`, `serves-though-cut-off`, `read-index-without-asking`, `version-per-batch`.
 
 Deviations from the printed code: it keeps one reader per version, wakes it at exactly that version only, hands it the
-value of whatever key that version wrote, and checks versions at followers but not at candidates.
+value of the key that this version wrote, and checks versions at followers but not at candidates.
 
 Sources: Patterns of Distributed Systems ch. 16; Terry et al., "Session Guarantees" (PDIS 1994); MongoDB's
 `operationTime` and `maxStaleness`, Neo4j's bookmarks; Ongaro's thesis 6.4; Kafka's KIP-392.
@@ -78,7 +78,7 @@ class FollowerReadServed(msgspec.Struct, frozen=True, kw_only=True):
     """Trace: this server, which does not lead, answered a read of `key` with a value of that `checksum`.
 
     The answer is the state at `version`, out of a log applied up to `log_index`. The leader had been silent for
-    `silence_us` of at most `silence_us_max`; `bound_us` is how old the answer may be, 0 if nothing is promised.
+    `silence_us` of at most `silence_us_max`; `bound_us` is the age that the answer may have, 0 without a promise.
     """
 
     key: str
@@ -107,10 +107,11 @@ class _Waiting(Generic[R]):
 
 
 class WaitingReads(Generic[R]):
-    """Reads that wait for a version to be applied. `serve` answers one, `give_up` is told whom to refuse, and why.
+    """Reads that wait for a version to be applied; `serve` answers a read, `give_up` gets a stamp and the read to
+    refuse.
 
-    Any number may wait for one version. All whose stamp is reached are served when the version moves, by however much
-    it jumps; each evaluates its own key then. What has waited for `timeout_us` is given up and forgotten.
+    Any number may wait for one version. All whose stamp is reached are served when the version moves, no matter how far
+    it jumps; each reads its own key then. A read that has waited for `timeout_us` is given up and forgotten.
     """
 
     def __init__(
@@ -129,7 +130,7 @@ class WaitingReads(Generic[R]):
         return self._waiting
 
     def read(self, stamp: int, read: R) -> bool:
-        """Serve `read` now if `stamp` is reached, else once it is. True when it was served."""
+        """Serve `read` now if `stamp` is reached, else once it is; return True when it was served."""
         if self._is_reached(stamp):
             self._serve(read)
             return True
@@ -140,7 +141,7 @@ class WaitingReads(Generic[R]):
         return False
 
     def applied(self, version: int) -> None:
-        """`version` is the newest applied now: serve everyone who waited for it or for an earlier one."""
+        """Serve all reads that waited for `version`, the newest that is applied, or for an earlier one."""
         self.version = version
         heap = self._heap
         while heap and self._is_reached(heap[0][0]):
@@ -168,18 +169,18 @@ class WaitingReads(Generic[R]):
                 waiting.timer.cancel()
         return read
 
-    # -- the step a planted bug may change ----------------------------------------------------------------------------
+    # A method of its own, so that a planted bug can override it.
 
     def _is_reached(self, stamp: int) -> bool:
         return self.version >= stamp
 
 
 class LeaderContact:
-    """What a follower knows of its own freshness: when it last heard its leader, and as of when it was up to date.
+    """A follower's knowledge of its own freshness: when it last heard its leader, and as of when it was up to date.
 
-    `asking` and `answered` frame one question to the leader; the answer names an index that covers all that was
-    committed when the question was sent. Once that index is applied, the state is complete *as of* the sending.
-    Ids start at `first_id`, which should differ from start to start: an answer to a former life proves nothing.
+    `asking` and `answered` frame one question to the leader; the answer names an index that covers all entries
+    committed when the question was sent. Once that index is applied, the state is complete *as of* the sending. Ids
+    start at `first_id`, which should differ from start to start: an answer to a former life proves nothing.
     """
 
     def __init__(self, clock: Clock, silence_us_max: int, first_id: int) -> None:
@@ -192,50 +193,54 @@ class LeaderContact:
         self._ahead: list[tuple[int, int]] = []
 
     def heard(self) -> None:
-        """The leader has sent something. After a silence, catching up has to be proved anew."""
+        """Note a message of the leader; after a silence, catching up has to be proved anew."""
         now_us = self._clock.monotonic_us()
         if now_us - self._heard_us > self.silence_us_max:
             self._lost_us = now_us
         self._heard_us = now_us
 
     def silence_us(self) -> int:
-        """For how long nothing was heard."""
+        """Return for how long the leader was not heard."""
         return self._clock.monotonic_us() - self._heard_us
 
     def asking(self) -> int:
-        """A question is about to be sent; its id. Of those that stay unanswered the last few are remembered."""
+        """Return the id of a question that is about to be sent; only the last few unanswered ones are remembered."""
         self._next_id += 1
         self._asked[self._next_id] = self._clock.monotonic_us()
         self._asked.pop(self._next_id - _QUESTIONS_MAX, None)
         return self._next_id
 
     def answered(self, question_id: int, index: int, applied_index: int) -> None:
-        """The leader answered that everything committed so far is within `index`. That, too, is hearing from it."""
+        """Note the answer that all committed entries are within `index`; it is also a sign of life of the leader."""
         asked_us = self._asked.pop(question_id, None)
         if asked_us is not None:
             self.heard()
+            # The time of the question, not of the answer: the state at the answer may miss entries committed in
+            # between.
             heappush(self._ahead, (index, asked_us))
             self.applied(applied_index)
 
     def applied(self, index: int) -> None:
-        """The log is applied up to `index`."""
+        """Note that the log is applied up to `index`."""
         while self._ahead and self._ahead[0][0] <= index:
             _, asked_us = heappop(self._ahead)
             if self._up_to_date_us is None or asked_us > self._up_to_date_us:
                 self._up_to_date_us = asked_us
 
     def age_us(self) -> int | None:
-        """How old the state is at most; None when nothing is known."""
+        """Return the greatest possible age of the state; None when it is unknown."""
         return None if self._up_to_date_us is None else self._clock.monotonic_us() - self._up_to_date_us
 
     def is_caught_up(self) -> bool:
-        """Whether the state was complete at some time since the start, and since the last silence."""
+        """Return whether the state was complete at some time since the start, and since the last silence."""
         return self._up_to_date_us is not None and self._up_to_date_us >= self._lost_us
 
-    # -- the step a planted bug may change ----------------------------------------------------------------------------
+    # A method of its own, so that a planted bug can override it.
 
     def may_serve(self, age_us_max: int = 0) -> bool:
-        """Whether to answer reads: the leader was heard lately, we have caught up, and the age is within the bound."""
+        """Return whether to answer reads: the leader was heard lately, the state has caught up, its age is within
+        the bound.
+        """
         if self.silence_us() > self.silence_us_max or not self.is_caught_up():
             return False
         age_us = self.age_us()
@@ -243,5 +248,5 @@ class LeaderContact:
 
 
 def checksum_of(value: Any) -> int:
-    """A checksum of `value` for traces."""
+    """Return a checksum of `value` for traces."""
     return crc32(msgspec.msgpack.encode(value))

@@ -1,14 +1,14 @@
 """Agreement on a generation: a chosen leader brings its number to a majority before it leads.
 
-*Problem.* Being chosen – by the reckoning of all servers, or by a lock in a store – is not yet a right to lead. The
-choice may be old, another server may be chosen a moment later, and a leader of before may still be at work. And the
-chosen server may lack entries that were committed.
+*Problem.* A choice, by all servers or by a lock in a store, is not yet a right to lead. The choice may be old, another
+server may be chosen a moment later, and an earlier leader may still be at work. And the chosen server may lack entries
+that were committed.
 
 *Idea.* The chosen server asks the others to enter its generation. Each of them promises it, durably, to the first that
-asks, and from then on refuses whatever carries a lower number: that fences leaders of before off. The answer tells how
-far the voter's log reaches. Answers of voters that have more than the chosen server are not counted, so whoever gets a
-majority of counted answers holds every committed entry. This is the discovery phase of Zab; in Raft the same promise is
-the vote.
+asks, and from then on refuses messages with a lower number: that fences earlier leaders off. The answer tells how far
+the voter's log reaches. Answers of voters with a longer log than the chosen server's are not counted, so a server with
+a majority of counted answers holds every committed entry. This is the discovery phase of Zab; in Raft the same promise
+is the vote.
 
 *Invariants.* LDR-I1, LDR-I2, LDR-I3, GEN-I5: with a majority per generation, each server's promise given once and kept
 through restarts, and no counted voter ahead.
@@ -26,7 +26,7 @@ counted once.
 
 Sources: Junqueira, Reed and Serafini, "Zab: High-performance broadcast for primary-backup systems" (DSN 2011) IV.A;
 Patterns of Distributed Systems ch. 6 and 11. One deviation from Zab: its leader gives up when any voter is ahead; here
-that voter's answer does not count, and a majority of the others is enough.
+the answer of that voter does not count, and a majority of the others is enough.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ __all__ = ["GenerationAgreement", "GenerationPromised", "NewGeneration"]
 
 
 class NewGeneration(msgspec.Struct, frozen=True, tag="new-generation"):
-    """The chosen leader asks to enter `generation` under it."""
+    """The request of the chosen leader to enter `generation` under it."""
 
     server_id: str
     generation: int
@@ -65,7 +65,7 @@ class GenerationPromised(msgspec.Struct, frozen=True, tag="generation-promised")
 
 
 class GenerationAgreement:
-    """Both sides of the agreement at one server: asking for a generation, and promising one."""
+    """Both sides of the agreement at one server: the request for a generation, and the promise of one."""
 
     def __init__(self, context: ElectionContext) -> None:
         self._ports: Ports = context.ports
@@ -76,12 +76,14 @@ class GenerationAgreement:
         self._generation = 0
         self._promises = QuorumTracker(self._members)
 
-    # -- asking -------------------------------------------------------------------------------------------------------
-
     def propose(self, generation: int) -> bool:
-        """Promise `generation` to oneself and ask the others for it; False when it is not above one's own."""
+        """Promise `generation` to this server itself and ask the others for it.
+
+        Return False when it is not above its own.
+        """
         if generation <= self._clock.generation:
             return False
+        # Its own promise first, durably: after a restart it must not promise this generation to another server.
         self._clock.vote(generation, self._me)
         self._ports.trace.emit(GenerationAdopted(generation))
         self._generation = generation
@@ -91,17 +93,17 @@ class GenerationAgreement:
         return True
 
     def ask_again(self) -> None:
-        """Ask everybody whose promise has not been counted yet."""
+        """Ask each server whose promise has not been counted yet."""
         for member in self._members:
             if member not in self._promises.recorded:
                 self.ask(member)
 
     def ask(self, member: NodeId) -> None:
-        """Ask one server."""
+        """Ask one server to promise the generation."""
         self._ports.network.send(member, NewGeneration(self._me, self._generation))
 
     def count(self, source: NodeId, answer: GenerationPromised) -> bool:
-        """Take in an answer; True when a majority has promised this server its generation."""
+        """Take in an answer; return True when a majority has promised this server its generation."""
         if not answer.promised or answer.generation != self._generation:
             if answer.generation < self._clock.generation:
                 self._ports.trace.sometimes("old-generation-vote-ignored")
@@ -113,10 +115,11 @@ class GenerationAgreement:
             return self._promises.reached
         return False
 
-    # -- promising ----------------------------------------------------------------------------------------------------
-
     def promise(self, source: NodeId, request: NewGeneration) -> bool:
-        """Enter the generation under `source`, durably, unless it is taken or over; answer. True when promised."""
+        """Enter the generation under `source`, durably, unless it is taken or over.
+
+        Answer, and return True when promised.
+        """
         clock = self._clock
         before = clock.generation
         promised = clock.vote(request.generation, source)
@@ -126,7 +129,7 @@ class GenerationAgreement:
         return promised
 
     def refuse(self, source: NodeId, request: NewGeneration) -> None:
-        """Answer with one's own generation, and change nothing."""
+        """Answer with this server's own generation, and change nothing."""
         self._answer(source, request, promised=False)
 
     def _answer(self, source: NodeId, request: NewGeneration, promised: bool) -> None:
@@ -135,10 +138,10 @@ class GenerationAgreement:
         answer = GenerationPromised(self._me, self._clock.generation, promised, log.last_index, log.last_generation)
         self._ports.network.send(source, answer)
 
-    # -- the step a planted bug may change ----------------------------------------------------------------------------
+    # A method of its own, so that a planted bug can override it.
 
     def _is_ahead(self, answer: GenerationPromised) -> bool:
-        """Does the voter hold entries that this server may lack?"""
+        """Return whether the voter may hold entries that this server lacks."""
         log = self._log
         theirs = (answer.last_log_entry_generation, answer.last_log_entry_index)
         return theirs > (log.last_generation, log.last_index)

@@ -1,16 +1,16 @@
 """Generation clock: a number that grows with every election, so that a deposed leader can be recognised.
 
-*Problem.* A leader that was paused or cut off does not know that the others have elected a new one; what it still
-sends must not count.
+*Problem.* A leader that was paused or cut off does not know that the others have elected a new one; its later messages
+must not count.
 
-*Idea.* Each election takes the next generation. It travels with every request, heartbeat and response; whoever sees a
-higher one adopts it, whoever sees a lower one refuses. It is a Lamport timestamp of leadership. A node votes at most
-once in a generation, which makes the winner unique, so the generation and the vote must be durable before anyone hears
-of them.
+*Idea.* Each election takes the next generation. It travels with every request, heartbeat and response. A node that sees
+a higher generation adopts it, and refuses messages of a lower one. It is a Lamport timestamp of leadership. A node
+votes at most once in a generation, which makes the winner unique, so the generation and the vote must be durable before
+any other node hears of them.
 
 The entries of the log carry generations too, but they are not enough: a node that voted and has not yet received an
 entry would forget its vote in a restart (GEN-R2). So `(generation, vote)` has a small log of its own. `adopt` and
-`vote` record an fsync in the outbox, hence a reply sent afterwards leaves only when the vote is on disk.
+`vote` record an fsync in the outbox, so a reply sent afterwards leaves only when the vote is on disk.
 
 *Invariants.* GEN-I1 a node's generation never decreases, restarts included. GEN-I3 no message of a lower generation is
 accepted. GEN-I4 an entry's generation is at most its node's. GEN-I5 each new leader has a higher generation. LDR-I1
@@ -62,10 +62,10 @@ class _Promise(msgspec.Struct, frozen=True, array_like=True):
 
 
 class GenerationClock:
-    """The current generation of one node and whom it voted for in it, durable in the file `name.log`.
+    """The current generation of one node and its vote in it, durable in the file `name.log`.
 
-    `generation` is the highest generation this node has seen, 0 before the first election; `voted_for` the candidate
-    it voted for in that generation, if any. Both are for others to read; only the methods change them.
+    `generation` is the highest generation this node has seen, 0 before the first election; `voted_for` the candidate it
+    voted for in that generation, if any. Other objects may read both; only the methods change them.
     """
 
     def __init__(self, storage: Storage, name: str = "generation") -> None:
@@ -88,7 +88,7 @@ class GenerationClock:
                 raise CorruptLog(f"{self._file}: the record at byte {self._size} changed after it was written.")
             self._storage.truncate(self._file, self._size)
         if data:
-            # What a killed process had written but not flushed counts from now on, so it is flushed.
+            # Bytes that a killed process had written but not flushed count from now on, so they are flushed.
             self._storage.fsync(self._file)
         if positions:
             last = msgspec.msgpack.decode(read_record(data, _SALT, positions[-1]) or b"", type=_Promise)
@@ -98,14 +98,14 @@ class GenerationClock:
         self.adopt(generation_min)
 
     def adopt(self, generation: int) -> bool:
-        """Move on to a higher generation, in which this node has not voted; False when it is not higher."""
+        """Move on to a higher generation, in which this node has not voted; return False when it is not higher."""
         if generation <= self.generation:
             return False
         self._set(generation, None)
         return True
 
     def vote(self, generation: int, candidate: str) -> bool:
-        """Vote for `candidate` in `generation`, adopting it; True when granted (again), False when refused."""
+        """Vote for `candidate` in `generation`, adopting it; return True when granted (again), False when refused."""
         if not self._may_vote(generation, candidate):
             return False
         if (generation, candidate) != (self.generation, self.voted_for):
@@ -124,7 +124,7 @@ class GenerationClock:
 
     def _set(self, generation: int, voted_for: str | None) -> None:
         if self._failed:
-            raise LogUnusable(f"{self._file}: an earlier write failed; what is on disk is unknown until a restart")
+            raise LogUnusable(f"{self._file}: an earlier write failed, so the disk is unknown until a restart")
         # A promise that could not be written is not made: memory changes last.
         self._failed = True
         self._persist(generation, voted_for)
@@ -133,7 +133,7 @@ class GenerationClock:
         self.voted_for = voted_for
 
     def _persist(self, generation: int, voted_for: str | None) -> None:
-        """Append the promise and flush it: what is sent from now on waits for it."""
+        """Append the promise and flush it: messages that are sent from now on wait for it."""
         record = _record(generation, voted_for, self._size)
         self._storage.append(self._file, record)
         self._storage.fsync(self._file)

@@ -9,29 +9,29 @@ wrong: it costs an election, never safety, because the Generation Clock makes th
 
 Three rules keep suspicions rare. The interval is a small part of the timeout (HB-R1). Heartbeats leave ahead of disk
 writes, so a slow disk at the leader looks like a slow disk and not like a crash (HB-R10). And a follower whose own
-check runs late was itself asleep: what it missed says nothing about the leader, so that check accuses nobody
-(HB-R12).
+check runs late was itself asleep: the heartbeats it missed say nothing about the leader, so that check accuses no
+server (HB-R12).
 
-*Invariants.* HB-I3 nobody is suspected within the timeout of the last heartbeat that was processed. HB-I5 verdicts of
-the detector never gate safety; the log's invariants must hold with a detector that lies.
+*Invariants.* HB-I3 no server is suspected within the timeout of the last heartbeat that was processed. HB-I5 verdicts
+of the detector never gate safety; the log's invariants must hold with a detector that lies.
 
 *Tolerates.* Lost and late heartbeats up to the timeout; steps of the wall clock (it is never read); drift of the
 monotonic clock, which scales the timeout; a pause of the checking node itself.
 
-*Does not tolerate.* Delays longer than the timeout: they cost an unnecessary election. There is no way to tell a dead
-leader from an unreachable one.
+*Does not tolerate.* Delays longer than the timeout: they cost an unnecessary election. A dead leader cannot be told
+from an unreachable one.
 
 *Workloads.* `register`, with pauses, kills and one-way partitions.
 
 *Checkers.* Availability after heal, linearizability (through elections).
 
 *Planted bugs.* `wall-clock-timeout` (HB-M1): silence is measured on the wall clock. Those that no campaign meets stand
-beside the tests of the detectors: a monitor that does not notice its own sleep (HB-M2), that watches only whom it has
-heard (HB-M5) or never takes a mark back (HB-M6), and heartbeats that wait for the disk (HB-M3).
+beside the tests of the detectors: a monitor that does not notice its own sleep (HB-M2), that watches only servers it
+has heard (HB-M5) or never takes a mark back (HB-M6), and heartbeats that wait for the disk (HB-M3).
 
-How silence is judged can be chosen: by a fixed timeout, by one that forgives one's own sleep (the default), or by a
-suspicion that follows how heartbeats arrive (`phi_accrual`). `HeartBeatMonitor` watches many servers with any of them.
-For large clusters `gossip_heartbeats` brings it news, or `lifeguard_probing` does without heartbeats.
+The judgement of silence can be chosen: a fixed timeout, one that forgives the node's own sleep (the default), or a
+suspicion that adapts to the arrival of heartbeats (`phi_accrual`). `HeartBeatMonitor` watches many servers with any of
+them. For large clusters `gossip_heartbeats` brings it news, and `lifeguard_probing` needs no heartbeats.
 
 Sources: Patterns of Distributed Systems ch. 7; the local-pause rule is Apache Cassandra's `FailureDetector`
 (`cassandra.max_local_pause_in_ms`, 5 s there because its timeouts are longer; here it is one heartbeat timeout).
@@ -72,7 +72,7 @@ def check_heartbeat_timing(interval_us: int, timeout_us: int) -> None:
 
 
 class HeartBeatScheduler:
-    """Runs an action at a fixed delay while it is started: the sending side, and every other periodic duty."""
+    """A scheduler that runs an action at a fixed delay: the sending side, and every other periodic duty."""
 
     __slots__ = ("_action", "_interval_us", "_timer", "_timers")
 
@@ -83,7 +83,7 @@ class HeartBeatScheduler:
         self._timer: Timer | None = None
 
     def start(self) -> None:
-        """Call the action `interval_us` from now, and again and again."""
+        """Call the action `interval_us` from now, and at that interval from then on."""
         self.stop()
         self._timer = self._timers.every(self._interval_us, self._action)
 
@@ -95,25 +95,25 @@ class HeartBeatScheduler:
 
 
 class FailureDetector(Protocol):
-    """Watches one server. Its verdict is an opinion about time; nothing that must be safe may rest on it (HB-I5)."""
+    """A watch on one server; its verdict is an opinion about time, on which no safety may rest (HB-I5)."""
 
     def heartbeat_received(self) -> None:
         """Note a sign of life of the watched server."""
 
     def restart(self, timeout_us: int) -> int:
-        """Count silence anew from now, with this timeout, and return after how long to check first."""
+        """Count silence anew from now, with this timeout, and return the time until the first check."""
 
     def silence_us(self) -> int:
-        """How long nothing has been heard."""
+        """Return for how long the server was not heard."""
 
     def check(self) -> int:
-        """The microseconds until the next check, or 0 when the watched server is to be suspected now."""
+        """Return the microseconds until the next check, or 0 when the watched server is to be suspected now."""
 
 
 class TimeoutBasedFailureDetector:
-    """Suspects the server it watches after a whole timeout of silence, by the monotonic clock (HB-R5).
+    """A detector that suspects after a whole timeout of silence, by the monotonic clock (HB-R5).
 
-    Until something was heard, silence counts from the start of the detector (HB-R6): a leader that never speaks is
+    Until the first heartbeat, silence counts from the start of the detector (HB-R6): a leader that never speaks is
     suspected too. The timeout may change from restart to restart, because elections draw it at random.
     """
 
@@ -125,7 +125,7 @@ class TimeoutBasedFailureDetector:
         self._heard_us = self._now_us()
 
     def heartbeat_received(self) -> None:
-        """Note when the sign of life came."""
+        """Note the time of the sign of life."""
         self._heard_us = self._now_us()
 
     def restart(self, timeout_us: int) -> int:
@@ -135,16 +135,16 @@ class TimeoutBasedFailureDetector:
         return timeout_us
 
     def silence_us(self) -> int:
-        """Compare with the last sign of life."""
+        """Return the time since the last sign of life."""
         return self._now_us() - self._heard_us
 
     def check(self) -> int:
-        """What is left of the timeout; 0 when it is over."""
+        """Return the rest of the timeout; 0 when it is over."""
         return max(0, self._heard_us + self.timeout_us - self._now_us())
 
 
 class LocalPause:
-    """Tells whether this process slept through the moment at which it meant to act again (HB-R12)."""
+    """A check whether this process slept through the moment at which it meant to act again (HB-R12)."""
 
     __slots__ = ("_clock", "_due_us", "_pause_us")
 
@@ -154,19 +154,19 @@ class LocalPause:
         self._due_us = clock.monotonic_us()
 
     def promise(self, delay_us: int) -> int:
-        """The next action is due `delay_us` from now; returns that."""
+        """Note that the next action is due `delay_us` from now, and return `delay_us`."""
         self._due_us = self._clock.monotonic_us() + delay_us
         return delay_us
 
     def slept(self) -> bool:
-        """Is it later than promised, by a whole pause?"""
+        """Return whether it is later than promised by a whole pause."""
         return self._clock.monotonic_us() - self._due_us >= self._pause_us
 
 
 class PauseAwareFailureDetector:
-    """Wraps a detector: a check that comes a whole pause late judges nothing and asks for one timeout more.
+    """A detector around another: a check that comes a whole pause late judges nothing and asks for one timeout more.
 
-    It slept through heartbeats, which may be waiting in the node's own queue behind the check.
+    Its process slept through heartbeats, which may be waiting in the node's own queue behind the check.
     """
 
     __slots__ = ("_inner", "_pause", "_timeout_us", "heartbeat_received", "silence_us")
@@ -180,23 +180,23 @@ class PauseAwareFailureDetector:
         self.silence_us: Callable[[], int] = inner.silence_us
 
     def restart(self, timeout_us: int) -> int:
-        """As the inner detector, and remember when the check is due."""
+        """Restart the inner detector, and remember when the check is due."""
         self._timeout_us = timeout_us
         return self._pause.promise(self._inner.restart(timeout_us))
 
     def check(self) -> int:
-        """As the inner detector, unless this check comes so late that its own process must have slept."""
+        """Ask the inner detector, unless this check comes so late that its own process must have slept."""
         if self._pause.slept():
             return self._pause.promise(self._timeout_us)
         return self._pause.promise(self._inner.check())
 
 
 class HeartBeatMonitor:
-    """The receiving side for many servers: marks each of them up or down, and tells when that changes (HB-R4).
+    """The receiving side for many servers, which marks each of them up or down and reports changes (HB-R4).
 
     `heartbeat_check` is to be called every `interval_us`, by a `HeartBeatScheduler`. A server that has never been heard
     is judged like any other, from the start of the monitor (HB-R6); one that was marked down is marked up by its next
-    heartbeat (HB-R7). A check that comes a whole `pause_us` late marks nobody down (HB-R12; the book's figure is 5 s).
+    heartbeat (HB-R7). A check that comes a whole `pause_us` late marks none down (HB-R12; the book's figure is 5 s).
     """
 
     def __init__(
@@ -215,14 +215,14 @@ class HeartBeatMonitor:
         pause.promise(interval_us)
 
     def heartbeat_received(self, server: str) -> None:
-        """A sign of life of `server`; strangers are ignored."""
+        """Note a sign of life of `server`; unknown servers are ignored."""
         detector = self._detectors.get(server)
         if detector is not None:
             detector.heartbeat_received()
             self._mark_up(server)
 
     def heartbeat_check(self) -> None:
-        """Mark down who has been silent for too long, unless this process itself was asleep."""
+        """Mark down the servers that were silent for too long, unless this process itself was asleep."""
         slept = self._pause.slept()
         self._pause.promise(self._interval_us)
         if slept:
@@ -233,7 +233,7 @@ class HeartBeatMonitor:
                 self._on_change(server, False)
 
     def down(self) -> tuple[str, ...]:
-        """Who is marked down now, in the order in which they were."""
+        """Return the servers that are marked down, in the order in which they were."""
         return tuple(self._down)
 
     def _mark_up(self, server: str) -> None:

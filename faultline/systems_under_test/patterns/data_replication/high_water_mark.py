@@ -1,7 +1,7 @@
 """High-water mark: the index up to which the log is known to be on a majority, and so may be executed and shown.
 
-*Problem.* An entry in the leader's log may still be lost when the leader dies before others have it. What clients have
-seen must not be undone.
+*Problem.* An entry in the leader's log may still be lost when the leader dies before others have it. Values that
+clients have seen must not be undone.
 
 *Idea.* The leader keeps for each member the highest index it is known to store. The quorum-th largest of these
 indexes, its own included, is on a majority: the mark. Only entries up to the mark are applied and answered; the mark
@@ -41,13 +41,17 @@ __all__ = ["HighWaterMark", "NotAvailable", "quorum_index"]
 
 
 class NotAvailable(LookupError):
-    """The entry is above the high-water mark: it may still vanish, so nobody may see it."""
+    """The entry is above the high-water mark: it may still vanish, so no client may see it."""
 
 
 def quorum_index(match_indexes: Sequence[int]) -> int:
-    """The highest index that a majority stores; one index per member of the cluster, the leader's own included."""
+    """Return the highest index that a majority stores.
+
+    One index per member of the cluster, the leader's own included.
+    """
     if not match_indexes:
         raise ValueError("a cluster has at least one member")
+    # Ascending, so that this entry and all behind it are at least a majority, also for an even number of members.
     return sorted(match_indexes)[(len(match_indexes) - 1) // 2]
 
 
@@ -60,7 +64,7 @@ class HighWaterMark:
         self.value = 0
 
     def advance_to(self, index: int) -> bool:
-        """Move the mark up to `index`; False, and nothing changes, when it is there already or beyond."""
+        """Move the mark up to `index`; return False, and change nothing, when it is there already or beyond."""
         if index <= self.value:
             return False
         self.value = index

@@ -6,7 +6,7 @@ twice is wrong: an increment counts double, and even a plain write can undo what
 *Idea.* A client registers first; the registration is an entry of the replicated log, and the index of that entry is the
 client's id, unique for ever. The client numbers its requests 1, 2, 3 … and repeats a request under the *same* number.
 Every server keeps, per client, the answers it gave, and looks there when it *applies* an entry, not only when it
-receives it: so two entries for one request are executed once on every server, whoever leads.
+receives it. So two entries for one request are executed once on every server, under any leader.
 
 Answers cannot be kept for ever. Three policies say which may go, and none looks at a clock:
 
@@ -14,12 +14,12 @@ Answers cannot be kept for ever. Three policies say which may go, and none looks
 - `OneAtATime`: all but the newest; a client that sends a request has the answers to all earlier ones;
 - `Acknowledged`: those below the number that the client names in each request as the last one it has an answer to.
 
-A number that was discarded is refused by name and never executed again: nobody can tell any more whether it was.
-Sessions go too, in the end: see `session_expiry`.
+A number that was discarded is refused by name and never executed again: it cannot be known any more whether it was.
+Sessions end too (`session_expiry`).
 
 *Invariants.* IDR-I1 each (client, number) takes effect at most once. IDR-I2 client ids are unique. IDR-I3 sessions are
 equal on all servers at the same applied index. IDR-I4 no more answers are kept than the policy allows. IDR-I5 in the
-end each acknowledged increment counts once, each without an answer once or not at all.
+end each acknowledged increment counts once, and each without an answer once or not at all.
 
 *Tolerates.* Lost answers, repeated and late requests, leader changes and restarts between execution and retry (sessions
 are rebuilt by replaying the log, or restored from a snapshot). A repeated registration only leaves an unused session
@@ -65,7 +65,7 @@ __all__ = [
 ]
 
 SAVED_RESPONSES_MAX = 5
-"""How many answers are kept per client: at least as many as a client may have in flight."""
+"""The number of answers kept per client: at least as many as a client may have in flight."""
 
 NO_CLIENT = 0
 """The client id of a request whose sender does not want its repetitions recognised; no log entry has this index."""
@@ -78,11 +78,11 @@ class UnknownSession(Exception):
 
 
 class RequestDiscarded(Exception):
-    """The answer to this number was discarded: nobody knows whether the request was executed, so it is refused."""
+    """The answer to this number was discarded: it is unknown whether the request was executed, so it is refused."""
 
 
 class Session(Generic[Response]):
-    """One client's last answers, and the number up to which whatever has no answer here was discarded."""
+    """One client's last answers, and the number up to which requests without an answer here were discarded."""
 
     __slots__ = ("discarded_number", "responses")
 
@@ -98,28 +98,28 @@ class Session(Generic[Response]):
 
 
 class DiscardPolicy(Protocol):
-    """Decides which answers of a client may be forgotten: by its requests alone, so that all servers agree."""
+    """The decision which answers of a client may be forgotten: by its requests alone, so that all servers agree."""
 
     def discard(self, session: Session[Response], request_number: int, acknowledged: int) -> None:
-        """Request `request_number` was executed and its answer saved; the client has one to `acknowledged`."""
+        """Discard old answers after `request_number` was executed; the client has the answer to `acknowledged`."""
 
     def refuse_in_flight(self, in_flight: int) -> None:
         """Raise UsageError when clients with that many requests in flight could lose answers they still need."""
 
 
 class LastResponses:
-    """Keeps the last `count` answers."""
+    """The policy that keeps the last `count` answers."""
 
     def __init__(self, count: int = SAVED_RESPONSES_MAX) -> None:
         self.count = count
 
     def discard(self, session: Session[Response], request_number: int, acknowledged: int) -> None:
-        """The oldest goes when there is one too many."""
+        """Discard the oldest answer when there is one too many."""
         while len(session.responses) > self.count:
             session.discard_below(min(session.responses) + 1)
 
     def refuse_in_flight(self, in_flight: int) -> None:
-        """As many answers must be kept as may be in flight."""
+        """Raise UsageError when more requests may be in flight than answers are kept."""
         if in_flight > self.count:
             raise UsageError(
                 f"With {in_flight} requests in flight and {self.count} saved answers, a retry may find its own gone.",
@@ -128,14 +128,14 @@ class LastResponses:
 
 
 class OneAtATime:
-    """Keeps the newest answer alone: for clients that wait for each answer before they ask again."""
+    """The policy that keeps the newest answer alone: for clients that wait for each answer before they ask again."""
 
     def discard(self, session: Session[Response], request_number: int, acknowledged: int) -> None:
-        """A new request shows that its client is done with all before it."""
+        """Discard all earlier answers: a new request shows that its client has them."""
         session.discard_below(request_number)
 
     def refuse_in_flight(self, in_flight: int) -> None:
-        """Never together with a request pipeline."""
+        """Raise UsageError for clients with a request pipeline."""
         if in_flight > 1:
             raise UsageError(
                 f"The discard policy one-at-a-time cannot serve clients with {in_flight} requests in flight.",
@@ -144,14 +144,14 @@ class OneAtATime:
 
 
 class Acknowledged:
-    """Keeps what the client has not acknowledged: however many are in flight, nothing is forgotten too early."""
+    """The policy that keeps unacknowledged answers: with any number in flight, none is forgotten too early."""
 
     def discard(self, session: Session[Response], request_number: int, acknowledged: int) -> None:
-        """Everything *below* the acknowledged number goes; that one itself may stay."""
+        """Discard the answers *below* the acknowledged number."""
         session.discard_below(acknowledged)
 
     def refuse_in_flight(self, in_flight: int) -> None:
-        """Any number will do."""
+        """Accept any number of requests in flight."""
 
 
 class ClientSessions(Generic[Response]):
@@ -164,7 +164,7 @@ class ClientSessions(Generic[Response]):
         self._sessions: dict[int, Session[Response]] = {}
 
     def __len__(self) -> int:
-        """The number of sessions."""
+        """Return the number of sessions."""
         return len(self._sessions)
 
     def register(self, client_id: int) -> None:
@@ -172,26 +172,26 @@ class ClientSessions(Generic[Response]):
         self._sessions[client_id] = Session()
 
     def expire(self, client_ids: Iterable[int]) -> list[int]:
-        """End these sessions, as a log entry says; those that there were."""
+        """End these sessions, as a log entry says, and return the ones that existed."""
         return [client_id for client_id in client_ids if self._sessions.pop(client_id, None) is not None]
 
     def client_ids(self) -> list[int]:
-        """All clients that have a session, in the order of their registration."""
+        """Return all clients that have a session, in the order of their registration."""
         return list(self._sessions)
 
     def session(self, client_id: int) -> Session[Response] | None:
-        """The session of `client_id`, if there is one."""
+        """Return the session of `client_id`, if there is one."""
         return self._sessions.get(client_id)
 
     def content(self) -> dict[int, tuple[int, dict[int, Response]]]:
-        """All sessions as plain data, for a snapshot: the highest discarded number and the kept answers of each."""
+        """Return all sessions as plain data, for a snapshot: the highest discarded number and the answers of each."""
         return {
             client_id: (session.discarded_number, dict(session.responses))
             for client_id, session in self._sessions.items()
         }
 
     def restore(self, content: Mapping[int, tuple[int, Mapping[int, Response]]]) -> None:
-        """Put the sessions of a snapshot in the place of these."""
+        """Replace these sessions with those of a snapshot."""
         self._sessions.clear()
         for client_id, (discarded_number, responses) in content.items():
             session = self._sessions[client_id] = Session[Response]()
@@ -201,7 +201,7 @@ class ClientSessions(Generic[Response]):
     def execute(
         self, client_id: int, request_number: int, action: Callable[[], Response], acknowledged: int = 0
     ) -> tuple[Response, bool]:
-        """The answer to this request, and whether `action` was run for it now.
+        """Return the answer to this request, and whether `action` was run for it now.
 
         Raises `UnknownSession` or `RequestDiscarded`, in which case it was not.
         """
@@ -213,17 +213,21 @@ class ClientSessions(Generic[Response]):
         saved = self.saved_response(session, request_number)
         if saved is not None:
             return saved, False
+        # It may have been executed; executing it now could do it twice.
         if request_number <= session.discarded_number:
             raise RequestDiscarded(f"client {client_id}: the answer to request {request_number} was discarded")
         response = action()
+        # Errors are kept too: a retry must get the same answer, although the action might succeed now.
         session.responses[request_number] = response
         self._policy.discard(session, request_number, acknowledged)
         return response, True
 
     def session_for_unknown(self, client_id: int) -> Session[Response]:
-        """There is none: whoever is not known is not served, because nobody can tell what was done for it before."""
+        """Raise `UnknownSession`: an unknown client is not served, because its earlier requests may have been
+        executed.
+        """
         raise UnknownSession(f"client {client_id} has no session")
 
     def saved_response(self, session: Session[Response], request_number: int) -> Response | None:
-        """The answer kept for `request_number`: the duplicate detection itself."""
+        """Return the answer kept for `request_number`: the duplicate detection itself."""
         return session.responses.get(request_number)

@@ -1,33 +1,33 @@
 """Leader and Followers: one server is elected, takes all decisions, and the others follow it.
 
-*Problem.* Quorums of reads and writes alone do not give clients one order of updates. Somebody has to choose the order;
-when that server dies, somebody else has to, and never two at once with equal right.
+*Problem.* Quorums of reads and writes alone do not give clients one order of updates. One server has to choose the
+order. When it dies, another has to, and there must never be two at once with equal right.
 
 *Idea.* Every leadership has a number, the generation, higher than all before it. A server leads a generation only when
-a majority has promised it that generation, durably and to nobody else, and only when none of that majority has a log
-that reaches further than its own. Any two majorities share a server, so a generation has one leader, and the leader
-holds every committed entry. What is left open is who may try, and when. Three styles answer that:
+a majority has promised it that generation, durably and to no other server, and only when no member of that majority has
+a log that reaches further than its own. Any two majorities share a server, so a generation has one leader, and the
+leader holds every committed entry. Open questions are which server may try, and when. Three styles answer them:
 
 | style | module | who becomes leader | who raises the generation |
 |---|---|---|---|
 | `raft` | `raft_election` | the first that asks a majority with a log recent enough | every candidate |
-| `zab` | `zab_election` | the most recent log, then the highest id: all reckon alike | the winner only |
-| `external-store` | `external_store_election` | whoever creates a key in a linearizable store first | the store |
+| `zab` | `zab_election` | the most recent log, then the highest id: all compute the same | the winner only |
+| `external-store` | `external_store_election` | the first to create a key in a linearizable store | the store |
 
-The first two suit three or five servers, which know each other. With an external store servers need to know nothing but
-the store, so that thousands can choose a leader (LDR-R17).
+The first two suit three or five servers, which know each other. With an external store servers need to know only the
+store, so that thousands can choose a leader (LDR-R17).
 
-This module holds what the styles share: the roles, the leader that is known, the timer that notices its silence, the
-steps from one role to the next, and what is told to the harness.
+This module holds the common part of the styles: the roles, the known leader, the timer that notices its silence, the
+steps from one role to the next, and the reports to the harness.
 
 *Invariants.* LDR-I1 at most one leader per generation. LDR-I2 one vote per server and generation, over all restarts.
 LDR-I3 a leader holds every entry committed before. LDR-I4 (= GEN-I1) no server's generation goes back. LDR-I5 only a
-leader acknowledges. LDR-I6 with a majority in contact, somebody is elected soon.
+leader acknowledges. LDR-I6 with a majority in contact, a leader is elected soon.
 
 *Tolerates.* Crash and restart at any instant, pauses, lost, late, repeated and reordered messages, any clocks: time
 decides only when an election starts, never how it ends. A minority of servers down.
 
-*Does not tolerate.* Loss of a majority (no leader then); a disk that loses what it called durable: (generation, vote)
+*Does not tolerate.* Loss of a majority (no leader then); a disk that loses data it called durable: (generation, vote)
 would be forgotten.
 
 *Workloads.* `register` with partitions, kills, pauses.
@@ -72,11 +72,11 @@ __all__ = [
 ]
 
 Handlers = Mapping[type, Callable[[NodeId, Any], None]]
-"""Who takes which message."""
+"""The handler of each type of message."""
 
 
 class ServerRole(enum.Enum):
-    """What a server is at one moment (LDR-R1)."""
+    """The role of a server at one moment (LDR-R1)."""
 
     LOOKING_FOR_LEADER = "candidate"
     FOLLOWING = "follower"
@@ -84,7 +84,7 @@ class ServerRole(enum.Enum):
 
 
 class GenerationAdopted(msgspec.Struct, frozen=True):
-    """Trace: this server now lives in `generation`."""
+    """Trace: this server adopted `generation`."""
 
     generation: int
 
@@ -125,27 +125,28 @@ class LeaderSuspected(msgspec.Struct, frozen=True):
 
 
 class OldGenerationFollowed(msgspec.Struct, frozen=True):
-    """Trace: a request of `generation` was accepted by a server that lives in the higher `own_generation`."""
+    """Trace: a request of `generation` was accepted by a server of the higher `own_generation`."""
 
     generation: int
     own_generation: int
 
 
 class ElectionListener(Protocol):
-    """The node around the election, told about the two changes of role that matter to it."""
+    """The node around the election, which hears of the two changes of role that matter to it."""
 
     def became_leader(self) -> None:
-        """This server leads from now on."""
+        """Begin the work of a leader."""
 
     def stepped_down(self) -> None:
-        """This server leads no longer."""
+        """End the work of a leader."""
 
 
 class ElectionTiming(msgspec.Struct, frozen=True, kw_only=True):
-    """How long a leader may be silent (the shortest time), and after how long what got no answer is said again.
+    """The shortest silence of a leader that starts an election, and the interval at which unanswered messages are
+    repeated.
 
-    `vote_stickiness` is the lease rule: promise nothing to a new leader while an old one may hold a lease.
-    `silence_us_min` is the silence before which the failure detector promises to suspect nobody.
+    `vote_stickiness` is the lease rule: promise no vote to a new leader while an old one may hold a lease.
+    `silence_us_min` is the silence before which the failure detector promises not to suspect the leader.
     """
 
     timeout_us: int
@@ -156,7 +157,10 @@ class ElectionTiming(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class ElectionContext:
-    """What surrounds the election at one server. `on_timeout` must come back as `election_timeout`, from the queue."""
+    """The surroundings of the election at one server.
+
+    `on_timeout` must come back as `election_timeout`, from the queue.
+    """
 
     ports: Ports
     members: tuple[NodeId, ...]
@@ -195,20 +199,16 @@ class LeaderElection(ABC):
         self._heard_us = self._ports.clock.monotonic_us()
         self._sticky_until_us = self._heard_us + self._timeout_us
 
-    # -- what a style adds --------------------------------------------------------------------------------------------
-
     @abstractmethod
     def handlers(self) -> Handlers:
-        """The messages of this style of election, and who takes them."""
+        """Return the messages of this style of election, with their handlers."""
 
     @abstractmethod
     def _leader_is_silent(self) -> None:
-        """No leader has been heard for the whole timeout: look for a new one."""
+        """Look for a new leader: none was heard for the whole timeout."""
 
     def _forget_candidacy(self) -> None:  # noqa: B027  # a hook: not every style has a candidacy
-        """This server follows from now on: drop what belonged to its own attempt to lead."""
-
-    # -- the timer ----------------------------------------------------------------------------------------------------
+        """Drop the state of this server's own attempt to lead: it follows from now on."""
 
     def start(self) -> None:
         """Begin as a follower that waits for a leader (LDR-R2, LDR-R11)."""
@@ -216,7 +216,7 @@ class LeaderElection(ABC):
         self._restart_timer()
 
     def election_timeout(self) -> None:
-        """The timer rang: look whether the leader has really been silent, and if so look for another (LDR-R10)."""
+        """Check whether the leader has really been silent, and if so look for another (LDR-R10); the timer calls it."""
         self._timer = None
         if self.role is ServerRole.LEADING:
             return
@@ -229,7 +229,7 @@ class LeaderElection(ABC):
             self._leader_is_silent()
 
     def knows_leader(self) -> bool:
-        """Has a leader been heard within the shortest election timeout (or is this server the leader)?"""
+        """Return whether a leader was heard within the shortest election timeout, or is this server."""
         if self.role is ServerRole.LEADING:
             return True
         return self.leader_id is not None and self._detector.silence_us() < self._timeout_us
@@ -238,7 +238,7 @@ class LeaderElection(ABC):
         self._arm(self._detector.restart(self._draw_timeout_us()))
 
     def _draw_timeout_us(self) -> int:
-        """A new random timeout, so that servers rarely stand for election in the same instant (LDR-R11)."""
+        """Return a new random timeout, so that servers rarely stand for election in the same instant (LDR-R11)."""
         return self._ports.random.uniform_us("election-timeout", self._timeout_us, 2 * self._timeout_us)
 
     def _arm(self, delay_us: int) -> None:
@@ -250,8 +250,6 @@ class LeaderElection(ABC):
             self._timer.cancel()
             self._timer = None
 
-    # -- leading ------------------------------------------------------------------------------------------------------
-
     def _become_leader(self) -> None:
         self.role = ServerRole.LEADING
         self.leader_id = self._me
@@ -260,8 +258,6 @@ class LeaderElection(ABC):
         trace.emit(BecameLeader(self._clock.generation, self._log.last_index, self._log.last_generation))
         trace.sometimes("leader-elected" if self._clock.generation == 1 else "leader-changed")
         self._listener.became_leader()
-
-    # -- following ----------------------------------------------------------------------------------------------------
 
     def become_follower(self, generation: int, leader_id: NodeId | None) -> None:
         """Adopt `generation` when it is higher, and follow `leader_id` (None: not known yet)."""
@@ -277,11 +273,13 @@ class LeaderElection(ABC):
         if was_leader:
             self._ports.trace.emit(SteppedDown(self._clock.generation))
             self._listener.stepped_down()
+        # A higher generation alone does not restart a running timer: candidates that cannot win could otherwise keep
+        # this server from ever standing for election.
         if self._timer is None or leader_id is not None:
             self._restart_timer()
 
     def follow(self, generation: int, leader_id: NodeId) -> None:
-        """A request of the leader of `generation`, not below this server's own, arrived: follow it (LDR-R13)."""
+        """Follow the leader of `generation`, which is not below this server's own and has sent a request (LDR-R13)."""
         if leader_id == self.leader_id and generation == self._clock.generation and self.role is ServerRole.FOLLOWING:
             self._detector.heartbeat_received()
         else:
@@ -289,11 +287,13 @@ class LeaderElection(ABC):
                 self._ports.trace.emit(OldGenerationFollowed(generation, self._clock.generation))
             self.become_follower(generation, leader_id)
         self._heard_us = self._ports.clock.monotonic_us()
-        # Kept apart from `leader_id`: a higher generation heard of meanwhile ends no lease that is running.
+        # Kept apart from `leader_id`: a higher generation that was heard of meanwhile does not end a running lease.
         self._sticky_until_us = self._heard_us + self._timeout_us
 
     def _must_stick(self) -> bool:
-        """Lease rule: vote for nobody while a leader may hold a lease that this server's answers gave it."""
+        """Return whether the lease rule forbids a vote: this server's answers may have given a leader a lease that
+        still runs.
+        """
         if not self._vote_stickiness:
             return False
         return self.role is ServerRole.LEADING or self._ports.clock.monotonic_us() < self._sticky_until_us

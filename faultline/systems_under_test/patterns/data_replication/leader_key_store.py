@@ -1,33 +1,33 @@
-"""Leader key: a linearizable store lends the leadership to whoever creates its key first, for as long as it refreshes.
+"""Leader key: a linearizable store lends the leadership to the first creator of its key, for as long as it refreshes.
 
-*Problem.* Thousands of servers cannot hold an election among themselves: everyone would have to know and ask everyone.
+*Problem.* Thousands of servers cannot hold an election among themselves: each would have to know and ask all others.
 
-*Idea.* (What ZooKeeper's ephemeral nodes and etcd's leases are used for.) A store outside holds one key. Creating it is
-a compare-and-swap: it works when there is no such key, and so for one server only. The key names the leader and expires
-when the leader does not refresh it within its time to live. Whoever watches the key is told when it goes. Each
-creation and each deletion gives the key a new generation, higher than all before it: the generation of the
-leadership, and the token by which others recognise a leader whose key has expired.
+*Idea.* (ZooKeeper's ephemeral nodes and etcd's leases are used in this way.) A store outside holds one key. Creating it
+is a compare-and-swap: it succeeds when the key does not exist, and so for one server only. The key names the leader and
+expires when the leader does not refresh it within its time to live. Servers that watch the key are told when it is
+deleted. Each creation and each deletion gives the key a new generation, higher than all before it: the generation of
+the leadership, and the token by which others recognise a leader whose key has expired.
 
 Two details of faults. A creation may be repeated, because its answer got lost: the owner is told again that it created
-the key, as long as it does not show, by the generation it knows, that it has been told before. And a store that slept
-does not expire a key because of refreshes that still wait in its own queue (HB-R12).
+the key, unless the generation that it knows shows that it was told before. And a store that slept does not expire a key
+because of refreshes that still wait in its own queue (HB-R12).
 
 *Invariants.* GEN-I5 each creation has a higher generation than all before it, restarts of the store included. The key
 has one owner at a time. A key is gone from its deletion on, restarts included.
 
-*Tolerates.* Requests that are lost, repeated or late: each names what it means (a generation or a number) and changes
-nothing when that has passed. A restart of the store: key and generation are on disk before anyone hears of them, and
-the time to live begins anew. Watches are forgotten in a restart; who watches must not rely on being told.
+*Tolerates.* Requests that are lost, repeated or late: each names its generation or number, and changes nothing when
+that has passed. A restart of the store: key and generation are on disk before any server hears of them, and the time to
+live begins anew. Watches are forgotten in a restart; a watcher must not rely on a notification.
 
-*Does not tolerate.* The loss of the store: nobody can become leader, and the leader that cannot refresh steps down.
+*Does not tolerate.* The loss of the store: no server can become leader, and a leader that cannot refresh steps down.
 This store is one server, linearizable because it takes one request at a time and durable because it writes before it
-answers; that it be available too is what a Consistent Core is for.
+answers; a Consistent Core makes it available too.
 
 *Workloads.* `register` with `election=external-store`.
 
 *Checkers.* Invariants LDR-I1, GEN-I1 and GEN-I5 of the servers that use it; linearizability.
 
-*Planted bugs.* See `external_store_election`.
+*Planted bugs.* Those of `external_store_election`.
 
 Sources: Patterns of Distributed Systems ch. 6 (election with an external linearizable store) and 26; Hunt et al.,
 "ZooKeeper: wait-free coordination" (2010) 2.4; Burrows, "The Chubby lock service" (2006) 2.4, for sequencers.
@@ -60,26 +60,26 @@ __all__ = [
 
 
 class WatchLeaderKey(msgspec.Struct, frozen=True, tag="watch-leader-key"):
-    """Tell me when the key goes."""
+    """The request to be told when the key is deleted."""
 
     correlation_id: int
 
 
 class LeaderKeyWatched(msgspec.Struct, frozen=True, tag="leader-key-watched"):
-    """You will be told."""
+    """The answer: the sender will be told."""
 
     correlation_id: int
 
 
 class CreateLeaderKey(msgspec.Struct, frozen=True, tag="create-leader-key"):
-    """Make me the leader if there is none; `generation` is the highest I know."""
+    """The request to become the leader if there is none; `generation` is the highest that the sender knows."""
 
     correlation_id: int
     generation: int
 
 
 class LeaderKeyCreated(msgspec.Struct, frozen=True, tag="leader-key-created"):
-    """Whether the key is yours now, and the generation of the key."""
+    """The answer: whether the sender owns the key now, and the generation of the key."""
 
     correlation_id: int
     created: bool
@@ -87,13 +87,13 @@ class LeaderKeyCreated(msgspec.Struct, frozen=True, tag="leader-key-created"):
 
 
 class ReadLeaderKey(msgspec.Struct, frozen=True, tag="read-leader-key"):
-    """Who leads?"""
+    """The question which server leads."""
 
     correlation_id: int
 
 
 class LeaderKeyRead(msgspec.Struct, frozen=True, tag="leader-key-read"):
-    """The owner of the key, None when there is no key."""
+    """The answer: the owner of the key, None when there is no key."""
 
     correlation_id: int
     leader_id: str | None
@@ -101,14 +101,14 @@ class LeaderKeyRead(msgspec.Struct, frozen=True, tag="leader-key-read"):
 
 
 class RefreshLeaderKey(msgspec.Struct, frozen=True, tag="refresh-leader-key"):
-    """I still lead `generation`. `sent_us` is my own clock; it comes back."""
+    """The refresh of a server that leads `generation`; `sent_us` is its own clock, and comes back."""
 
     generation: int
     sent_us: int
 
 
 class LeaderKeyRefreshed(msgspec.Struct, frozen=True, tag="leader-key-refreshed"):
-    """Whether the key of that generation was still there, and lives on."""
+    """The answer: whether the key of that generation still existed, and lives on."""
 
     generation: int
     sent_us: int
@@ -116,19 +116,19 @@ class LeaderKeyRefreshed(msgspec.Struct, frozen=True, tag="leader-key-refreshed"
 
 
 class DeleteLeaderKey(msgspec.Struct, frozen=True, tag="delete-leader-key"):
-    """I give the leadership of `generation` back."""
+    """The return of the leadership of `generation`."""
 
     generation: int
 
 
 class LeaderKeyDeleted(msgspec.Struct, frozen=True, tag="leader-key-deleted"):
-    """To those that watch: the key of `generation` is gone."""
+    """The news to all watchers that the key of `generation` is gone."""
 
     generation: int
 
 
 class LeaderKeyStore:
-    """The store: one key, its owner and generation, and who watches it.
+    """The store: one key, its owner and generation, and its watchers.
 
     The pair (generation, owner) is kept in a `GenerationClock` of its own: to create the key is to vote for its owner
     in the next generation, to delete it is to move to the next generation without a vote.
@@ -159,7 +159,7 @@ class LeaderKeyStore:
             self._watch_expiry()
 
     def handle_watch(self, source: NodeId, request: WatchLeaderKey) -> None:
-        """Remember who wants to be told."""
+        """Remember the watcher."""
         self._watchers[source] = None
         self._ports.network.send(source, LeaderKeyWatched(request.correlation_id))
 
@@ -167,16 +167,18 @@ class LeaderKeyStore:
         """Create the key if there is none: compare-and-swap."""
         created = self.owner is None
         if created:
+            # Above the generations of the store and of the servers, which may have seen higher ones before the store
+            # was set up.
             self._key.vote(1 + max(self.generation, request.generation), source)
             self._watch_expiry()
         elif self.owner == source and request.generation < self.generation:
-            # The answer was lost: had it arrived, the owner would know this generation, for it promises it to itself.
+            # The answer was lost: an owner that got it would know this generation, for it promises it to itself.
             created = True
         answer = LeaderKeyCreated(request.correlation_id, created, self.generation)
         self._ports.network.send(source, answer)
 
     def handle_read(self, source: NodeId, request: ReadLeaderKey) -> None:
-        """Say who leads."""
+        """Answer with the owner of the key and its generation."""
         self._ports.network.send(source, LeaderKeyRead(request.correlation_id, self.owner, self.generation))
 
     def handle_refresh(self, source: NodeId, request: RefreshLeaderKey) -> None:
@@ -192,7 +194,7 @@ class LeaderKeyStore:
             self._delete()
 
     def check_expiry(self) -> None:
-        """Delete the key when it has not been refreshed for its time to live; else look again when that may be."""
+        """Delete the key when it was not refreshed for its time to live; else check again when that may be the case."""
         if self.owner is None:
             return
         remaining_us = self._expiry.check()

@@ -1,16 +1,16 @@
 """Reads that bypass the log: three ways for a leader to answer a read, of which two are linearizable.
 
-*Problem.* A leader that was deposed does not know it. If it answers reads from its own state, it may show a value
-that the new leader has replaced already. Sending every read through the log is safe, but makes each read a disk write
-on a majority.
+*Problem.* A leader that was deposed does not know it. If it answers reads from its own state, it may show a value that
+the new leader has already replaced. Sending every read through the log is safe, but makes each read a disk write on a
+majority.
 
 *Idea.* `ReadIndexReads`: note the high-water mark when the read arrives, ask a majority whether they still follow (a
-round of heartbeats *sent after* the arrival), then answer. `LeaderLeaseReads`: followers promise not to vote for
-anybody for one election timeout after they heard the leader; within a shorter time, the lease, nobody else can lead,
+round of heartbeats *sent after* the arrival), then answer. `LeaderLeaseReads`: followers promise not to vote for any
+server for one election timeout after they heard the leader. Within a shorter time, the lease, no other server can lead,
 and the leader answers at once. The lease counts from the moment the acknowledged request was *sent*, by the monotonic
 clock. `LocalReads` answers at once and promises nothing.
 
-A new leader may not know yet what its predecessor committed, so all reads wait until its own no-op is applied
+A new leader may not know yet which entries its predecessor committed, so all reads wait until its own no-op is applied
 (LOG-R15).
 
 *Invariants.* LOG-I6 linearizable client history (index and lease). LOG-I7 no lease read after a later leader has
@@ -69,7 +69,7 @@ class LeaseReadServed(msgspec.Struct, frozen=True):
 
 
 class Read(NamedTuple):
-    """A read that waits: who asked, under which number, for which key."""
+    """A read that waits: the client, the number of its request, and the key."""
 
     source: NodeId
     request_number: int
@@ -80,40 +80,40 @@ Serve = Callable[[Read], None]
 
 
 class LeaderReads(Protocol):
-    """How a leader answers reads."""
+    """The way in which a leader answers reads."""
 
     def start_leading(self, no_op_index: int) -> None:
-        """A leadership begins; nothing may be answered before the entry at `no_op_index` is applied."""
+        """Begin a leadership; no read may be answered before the entry at `no_op_index` is applied."""
 
     def read(self, read: Read) -> None:
         """Answer `read` now or later."""
 
     def progress(self) -> None:
-        """Followers have answered or entries were applied: answer what can be answered."""
+        """Answer the reads that can be answered now that followers have answered or entries were applied."""
 
     def stop_leading(self) -> list[Read]:
-        """The leadership ended; the reads that can no longer be answered."""
+        """End the leadership, and return the reads that can no longer be answered."""
 
 
 class LocalReads:
-    """Answers from this server's own state at once: fast, and possibly stale."""
+    """Reads that are answered from this server's own state at once: fast, and possibly stale."""
 
     def __init__(self, serve: Serve) -> None:
         self.read = serve
 
     def start_leading(self, no_op_index: int) -> None:
-        """Nothing to wait for."""
+        """Do nothing: reads do not wait."""
 
     def progress(self) -> None:
-        """Nothing waits."""
+        """Do nothing: no read waits."""
 
     def stop_leading(self) -> list[Read]:
-        """Nothing waits."""
+        """Return no reads: none waits."""
         return []
 
 
 class ReadIndexReads:
-    """Answers once a majority has answered a request that was sent after the read arrived."""
+    """Reads that are answered once a majority has answered a request that was sent after the read arrived."""
 
     def __init__(self, log: ReplicatedLog, serve: Serve, trace: Trace) -> None:
         self._log = log
@@ -123,12 +123,13 @@ class ReadIndexReads:
         self._waiting: deque[tuple[int, int, Read]] = deque()
 
     def start_leading(self, no_op_index: int) -> None:
-        """See `LeaderReads`."""
         self._no_op_index = no_op_index
 
     def read(self, read: Read) -> None:
-        """Note what is committed now, and start a round of heartbeats."""
+        """Note the committed index, and start a round of heartbeats."""
         log = self._log
+        # The no-op too: before it is committed, entries of the predecessor may be committed that this mark does not
+        # know.
         read_index = max(log.high_water_mark.value, self._no_op_index)
         self._waiting.append((read_index, log.next_correlation_id, read))
         log.send_heartbeats()
@@ -136,7 +137,7 @@ class ReadIndexReads:
             self.progress()
 
     def progress(self) -> None:
-        """Both conditions grow with arrival, so the reads are answered in order."""
+        """Answer reads in order: both conditions of a later read are at least those of an earlier one."""
         waiting = self._waiting
         if not waiting:
             return
@@ -147,14 +148,13 @@ class ReadIndexReads:
             self._serve(waiting.popleft()[2])
 
     def stop_leading(self) -> list[Read]:
-        """See `LeaderReads`."""
         reads = [read for _, _, read in self._waiting]
         self._waiting.clear()
         return reads
 
 
 class LeaderLeaseReads:
-    """Answers at once while the lease lasts; without one the leader steps down (LOG-R22)."""
+    """Reads that are answered at once while the lease lasts; without one the leader steps down (LOG-R22)."""
 
     def __init__(
         self, log: ReplicatedLog, serve: Serve, step_down: Callable[[Read], None], trace: Trace, lease_us: int
@@ -168,7 +168,6 @@ class LeaderLeaseReads:
         self._waiting: list[Read] = []
 
     def start_leading(self, no_op_index: int) -> None:
-        """See `LeaderReads`."""
         self._no_op_index = no_op_index
 
     def read(self, read: Read) -> None:
@@ -183,13 +182,12 @@ class LeaderLeaseReads:
             self._step_down(read)
 
     def progress(self) -> None:
-        """The no-op may have been applied."""
+        """Answer the waiting reads if the no-op was applied."""
         if self._waiting and self._log.last_applied >= self._no_op_index:
             for read in self.stop_leading():
                 self.read(read)
 
     def stop_leading(self) -> list[Read]:
-        """See `LeaderReads`."""
         reads, self._waiting = self._waiting, []
         return reads
 

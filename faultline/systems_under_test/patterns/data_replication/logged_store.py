@@ -1,14 +1,14 @@
 """A key-value store on one server whose every change goes through a write-ahead log: the pattern by itself.
 
-It is the store of the pattern's text: `put` turns a change into a command, appends the command to the log, and changes
-the map after the log is safe; `open` replays the log into an empty map. Reading never touches the log. Commands that
-are not idempotent (`add`) carry the client and the number of the request, and a repeated one has no second effect,
+This is the store of the pattern's text: `put` turns a change into a command, appends the command to the log, and
+changes the map after the log is safe; `open` replays the log into an empty map. Reading never touches the log. Commands
+that are not idempotent (`add`) carry the client and the number of the request, and a repeated one has no second effect,
 however often the log holds it.
 
-A command is one log entry, so a change of several keys, a transfer say, happens whole or not at all. Snapshots give the
-cleaner its mark: the state with the index of the last command applied to it.
+A command is one log entry, so a change of several keys, such as a transfer, happens whole or not at all. Snapshots give
+the cleaner its mark: the state with the index of the last command applied to it.
 
-*Does not tolerate.* The loss of its disk: for that, see the replicated log.
+*Does not tolerate.* The loss of its disk; the replicated log does.
 
 Source: Patterns of Distributed Systems ch. 3, classes KVStore and SetValueCommand. The tag and the length-prefixed
 strings are those of the text; Java's modified UTF-8 is not imitated.
@@ -57,7 +57,7 @@ Command = SetValueCommand | AddCommand
 
 
 def serialize(command: Command) -> bytes:
-    """The bytes of `command` in a log entry: its tag, then its fields."""
+    """Return the bytes of `command` in a log entry: its tag, then its fields."""
     if isinstance(command, SetValueCommand):
         fields = (command.key, command.value, command.attach_lease)
         return _TAG.pack(SET_VALUE_TYPE) + b"".join(map(_text, fields))
@@ -65,7 +65,7 @@ def serialize(command: Command) -> bytes:
 
 
 def deserialize(data: bytes) -> Command | None:
-    """The command in `data`; None for a tag that this store does not know, which changes nothing here."""
+    """Return the command in `data`; None for a tag that this store does not know, which changes nothing here."""
     (tag,) = _TAG.unpack_from(data)
     if tag == SET_VALUE_TYPE:
         return SetValueCommand(*_texts(data, _TAG.size))
@@ -92,12 +92,12 @@ class _State(msgspec.Struct, frozen=True):
     sessions: dict[int, tuple[int, dict[int, str]]]
 
 
-def _nobody() -> None:
-    """Whoever wrote does not want to know."""
+def _ignore() -> None:
+    """Do nothing: the writer does not wait for the entry."""
 
 
 class LoggedStore:
-    """The store. `open` must come first."""
+    """The store; `open` must come first."""
 
     def __init__(
         self,
@@ -123,36 +123,41 @@ class LoggedStore:
             self.replay(entry)
 
     def initialise_from_snapshot(self, snapshot: Snapshot) -> None:
-        """Put the state of `snapshot` in the place of this one; what comes later is in the log."""
+        """Replace this state with that of `snapshot`; later changes are in the log."""
         state = msgspec.msgpack.decode(snapshot.state, type=_State)
         self._values = state.values
         self._sessions.restore(state.sessions)
         self.last_applied = snapshot.index
 
     def take_snapshot(self) -> Snapshot:
-        """The state, under the index of the last command applied to it."""
+        """Return the state, under the index of the last command applied to it."""
         state = msgspec.msgpack.encode(_State(self._values, self._sessions.content()))
         return Snapshot(self.last_applied, self.log.generation_at(self.last_applied), state)
 
     @property
     def values(self) -> Mapping[str, str]:
-        """The whole map; to be looked at only."""
+        """The whole map; not to be changed."""
         return self._values
 
     def get(self, key: str) -> str | None:
-        """The value of `key`, from memory."""
+        """Return the value of `key`, from memory."""
         return self._values.get(key)
 
-    def put(self, key: str, value: str, tell: Callable[[], None] = _nobody, *, attach_lease: str = "") -> None:
-        """Write `value` to `key`; `tell` is called when that is as safe as the policy has it. Raises `LogUnusable`."""
+    def put(self, key: str, value: str, tell: Callable[[], None] = _ignore, *, attach_lease: str = "") -> None:
+        """Write `value` to `key`; `tell` is called when that is as safe as the policy makes it.
+
+        Raises `LogUnusable`.
+        """
         self._change(SetValueCommand(key, value, attach_lease), tell)
 
-    def add(self, client: int, number: int, amounts: dict[str, int], tell: Callable[[], None] = _nobody) -> None:
+    def add(self, client: int, number: int, amounts: dict[str, int], tell: Callable[[], None] = _ignore) -> None:
         """Add to several keys at once; a repeated `number` of `client` has no second effect. Raises `LogUnusable`."""
         self._change(AddCommand(client, number, amounts), tell)
 
     def _change(self, command: Command, tell: Callable[[], None]) -> None:
-        """Log first, change the map second: when the log fails, nothing has changed and nobody is told."""
+        """Log first, change the map second: when the log fails, the map has not changed and the writer is not
+        answered.
+        """
         entry = LogEntry(self.log.last_index + 1, 0, DATA, serialize(command))
         self.log.append(entry)
 
@@ -163,7 +168,7 @@ class LoggedStore:
         self._policy.appended(safe)
 
     def replay(self, entry: LogEntry) -> None:
-        """Apply a recovered entry: to the map only, the log has it already."""
+        """Apply a recovered entry to the map only: the log has it already."""
         self.apply(entry)
 
     def apply(self, entry: LogEntry) -> None:

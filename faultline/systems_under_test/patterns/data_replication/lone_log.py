@@ -1,11 +1,11 @@
-"""A replicated log with nobody to replicate to: one server, which commits what its own disk holds.
+"""A replicated log without followers: one server, which commits the entries that its own disk holds.
 
 With followers, an entry is committed when one of them acknowledges it, and no request leaves the leader before its own
-copy is durable; so the own copy may count at once. Alone, nothing comes back from anywhere, and an entry that counted
-at once could be executed, read, and then lost in a crash. So the server sends itself a message behind each flush: it
-arrives only when the flush is done, as every message does (see the outbox of the ports), and moves the mark.
+copy is durable; so the own copy may count at once. A server alone gets no answers, and an entry that counted at once
+could be executed, read, and then lost in a crash. So the server sends itself a message behind each flush. Like every
+message it arrives only when the flush is done (the outbox of the ports), and then moves the mark.
 
-A lone server tolerates no failure. It is here as the yardstick of what replication costs.
+A lone server tolerates no failure. It is here as the yardstick for the cost of replication.
 
 Sources: Patterns of Distributed Systems ch. 10, the first row of its table of cluster sizes.
 """
@@ -24,7 +24,7 @@ __all__ = ["LoneLog", "OwnCopyDurable"]
 
 
 class OwnCopyDurable(msgspec.Struct, frozen=True, tag="own-copy-durable"):
-    """A server to itself: the log up to `index` is on the disk."""
+    """The message of a server to itself: the log up to `index` is on the disk."""
 
     generation: int
     index: int
@@ -41,12 +41,12 @@ class LoneLog(ReplicatedLog):
         return {OwnCopyDurable: self.handle_own_copy}
 
     def start_leading(self) -> None:
-        """Count what becomes durable from now on."""
+        """Count the entries that become durable from now on."""
         super().start_leading()
         self._leads = True
 
     def stop_leading(self) -> None:
-        """Count nothing any more."""
+        """Count no more entries."""
         super().stop_leading()
         self._leads = False
 
@@ -57,12 +57,15 @@ class LoneLog(ReplicatedLog):
         return index
 
     def append_batch_and_replicate(self, kind: int, batch: list[bytes]) -> None:
-        """The same for several commands, which share one flush."""
+        """Append several commands, which share one flush."""
         super().append_batch_and_replicate(kind, batch)
         self._hear_of_the_flush()
 
     def handle_own_copy(self, _: NodeId, message: OwnCopyDurable) -> None:
-        """The flush is done: commit. A message of an earlier life or leadership says nothing about this log's end."""
+        """Commit the entries of a flush that is done.
+
+        A message of an earlier life or leadership proves nothing about the end of this log.
+        """
         if self._leads and message.generation == self.generation and message.index > self._durable_index:
             self._durable_index = message.index
             self._advance_high_water_mark()

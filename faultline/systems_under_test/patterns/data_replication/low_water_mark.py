@@ -1,23 +1,23 @@
-"""Low-water mark: up to which entry the log is no longer needed, and the cleaner that removes what lies below.
+"""Low-water mark: the entry up to which the log is no longer needed, and the cleaner that removes the part below.
 
 *Problem.* A write-ahead log keeps every update. Segments make it possible to remove old entries by removing files, but
-someone has to say which, and be sure.
+the choice of files must be right.
 
 *Idea.* A mark answers which of the closed segments, from the oldest on, can go; a cleaner asks it again and again in
-the background and deletes those files. A snapshot-based mark (`SnapshotMark`): what was applied to a snapshot that is
-safely on disk need not be replayed. A time-based one (`TimeMark`), only for logs that nothing is rebuilt from: what is
-older than a window, seven weeks as in Kafka, is not wanted any more. An acknowledgement-based one (`AcknowledgedMark`):
-what all nodes have stored need not be sent to any of them again. A log that serves several ends keeps what any of them
-needs (`LowestMark`).
+the background and deletes those files. A snapshot-based mark (`SnapshotMark`): entries that were applied to a snapshot
+on disk need not be replayed. A time-based mark (`TimeMark`), only for logs from which no state is rebuilt: entries
+older than a window, seven weeks as in Kafka, are not wanted any more. An acknowledgement-based mark
+(`AcknowledgedMark`): entries that all nodes have stored need not be sent again. A log that serves several purposes
+keeps the entries that any of them needs (`LowestMark`).
 
 *Invariants.* LWM-I1 snapshot and retained log give the full state. LWM-I2 the retained log is contiguous and begins at
-the latest right after the snapshot: segments go from the oldest on, up to the first that must stay, whatever those
-after it say. LWM-I3 the mark never moves back and never passes what was applied. LWM-I4 disk use is bounded: the
-cleaner comes back after every run, also after one that failed.
+the latest right after the snapshot: segments go from the oldest on, up to the first that must stay, even if later ones
+could go. LWM-I3 the mark never moves back and never passes the applied index. LWM-I4 disk use is bounded: the cleaner
+comes back after every run, also after one that failed.
 
-*Tolerates.* A crash between any two deletions: what is left is a shorter prefix of the same work. A file that cannot be
-deleted: it stays, with all after it, and the next run tries again. Entries with timestamps out of order, clocks that
-step: a segment goes only when all before it go.
+*Tolerates.* A crash between any two deletions: the remaining segments are contiguous, and the next run goes on. A file
+that cannot be deleted: it stays, with all after it, and the next run tries again. Entries with timestamps out of order,
+clocks that step: a segment goes only when all before it go.
 
 *Does not tolerate.* A wall clock far ahead, with a time-based mark: the cleaner believes it, and removes every closed
 segment (never the open one). A node that is away for good, with an acknowledgement-based mark: the log grows until it
@@ -31,7 +31,7 @@ is back.
 segment (LWM-M4) and removing a segment from the middle (LWM-M8).
 
 Deviations from the printed code: the cleaner there is scheduled once; the segments it marks need not follow each other;
-and a snapshot is labelled with the last index of the log, which can be ahead of what was applied to it. Segments go
+and a snapshot is labelled with the last index of the log, which can be ahead of the entries applied to it. Segments go
 that end *strictly* below the snapshot's index, as printed, so that the entry at it stays known.
 
 Sources: Patterns of Distributed Systems ch. 5 (and ch. 3 for the third mark); log cleaning in ZooKeeper, etcd, Kafka.
@@ -69,7 +69,7 @@ Segments = Sequence[ClosedSegment]
 class LogCleaned(msgspec.Struct, frozen=True):
     """Trace: a run of the cleaner. The log now begins after `compacted_index` and ends at `last_index`.
 
-    `deleted` segments went; `failure` says why it was not more, empty when nothing failed. `closed` are the first and
+    `deleted` segments went; `failure` says why no more did, and is empty when none failed. `closed` are the first and
     last entries of the closed segments that are left; the next run is due after `interval_us`.
     """
 
@@ -82,67 +82,70 @@ class LogCleaned(msgspec.Struct, frozen=True):
 
 
 class StoredByAll(msgspec.Struct, frozen=True, tag="stored-by-all"):
-    """A leader tells that every server has stored the log up to `index`."""
+    """The news of a leader that every server has stored the log up to `index`."""
 
     index: int
 
 
 class LowWaterMark(Protocol):
-    """Decides how much of a log is no longer needed."""
+    """The decision how much of a log is no longer needed."""
 
     def deletable(self, closed: Segments) -> int:
-        """How many of the closed segments, counted from the oldest, can be deleted."""
+        """Return how many of the closed segments, counted from the oldest, can be deleted."""
 
 
 class SnapshotMark:
-    """Whole segments below the index of a durable snapshot (`getSegmentsBefore`)."""
+    """The mark of whole segments below the index of a durable snapshot (`getSegmentsBefore`)."""
 
     def __init__(self, snapshot_index: Callable[[], int]) -> None:
         self._snapshot_index = snapshot_index
 
     def deletable(self, closed: Segments) -> int:
-        """Segments whose last entry is below the snapshot's."""
+        """Count the segments whose last entry is below the snapshot's."""
         index = self._snapshot_index()
         return _count_while(closed, lambda segment: self.is_below(segment, index))
 
     def is_below(self, segment: ClosedSegment, index: int) -> bool:
-        """Is every entry of `segment` below `index`?"""
+        """Return whether every entry of `segment` is below `index`."""
         return segment.last_index < index
 
 
 class TimeMark:
-    """Segments whose newest entry is older than a window (`getSegmentsPast`), by the wall clock."""
+    """The mark of segments whose newest entry is older than a window (`getSegmentsPast`), by the wall clock."""
 
     def __init__(self, wall_us: Callable[[], int], window_us: int = SEVEN_WEEKS_US) -> None:
         self._wall_us = wall_us
         self._window_us = window_us
 
     def deletable(self, closed: Segments) -> int:
-        """Segments past the window, up to the first that is not."""
+        """Count the segments past the window, up to the first that is not."""
         now_us = self._wall_us()
         return _count_while(closed, lambda segment: now_us - segment.last_time_us > self._window_us)
 
 
 class AcknowledgedMark:
-    """Segments below the index up to which all nodes have stored the log."""
+    """The mark of segments below the index up to which all nodes have stored the log."""
 
     def __init__(self, acknowledged_index: Callable[[], int]) -> None:
         self._acknowledged_index = acknowledged_index
 
     def deletable(self, closed: Segments) -> int:
-        """Segments that everybody has; strictly below, as the entry before the next one sent is named in requests."""
+        """Count the segments that all nodes have.
+
+        Strictly below, as requests name the entry before the next one sent.
+        """
         index = self._acknowledged_index()
         return _count_while(closed, lambda segment: segment.last_index < index)
 
 
 class LowestMark:
-    """The lowest of several marks: every one of them must be able to do without."""
+    """The lowest of several marks: a segment goes when none of them needs it."""
 
     def __init__(self, *marks: LowWaterMark) -> None:
         self._marks = marks
 
     def deletable(self, closed: Segments) -> int:
-        """What all marks agree on."""
+        """Count the segments that every mark gives up."""
         return min(mark.deletable(closed) for mark in self._marks)
 
 
@@ -151,7 +154,7 @@ def _count_while(closed: Segments, wanted: Callable[[ClosedSegment], bool]) -> i
 
 
 class LogCleaner:
-    """Asks a mark in fixed intervals and deletes what lies below it.
+    """The cleaner, which asks a mark in fixed intervals and deletes the segments below it.
 
     `enter` puts a run into the node's singular update queue, so that cleaning and appending exclude each other.
     """
@@ -177,7 +180,9 @@ class LogCleaner:
         self._schedule()
 
     def clean_logs(self) -> None:
-        """One run. A disk that refuses a deletion is reported, not raised: the log is whole, only too long."""
+        """Clean once; a disk that refuses a deletion is reported and not raised, as the log is whole and only too
+        long.
+        """
         log = self._log
         before = log.closed_segments()
         failure = ""
@@ -190,14 +195,14 @@ class LogCleaner:
         self._report(LogCleaned(deleted, log.compacted_index, log.last_index, left, self._interval_us, failure))
 
     def run_and_reschedule(self) -> None:
-        """Clean, and whatever came of it, come back."""
+        """Clean, and schedule the next run in any case."""
         try:
             self.clean_logs()
         finally:
             self.reschedule()
 
     def reschedule(self) -> None:
-        """The step that the printed code leaves out."""
+        """Schedule the next run, which the printed code forgets."""
         self._schedule()
 
     def _schedule(self) -> None:

@@ -1,18 +1,18 @@
-"""Paxos: a group of nodes agrees on one value, whoever proposes it and whoever fails, without a leader.
+"""Paxos: a group of nodes agrees on one value without a leader, while any node may propose and a minority may fail.
 
 *Problem.* Several nodes propose values at the same time. A two-phase vote in which nodes lock themselves to a proposer
-blocks for ever when that proposer dies, and simply letting the latest proposal win loses what a client was told.
+blocks for ever when that proposer dies. If the latest proposal simply wins, a value that a client was told is lost.
 
 *Idea.* Every attempt has a *generation* that is unique and comparable: a round and, to break ties, the node's name. An
-attempt has two phases. *Prepare*: ask the acceptors to promise that they will accept nothing of a lower generation, and
-to say what they have accepted so far. *Accept*: ask them to accept a value. When a quorum promised and one of them had
-accepted something, that value might already be chosen, so the proposer drops its own and proposes the one of the
-*highest* generation among them, under its own generation. A value is chosen once a quorum has accepted it in one and
-the same generation. A third phase, *commit*, only spreads the news; the original papers do without it.
+attempt has two phases. *Prepare*: ask the acceptors to promise that they will accept no lower generation, and to report
+the proposal that they have accepted so far. *Accept*: ask them to accept a value. When a quorum promised and a member
+of it had accepted a proposal, that value might already be chosen. So the proposer drops its own and proposes the one of
+the *highest* generation among them, under its own generation. A value is chosen once a quorum has accepted it in one
+and the same generation. A third phase, *commit*, only spreads the news; the original papers do without it.
 
-There are no locks: a higher generation supersedes any attempt, whoever made it, at any time. Two proposers can
-supersede each other for ever (Fischer, Lynch and Paterson prove that something of the kind must be possible), so they
-wait a random time before each new generation, and each new round exceeds every round the node has heard of.
+There are no locks: a higher generation supersedes any attempt of any node, at any time. Two proposers can supersede
+each other for ever (Fischer, Lynch and Paterson prove that no algorithm can exclude this), so they wait a random time
+before each new generation, and each new round exceeds every round the node has heard of.
 
 Neither quorum must be a majority. It is enough that each prepare quorum meets each accept quorum (*flexible quorums*):
 of five nodes, four promises and two acceptances do.
@@ -21,16 +21,16 @@ This module is the agreement on one value, as plain state without ports: `Accept
 proposer. `paxos_store` makes acceptors durable, one chain of them per key; `paxos_proposer` drives attempts over the
 network, with time-outs, waits and new generations. A promise or acceptance must be durable before the answer leaves.
 
-*Invariants.* PAX-I1 at most one value is chosen in an instance. PAX-I2 it was proposed by somebody. PAX-I3 once a value
-is chosen, all higher generations propose the same. PAX-I4 what an acceptor promised never decreases, and it accepts
-nothing below. PAX-I6 commits of a key move forward. PAX-R3 one generation names one proposal. PAX-R4 a new attempt is
-above every round its node has heard of. PAX-R8 what is proposed goes under the generation that was promised.
+*Invariants.* PAX-I1 at most one value is chosen in an instance. PAX-I2 a node proposed it as its own. PAX-I3 once a
+value is chosen, all higher generations propose the same. PAX-I4 the promise of an acceptor never decreases, and it
+accepts no proposal below. PAX-I6 commits of a key move forward. PAX-R3 one generation names one proposal. PAX-R4 a new
+attempt is above every round its node has heard of. PAX-R8 a proposal goes under the generation that was promised.
 
 *Tolerates.* Proposers and acceptors that crash anywhere and return with their disks, as long as a quorum of each phase
-lives at some time; messages lost, late, repeated and overtaken; no word at all from an acceptor that refuses.
+lives at some time; messages lost, late, repeated and overtaken; acceptors that refuse without an answer.
 
-*Does not tolerate.* An acceptor that lost its disk, nodes that lie, or different ideas of who is a member. Progress is
-only probable: with bad luck duelling proposers go on for long.
+*Does not tolerate.* An acceptor that lost its disk, nodes that lie, or nodes with different lists of members. Progress
+is only probable: with bad luck proposers duel for long.
 
 *Workloads.* `register` on the system `paxos-kv`.
 
@@ -71,7 +71,7 @@ class MonotonicId(msgspec.Struct, frozen=True, order=True, array_like=True):
 
 
 NEVER = MonotonicId(0, "")
-"""Less than every generation that is ever made."""
+"""A generation below every one that is ever made."""
 
 
 class Proposal(msgspec.Struct, frozen=True, array_like=True):
@@ -82,10 +82,10 @@ class Proposal(msgspec.Struct, frozen=True, array_like=True):
 
 
 class MonotonicIds:
-    """Makes the generations of one node: each round exceeds all rounds this node has made or heard of.
+    """The source of one node's generations: each round exceeds all rounds that this node has made or heard of.
 
-    `round` must survive restarts. The store recovers it from its log, where every attempt's own promise stands before
-    anybody else hears of the attempt.
+    `round` must survive restarts. The store recovers it from its log, where the promise of the node itself stands
+    before any other node hears of the attempt.
     """
 
     __slots__ = ("_node", "round")
@@ -95,38 +95,38 @@ class MonotonicIds:
         self.round = 0
 
     def observe(self, generation: MonotonicId) -> None:
-        """Take note of a generation that somebody uses."""
+        """Take note of a generation that a node uses."""
         if generation.round > self.round:
             self.round = generation.round
 
     def next(self) -> MonotonicId:
-        """A generation above all that are known here, which no other node can make."""
+        """Return a generation above all that are known here; no other node can make the same."""
         self.round += 1
         return MonotonicId(self.round, self._name())
 
     def _name(self) -> str:
-        """What tells this node's generations from those of others in the same round."""
+        """Return the name that tells this node's generations from those of others in the same round."""
         return self._node
 
 
 class PaxosQuorums(msgspec.Struct, frozen=True):
-    """How many promises an attempt needs before it may propose, and how many acceptances before its value is chosen."""
+    """The number of promises before an attempt may propose, and of acceptances before its value is chosen."""
 
     prepare: int
     accept: int
 
     @classmethod
     def majorities(cls, n: int) -> PaxosQuorums:
-        """A majority of `n` for both, as in the original."""
+        """Return a majority of `n` for both, as in the original."""
         return cls(majority(n), majority(n))
 
     def intersect(self, n: int) -> bool:
-        """Does every prepare quorum share a member with every accept quorum?"""
+        """Return whether every prepare quorum shares a member with every accept quorum."""
         return self.prepare + self.accept > n
 
 
 class Acceptor:
-    """What one acceptor has promised and accepted in one instance of Paxos."""
+    """The promise and the accepted proposal of one acceptor, in one instance of Paxos."""
 
     __slots__ = ("accepted", "promised")
 
@@ -135,16 +135,20 @@ class Acceptor:
         self.accepted: Proposal | None = None
 
     def prepare(self, generation: MonotonicId) -> bool:
-        """Promise to accept nothing below `generation`; False when a higher one was promised. Repeating is fine."""
+        """Promise to accept nothing below `generation`; return False when a higher one was promised.
+
+        May be repeated.
+        """
         if generation < self.promised:
             return False
         self.promised = generation
         return True
 
     def accept(self, proposal: Proposal) -> bool:
-        """Accept `proposal`; False, and nothing changes, when a higher generation was promised."""
+        """Accept `proposal`; return False, and change nothing, when a higher generation was promised."""
         if not self._may_accept(proposal.generation):
             return False
+        # Accepting is promising too: this acceptor may have missed the prepare phase of that generation.
         self.promised = max(self.promised, proposal.generation)
         self.accepted = proposal
         return True
@@ -155,7 +159,7 @@ class Acceptor:
 
 
 class Attempt:
-    """One generation of a proposer: counts promises, knows what it must propose, counts acceptances."""
+    """One generation of a proposer: its promises, the value that it must propose, its acceptances."""
 
     __slots__ = ("_acceptances", "_accepted", "_members", "_promises", "_refusals", "generation")
 
@@ -168,7 +172,7 @@ class Attempt:
         self.generation = generation
 
     def promised(self, member: str, accepted: Proposal | None) -> bool:
-        """Count the promise of `member`, which has `accepted` that; True when it is the one that makes the quorum."""
+        """Count the promise of `member`, with its `accepted` proposal; return True when it completes the quorum."""
         if self._promises.reached or not self._promises.record(member):
             return False
         if accepted is not None:
@@ -176,29 +180,38 @@ class Attempt:
         return self._promises.reached
 
     def adopted(self) -> bytes | None:
-        """The value this attempt must propose because it may be chosen already; None leaves it free to propose its own.
+        """Return the value that this attempt must propose because it may be chosen already; None when it may propose
+        its own.
 
-        Meant for the moment at which the quorum of promises is there.
+        To be called when the quorum of promises is complete.
         """
         found = self._most_recent(self._accepted)
         return None if found is None else found.value
 
     def proposes_under(self) -> MonotonicId:
-        """The generation of what this attempt proposes: its own, for which it has the promises, also when it adopts."""
+        """Return the generation under which this attempt proposes: its own, for which it has the promises, also when it
+        adopts.
+        """
         return self.generation
 
     def _most_recent(self, accepted: list[Proposal]) -> Proposal | None:
-        """The accepted proposal of the highest generation: any chosen value is that one, by induction over them."""
+        """Return the accepted proposal of the highest generation.
+
+        If a value is chosen, every later generation has proposed the same value, so this proposal has it too.
+        """
         return max(accepted, key=lambda proposal: proposal.generation, default=None)
 
     def accepted(self, member: str) -> bool:
-        """Count the acceptance of `member`; True when it is the one by which the value is chosen."""
+        """Count the acceptance of `member`; return True when the value is chosen by it."""
         if self._acceptances.reached or not self._acceptances.record(member):
             return False
         return self._acceptances.reached
 
     def refused(self, member: str) -> bool:
-        """Count the refusal of `member`; True when too few are left for the quorum of the phase at hand."""
+        """Count the refusal of `member`.
+
+        Return True when too few members are left for the quorum of the present phase.
+        """
         if member in self._members and member not in self._refusals:
             self._refusals.append(member)
         needed = self._acceptances.needed if self._promises.reached else self._promises.needed

@@ -1,13 +1,13 @@
 """The Paxos proposer: gets the changes of one node decided, key by key, one version at a time.
 
 A change is not a value but a function of the newest one (a compare-and-set, say), so each attempt begins by asking the
-change what it wants as the next version. Then prepare, accept, commit. Three things can come between:
+change for its next version. Then prepare, accept, commit. Three events can interrupt them:
 
 - an acceptor reports an accepted value: this attempt finishes that one, and the change tries again for the version
   after it;
-- somebody has a newer commit: learn it and try again from there;
-- too many refuse, or nobody answers in time: wait a random while, longer each time, and try a higher generation. After
-  `attempts_max` such attempts the change is given up, its outcome unknown: an acceptor may hold its value, and anyone
+- a node has a newer commit: learn it and try again from there;
+- too many refuse, or too few answer in time: wait a random while, longer each time, and try a higher generation. After
+  `attempts_max` such attempts the change is given up, its outcome unknown: an acceptor may hold its value, and any node
   may finish it.
 
 Success is reported only for the change's own value, only after a quorum accepted it in one generation, and only after
@@ -58,24 +58,24 @@ __all__ = [
 
 
 class Change(Protocol):
-    """Something that is to be decided for a key."""
+    """A change that is to be decided for a key."""
 
     @property
     def deadline_us(self) -> int:
-        """Monotonic time after which nobody waits for it any more."""
+        """The monotonic time after which no client waits for it any more."""
 
     @property
     def only_reads(self) -> bool:
-        """May it be answered from a quorum of promises, when these show that no newer value is under way?"""
+        """True if a quorum of promises can answer it, when these show that no newer value is under way."""
 
     def wanted(self, committed: Commit | None) -> bytes | None:
-        """The value it wants after `committed`; None when nothing is left to decide, because it is in there."""
+        """Return the value it wants after `committed`; None when `committed` contains it already."""
 
     def finish(self, committed: Commit | None) -> None:
-        """It was decided; `committed` is the newest value, which has it."""
+        """End the change, which was decided; `committed` is the newest value, and contains it."""
 
     def give_up(self) -> None:
-        """Nobody knows whether it was or will be decided."""
+        """End the change with an unknown outcome: it may have been decided, or may still be."""
 
 
 class ValueProposed(msgspec.Struct, frozen=True):
@@ -116,7 +116,7 @@ class ValueChosen(msgspec.Struct, frozen=True):
 
 
 class ProposerTiming(msgspec.Struct, frozen=True, kw_only=True):
-    """How long a phase may take, the longest wait before the second attempt (it doubles), and how many attempts."""
+    """The longest time of a phase, the longest wait before the second attempt (it doubles), and the most attempts."""
 
     phase_us: int
     backoff_us: int
@@ -125,7 +125,7 @@ class ProposerTiming(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(slots=True)
 class Work:
-    """The change at hand of one key, and how far its present attempt is."""
+    """The present change of one key, and the progress of its attempt."""
 
     key: str
     change: Change
@@ -153,7 +153,7 @@ class Proposer:
         timing: ProposerTiming,
         enter: Callable[[Callable[[], None]], None],
     ) -> None:
-        """`enter` runs what a timer rang for, in its turn with everything else that happens to the node."""
+        """`enter` runs the callback of a timer in turn with all other events of the node."""
         self._enter = enter
         self._ports = ports
         self._members = members
@@ -165,7 +165,7 @@ class Proposer:
         self._works: dict[str, Work] = {}
 
     def __len__(self) -> int:
-        """The number of changes that are not decided yet."""
+        """Return the number of changes that are not decided yet."""
         return sum(1 + len(work.waiting) for work in self._works.values())
 
     def submit(self, key: str, change: Change) -> None:
@@ -177,10 +177,8 @@ class Proposer:
         self._works[key] = work = Work(key, change)
         self._begin(work)
 
-    # -- an attempt ---------------------------------------------------------------------------------------------------
-
     def _begin(self, work: Work) -> None:
-        """A new attempt for the version after the newest commit, under a new generation."""
+        """Begin an attempt for the version after the newest commit, under a new generation."""
         self._disarm(work)
         committed = self._store.committed(work.key)
         own = work.change.wanted(committed)
@@ -195,7 +193,7 @@ class Proposer:
         work.attempt = self.attempt_class(self._ids.next(), self._members, self._quorums)
         self._arm(work, self._timing.phase_us, self._phase_timed_out)
         request = PrepareRequest(work.key, work.version, work.attempt.generation, committed)
-        # The own promise first: it makes this generation durable before anybody hears of it.
+        # The own promise first: it makes this generation durable before any other node hears of it.
         response = self._store.prepare(request)
         self._send_to_peers(request)
         if response is not None:
@@ -220,7 +218,7 @@ class Proposer:
         assert work.attempt is not None
         adopted = work.attempt.adopted()
         if adopted is None and work.change.only_reads:
-            # No acceptor of the quorum has accepted anything newer, so nothing newer was chosen before it promised.
+            # No acceptor of the quorum has accepted a newer value, so none was chosen before it promised.
             self._finish(work, self._store.committed(work.key))
             return
         if adopted is not None:
@@ -256,6 +254,7 @@ class Proposer:
 
     def _chosen(self, work: Work) -> None:
         assert work.attempt is not None and work.proposed is not None
+        # Chosen for good: any later prepare quorum shares an acceptor with this one, which reports the value.
         commit = Commit(work.version, work.attempt.generation, work.proposed)
         self._ports.trace.emit(ValueChosen(work.key, commit.version, commit.generation, crc32(commit.value)))
         self._store.learn(work.key, commit)
@@ -267,10 +266,8 @@ class Proposer:
             self._begin(work)
 
     def _is_own(self, work: Work) -> bool:
-        """Was the value that was chosen the one this change wanted, rather than one it had to finish?"""
+        """Return whether the chosen value is the one this change wanted, rather than one it had to finish."""
         return work.proposed == work.own
-
-    # -- what comes between -------------------------------------------------------------------------------------------
 
     def handle_commit_notice(self, source: NodeId, notice: CommitNotice) -> None:
         """Learn a chosen value; an attempt for its version is over."""
@@ -280,7 +277,7 @@ class Proposer:
             self._superseded(work, notice.commit)
 
     def _superseded(self, work: Work, committed: Commit | None) -> bool:
-        """Is the version of this attempt decided, by `committed`? Then learn it and begin anew after it."""
+        """Return whether `committed` decides the version of this attempt; if so, learn it and begin anew after it."""
         if committed is None or committed.version < work.version:
             return False
         self._store.learn(work.key, committed)
@@ -298,7 +295,10 @@ class Proposer:
         self._failed(work)
 
     def _failed(self, work: Work) -> None:
-        """No quorum: wait a random while before the next, higher generation, or give up after too many."""
+        """Wait a random while before the next, higher generation, or give up after too many.
+
+        Called when there is no quorum.
+        """
         self._disarm(work)
         work.attempts += 1
         if work.attempts >= self._timing.attempts_max:
@@ -310,10 +310,9 @@ class Proposer:
         self._arm(work, self._backoff_us(work.attempts), self._begin)
 
     def _backoff_us(self, attempts: int) -> int:
+        # Random, and longer each time, so that two proposers stop superseding each other.
         longest_us = self._timing.backoff_us << (attempts - 1)
         return self._ports.random.uniform_us("paxos-backoff", longest_us // 8, longest_us)
-
-    # -- the end of a change ------------------------------------------------------------------------------------------
 
     def _finish(self, work: Work, committed: Commit | None) -> None:
         change = work.change
@@ -334,10 +333,8 @@ class Proposer:
             self._works[work.key] = later
             self._arm(later, 0, self._begin)
 
-    # -- small things -------------------------------------------------------------------------------------------------
-
     def _work_of(self, response: PrepareResponse | AcceptResponse) -> Work | None:
-        """The change whose present attempt this answers; None for a late answer."""
+        """Return the change whose present attempt this answers; None for a late answer."""
         work = self._works.get(response.key)
         if work is None or work.attempt is None or work.version != response.version:
             return None

@@ -1,14 +1,14 @@
 """The Paxos store: for every key a chain of single-value instances, one per version, durable on a write-ahead log.
 
 Paxos agrees on one value and is done. A register needs many, one after the other. The printed code lets the acceptor
-forget everything once a value is committed, and its own comment warns of it. The requirements show two ways in which it
-fails: a node that missed the commit is answered "nothing accepted" and reads nothing; or the acceptor that
-missed the commit still reports its old accepted value, and a reader commits the old value over a newer one.
+forget everything once a value is committed, and its own comment warns of that. The requirements show two ways in which
+it fails: a node that missed the commit is answered "nothing accepted" and reads no value; or the acceptor that missed
+the commit still reports its old accepted value, and a reader commits the old value over a newer one.
 
 Here every value has a *version*, and each version is a Paxos instance of its own:
 
-- Version n + 1 of a key opens at an acceptor when it learns what was committed as version n. What was promised and
-  accepted for version n is then over: late requests for it are answered with the commit instead.
+- Version n + 1 of a key opens at an acceptor when it learns the commit of version n. The promises and acceptances of
+  version n are then over: late requests for it are answered with the commit instead.
 - A prepare request carries the commit on which it builds, so that it brings acceptors that lag up to date; an answer
   carries the acceptor's commit when the proposer lags.
 - A commit replaces an older one, never a newer one, and may skip versions, since it holds the whole value.
@@ -56,7 +56,7 @@ __all__ = [
 
 
 class Commit(msgspec.Struct, frozen=True, array_like=True):
-    """A chosen value: which version of its key it is, and the generation in which it was chosen."""
+    """A chosen value: its version, and the generation in which it was chosen."""
 
     version: int
     generation: MonotonicId
@@ -64,7 +64,7 @@ class Commit(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PrepareRequest(msgspec.Struct, frozen=True, tag="paxos-prepare"):
-    """Promise `generation` for this version of `key`; `committed` is the version before it."""
+    """The request to promise `generation` for this version of `key`; `committed` is the version before it."""
 
     key: str
     version: int
@@ -73,7 +73,7 @@ class PrepareRequest(msgspec.Struct, frozen=True, tag="paxos-prepare"):
 
 
 class PrepareResponse(msgspec.Struct, frozen=True, tag="paxos-prepare-response"):
-    """The promise and what was accepted so far, or a refusal with what was `promised`, or a newer commit."""
+    """The promise with the proposal accepted so far, or a refusal with the `promised` generation, or a newer commit."""
 
     key: str
     version: int
@@ -85,7 +85,7 @@ class PrepareResponse(msgspec.Struct, frozen=True, tag="paxos-prepare-response")
 
 
 class AcceptRequest(msgspec.Struct, frozen=True, tag="paxos-accept"):
-    """Accept `value` as this version of `key`."""
+    """The request to accept `value` as this version of `key`."""
 
     key: str
     version: int
@@ -94,7 +94,7 @@ class AcceptRequest(msgspec.Struct, frozen=True, tag="paxos-accept"):
 
 
 class AcceptResponse(msgspec.Struct, frozen=True, tag="paxos-accept-response"):
-    """Accepted, or a refusal with what was `promised`, or a newer commit."""
+    """The acceptance, or a refusal with the `promised` generation, or a newer commit."""
 
     key: str
     version: int
@@ -105,7 +105,7 @@ class AcceptResponse(msgspec.Struct, frozen=True, tag="paxos-accept-response"):
 
 
 class CommitNotice(msgspec.Struct, frozen=True, tag="paxos-commit"):
-    """A value of `key` was chosen."""
+    """The news that a value of `key` was chosen."""
 
     key: str
     commit: Commit
@@ -169,7 +169,7 @@ class _Chain:
 
 
 class PaxosStore:
-    """The acceptors of one node and the values it knows to be chosen. `ids` hears of every generation in use."""
+    """The acceptors of one node and the values it knows to be chosen; `ids` hears of every generation in use."""
 
     def __init__(
         self,
@@ -208,14 +208,12 @@ class PaxosStore:
             self._ids.observe(record.commit.generation)
             self._open_next(chain, record.commit)
 
-    # -- what is known ------------------------------------------------------------------------------------------------
-
     def committed(self, key: str) -> Commit | None:
-        """The newest commit of `key` that this node knows; others may know a newer one."""
+        """Return the newest commit of `key` that this node knows; others may know a newer one."""
         return self._chain(key).committed
 
     def acceptor(self, key: str) -> Acceptor:
-        """The acceptor of the version of `key` that is open at this node."""
+        """Return the acceptor of the version of `key` that is open at this node."""
         return self._chain(key).acceptor
 
     def _chain(self, key: str) -> _Chain:
@@ -224,10 +222,8 @@ class PaxosStore:
             chain = self._chains[key] = _Chain(self._acceptor())
         return chain
 
-    # -- the three requests -------------------------------------------------------------------------------------------
-
     def prepare(self, request: PrepareRequest) -> PrepareResponse | None:
-        """Promise, refuse, or tell of a newer commit. None: refused without a word."""
+        """Promise, refuse, or report a newer commit; None is a refusal without an answer."""
         key, version, generation = request.key, request.version, request.generation
         self._ids.observe(generation)
         chain = self._chain(key)
@@ -239,12 +235,13 @@ class PaxosStore:
         if not chain.acceptor.prepare(generation):
             self._ports.trace.sometimes("promise-refused")
             return PrepareResponse(key, version, generation, False, before) if self._rejects else None
+        # A repeated promise is on the disk already.
         if generation != before:
             self._record(Promised(key, version, generation))
         return PrepareResponse(key, version, generation, True, generation, chain.acceptor.accepted)
 
     def accept(self, request: AcceptRequest) -> AcceptResponse | None:
-        """Accept, refuse, or tell of a newer commit. None: refused without a word."""
+        """Accept, refuse, or report a newer commit; None is a refusal without an answer."""
         key, version, generation = request.key, request.version, request.generation
         self._ids.observe(generation)
         chain = self._chain(key)
@@ -259,34 +256,35 @@ class PaxosStore:
         return AcceptResponse(key, version, generation, True, generation)
 
     def learn(self, key: str, commit: Commit) -> bool:
-        """Take note of a chosen value; False when this node knows it, or a newer one, already."""
+        """Take note of a chosen value; return False when this node knows it, or a newer one, already."""
         chain = self._chain(key)
         if commit.version < chain.open_version:
             return False
         self._ids.observe(commit.generation)
+        # Not flushed: a commit that a crash loses can be found again from the acceptances, which were.
         self._append(Committed(key, commit))
         self._open_next(chain, commit)
         self._ports.trace.emit(Learned(key, commit.version, commit.generation, crc32(commit.value)))
         return True
 
     def _catch_up(self, key: str, commit: Commit) -> None:
-        """A proposer builds on `commit`: whoever missed it learns it now."""
+        """Learn `commit`, on which a proposer builds, if this node missed it."""
         if self.learn(key, commit):
             self._ports.trace.sometimes("laggard-caught-up")
 
     def _is_open(self, chain: _Chain, version: int) -> bool:
-        """Is this the instance whose promises and acceptances count now? An older one is decided, a newer one not
-        begun here, because the commit before it is missing."""
+        """Return whether this is the instance whose promises and acceptances count now.
+
+        An older one is decided. A newer one has not begun here, because the commit before it is missing.
+        """
         return version == chain.open_version
 
     def _open_next(self, chain: _Chain, commit: Commit) -> None:
         chain.committed = commit
         chain.acceptor = self._acceptor()
 
-    # -- the log ------------------------------------------------------------------------------------------------------
-
     def _record(self, record: Promised | Accepted) -> None:
-        """Write and flush: what is sent from now on waits for it."""
+        """Write and flush: messages that are sent from now on wait for it."""
         self._append(record)
         self._flush()
         self._ports.trace.emit(record)

@@ -1,21 +1,21 @@
-"""Phi accrual failure detector: how suspicious is this silence, judged by how regular the heartbeats were before?
+"""Phi accrual failure detector: the suspicion of a silence, judged by the regularity of earlier heartbeats.
 
-*Problem.* A fixed timeout is either short, and then a busy network makes it accuse healthy servers, or long, and then a
-dead one is missed for long. The right length depends on how heartbeats really arrive, which changes.
+*Problem.* A short fixed timeout accuses healthy servers on a busy network, and a long one finds a dead server late. The
+right length depends on the real arrival of heartbeats, which changes.
 
 *Idea.* Keep the last intervals between heartbeats and take them for a sample of a normal distribution. The suspicion
 after a silence of *t* is phi(t) = -log10(the probability that a heartbeat still comes after *t*): 1 means one mistake
 in ten such silences, 8 one in a hundred million. The caller chooses the threshold, not the time; the time follows from
-what was observed. It is mean + z * deviation, where z belongs to the threshold: reckoned anew with each heartbeat, so
+the observations. It is mean + z * deviation, where z belongs to the threshold: computed anew with each heartbeat, so
 that a check is one comparison.
 
-Three provisions, all Akka's. The deviation has a floor: heartbeats that came like clockwork would otherwise make the
-first late one look impossible. A pause is always acceptable on top of the mean. And the first interval is assumed, not
-observed, so that a server that is never heard is suspected, too. An interval longer than an acceptable silence is no
-sample: it says that the server was away, not how its heartbeats arrive.
+Three provisions, all Akka's. The deviation has a floor: after perfectly regular heartbeats the first late one would
+otherwise look impossible. A pause is always acceptable on top of the mean. And the first interval is assumed, not
+observed, so that a server that is never heard is suspected, too. An interval longer than an acceptable silence is not a
+sample: it shows that the server was away, not how its heartbeats arrive.
 
-*Invariants.* HB-I3 in its accrual form: nobody is suspected while phi is below the threshold. HB-I5 as always: a
-suspicion is an opinion.
+*Invariants.* HB-I3 in its accrual form: no server is suspected while phi is below the threshold. HB-I5: a suspicion is
+an opinion.
 
 *Tolerates.* Jitter, slow links, load: the sample follows them. Steps of the wall clock (never read).
 
@@ -50,11 +50,14 @@ from faultline.harness.world.ports import Clock
 __all__ = ["Arrivals", "PhiAccrualFailureDetector", "PhiParameters", "phi"]
 
 _PHI_MAX = 300.0
-"""Probabilities below 1e-300 are no numbers any more."""
+"""Probabilities below 1e-300 cannot be told from zero."""
 
 
 class PhiParameters(msgspec.Struct, frozen=True, kw_only=True):
-    """When to suspect, and what to assume: `interval_us` is how often the watched server means to send."""
+    """The threshold of suspicion, and the assumptions.
+
+    `interval_us` is the interval at which the watched server sends.
+    """
 
     interval_us: int
     threshold: float = 8.0
@@ -64,7 +67,9 @@ class PhiParameters(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, interval_us: int, threshold: float = 8.0) -> PhiParameters:
-        """For a heartbeat interval: a floor of half of it under the deviation, and two lost heartbeats are no news."""
+        """Return the parameters for a heartbeat interval: a deviation of at least half of it, and two lost
+        heartbeats allowed.
+        """
         if not 1 <= threshold <= 15:
             raise UsageError(
                 f"A suspicion of {threshold:g} cannot be told apart from others: the threshold is from 1 to 15.",
@@ -79,7 +84,7 @@ class PhiParameters(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def phi(silence_us: float, mean_us: float, deviation_us: float) -> float:
-    """The suspicion after a silence, where intervals have this mean and standard deviation."""
+    """Return the suspicion after a silence, where intervals have this mean and standard deviation."""
     still_to_come = erfc((silence_us - mean_us) / (deviation_us * sqrt(2))) / 2
     return min(_PHI_MAX, -log10(still_to_come)) if still_to_come > 0 else _PHI_MAX
 
@@ -121,10 +126,10 @@ class Arrivals:
 
 
 class PhiAccrualFailureDetector:
-    """Suspects the server it watches when phi of its silence reaches the threshold. Implements `FailureDetector`.
+    """A detector that suspects when phi of the silence reaches the threshold; it implements `FailureDetector`.
 
-    `restart(timeout_us)` is how elections spread their timeouts: what the drawn timeout has above the shortest one is
-    added to the silence that is acceptable, so that followers do not all suspect in the same instant.
+    Elections spread their timeouts by `restart(timeout_us)`: the excess of the drawn timeout over the shortest one is
+    added to the acceptable silence, so that followers do not all suspect in the same instant.
     """
 
     __slots__ = (
@@ -149,7 +154,7 @@ class PhiAccrualFailureDetector:
         self._acceptable_us = self._solved_us()
 
     def heartbeat_received(self) -> None:
-        """Note the sign of life, and what the silence before it says about how regular they are."""
+        """Note the sign of life, and the silence before it as a sample."""
         now_us = self._clock.monotonic_us()
         silence_us = now_us - self._heard_us
         if silence_us < self.acceptable_us():
@@ -158,29 +163,29 @@ class PhiAccrualFailureDetector:
         self._heard_us = now_us
 
     def restart(self, timeout_us: int) -> int:
-        """Count silence from now; it is no sample, because no heartbeat came."""
+        """Count silence from now; it is not a sample, because no heartbeat came."""
         self._heard_us = self._clock.monotonic_us()
         self._spread_us = max(0, timeout_us - self._timeout_us_min)
         return self.acceptable_us()
 
     def silence_us(self) -> int:
-        """Compare with the last sign of life."""
+        """Return the time since the last sign of life."""
         return self._clock.monotonic_us() - self._heard_us
 
     def check(self) -> int:
-        """What is left until phi reaches the threshold; 0 when it has."""
+        """Return the time until phi reaches the threshold; 0 when it has."""
         return max(0, self.acceptable_us() - self.silence_us())
 
     def phi(self) -> float:
-        """The suspicion now."""
+        """Return the present suspicion."""
         return phi(self.silence_us() - self._spread_us, self._mean_us(), self._deviation_us())
 
     def acceptable_us(self) -> int:
-        """The silence after which phi reaches the threshold."""
+        """Return the silence after which phi reaches the threshold."""
         return self._acceptable_us + self._spread_us
 
     def _solved_us(self) -> int:
-        """Phi, solved for the time; the spread of election timeouts comes on top."""
+        """Return the silence at which phi reaches the threshold, without the spread of election timeouts."""
         return self._mean_us() + int(self._z * self._deviation_us())
 
     def _mean_us(self) -> int:

@@ -1,28 +1,29 @@
-"""Pulled log: the replicated log turned round, followers fetch from the leader and so tell it what they have.
+"""Pulled log: the replicated log turned round. Followers fetch from the leader, and so show which entries they have.
 
-*Problem.* A leader that pushes keeps books on every follower: what it needs next, what is in flight, where to go back
-to. With many followers, or with consumers that read the same log, the one who lacks entries knows best where to go on.
+*Problem.* A leader that pushes keeps books on every follower: the next entry it needs, the requests in flight, the
+place to go back to. With many followers, or with consumers that read the same log, the server that lacks entries knows
+best where to go on.
 
-*Idea.* (Kafka's replication.) A follower asks for what comes after its last entry, and names that entry's index and
-generation. If the leader has the same entry there, the request itself is the acknowledgement of everything up to it:
-the leader raises the follower's match index by it, and with it the high-water mark. The answer brings entries and the
-mark. With nothing to send, the leader parks the request until there is something, or until the mark has moved.
+*Idea.* (Kafka's replication.) A follower asks for the entries after its last one, and names that entry's index and
+generation. If the leader has the same entry there, the request itself acknowledges all entries up to it: the leader
+raises the follower's match index, and with it the high-water mark. The answer brings entries and the mark. Without
+news, the leader parks the request until there are entries, or until the mark has moved.
 
-If the logs differ there, the leader names its last entry whose generation is not above the follower's: everything
-behind that place differs. The follower cuts off what lies behind it, and behind its own last entry of that generation,
-and fetches again; each round takes at least one entry away and none that both have.
+If the logs differ there, the leader names its last entry whose generation is not above the follower's: all entries
+behind that place differ. The follower cuts off the entries behind it, and behind its own last entry of that generation,
+and fetches again. Each round removes at least one entry, and none that both have.
 
-Elections and heartbeats are those of the pushed log: heartbeats make the leader known, date its lease and tell a
-follower whose request or answer was lost to fetch again.
+Elections and heartbeats are those of the pushed log: heartbeats make the leader known, date its lease, and make a
+follower fetch again whose request or answer was lost.
 
-*Invariants.* Those of the replicated log. Besides: a follower has one fetch open at most, and never fetches beyond what
-it has made durable.
+*Invariants.* Those of the replicated log. Besides: a follower has one fetch open at most, and never fetches beyond the
+entries that it has made durable.
 
 *Tolerates.* Lost, late and repeated requests and answers: an answer is applied only where it continues the log, and a
 divergence only to the log that was asked about.
 
-*Does not tolerate.* Requests of another generation than the leader's: the fetch offset acknowledges only what the
-follower has since it follows this leader. They are dropped, and the next heartbeat sets the follower right.
+*Does not tolerate.* Requests of another generation than the leader's: the fetch offset acknowledges only entries of a
+follower that follows this leader. They are dropped, and the next heartbeat makes the follower fetch again.
 
 *Workloads.* `register`, `append` with partitions, kills, pauses, lossy links (option `replication=pull`).
 
@@ -68,7 +69,7 @@ __all__ = ["FetchDiverged", "FetchRequest", "FetchResponse", "PulledLog"]
 
 
 class FetchRequest(msgspec.Struct, frozen=True, tag="fetch-request"):
-    """A follower has everything up to (`after_index`, `after_generation`), durably, and asks for what follows."""
+    """A follower has all entries up to (`after_index`, `after_generation`), durably, and asks for those that follow."""
 
     server_id: str
     generation: int
@@ -148,26 +149,27 @@ class PulledLog(ReplicatedLog):
 
         return {FetchRequest: handle_request, FetchResponse: handle_response, FetchDiverged: handle_diverged}
 
-    # -- leading ------------------------------------------------------------------------------------------------------
-
     def start_leading(self) -> None:
-        """Nobody has fetched from this leader yet."""
+        """Begin without parked requests: no follower has fetched from this leader yet."""
         super().start_leading()
         self._parked.clear()
 
     def stop_leading(self) -> None:
-        """Requests that are parked stay unanswered; the next leader's heartbeat makes the followers ask again."""
+        """Leave parked requests unanswered; the next leader's heartbeat makes the followers ask again."""
         super().stop_leading()
         self._parked.clear()
 
     def handle_fetch_request(self, source: NodeId, request: FetchRequest) -> None:
-        """Take note of what the follower has, and answer or park (the generation has been compared already)."""
+        """Record the entries of the follower, and answer or park the request (the generation has been compared
+        already).
+        """
         follower = self.followers.get(source)
         if follower is None:
             return
         if self._log.was_discarded_after(request.after_index):
             self.send_snapshot(follower)
             return
+        # Compared before it counts: an index alone would acknowledge entries that this leader never had.
         if self._log.generation_at(request.after_index) != request.after_generation:
             self._tell_divergence(follower, request)
             return
@@ -180,13 +182,13 @@ class PulledLog(ReplicatedLog):
             self._replicate(follower)
 
     def handle_replication_response(self, source: NodeId, response: ReplicationResponse) -> None:
-        """Heartbeats are answered as ever; what the follower has, its fetches say."""
+        """Record the answer to a heartbeat; the entries of a follower are known from its fetches."""
         follower = self.followers.get(source)
         if follower is not None:
             follower.note_contact(response.correlation_id, response.sent_us)
 
     def resend_what_was_lost(self) -> None:
-        """Followers ask again by themselves."""
+        """Do nothing: followers ask again by themselves."""
 
     def _has_news_for(self, request: FetchRequest) -> bool:
         return request.after_index < self._log.last_index or request.high_water_mark < self.high_water_mark.value
@@ -230,16 +232,14 @@ class PulledLog(ReplicatedLog):
             follower.id, FetchDiverged(self._me, self._clock.generation, *after, index, entry_generation)
         )
 
-    # -- following ----------------------------------------------------------------------------------------------------
-
     def handle_replication_request(self, source: NodeId, request: ReplicationRequest) -> None:
-        """Answer the heartbeat, and fetch if nothing is open or its answer is overdue."""
+        """Answer the heartbeat, and fetch if no request is open or its answer is overdue."""
         super().handle_replication_request(source, request)
         if self._open is None or self._open.generation != self._clock.generation or self._is_overdue():
             self._fetch(source)
 
     def handle_fetch_response(self, source: NodeId, response: FetchResponse) -> None:
-        """Append what continues this log, move the mark, and ask for more."""
+        """Append the entries that continue this log, move the mark, and ask for more."""
         log = self._log
         if log.generation_at(response.after_index) == response.after_generation:
             verified = response.after_index + len(response.entries)
@@ -250,10 +250,11 @@ class PulledLog(ReplicatedLog):
             self._fetch(source)
 
     def handle_fetch_diverged(self, source: NodeId, response: FetchDiverged) -> None:
-        """Cut off what cannot be in the leader's log, durably, and ask again (HWM-R9).
+        """Cut off the entries that cannot be in the leader's log, durably, and ask again (HWM-R9).
 
-        Judged by the end of the log, not by the number of the request: numbers begin anew when a server restarts, and
-        a late divergence taken for the answer to a later fetch would cut off entries that were acknowledged.
+        This is judged by the end of the log, not by the number of the request: numbers begin anew when a server
+        restarts, and a late divergence taken for the answer to a later fetch would cut off entries that were
+        acknowledged.
         """
         log = self._log
         if (response.after_index, response.after_generation) != (log.last_index, log.last_generation):
@@ -280,10 +281,8 @@ class PulledLog(ReplicatedLog):
     def _is_overdue(self) -> bool:
         return self._ports.clock.monotonic_us() - self._fetched_us > self._timing.retransmit_us
 
-    # -- both ---------------------------------------------------------------------------------------------------------
-
     def _last_index_up_to(self, generation: int) -> int:
-        """The index of the last entry whose generation is at most `generation`; generations ascend along a log."""
+        """Return the index of the last entry whose generation is at most `generation`; they ascend along a log."""
         index = self._log.last_index
         while index and self._log.generation_at(index) > generation:
             index -= 1

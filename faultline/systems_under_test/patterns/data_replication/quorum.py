@@ -1,30 +1,30 @@
 """Quorum: a decision needs a majority of all members, so two groups that cannot talk cannot both decide.
 
-*Problem.* A server that does not wait for others loses what it decided when it dies; one that waits for all stops when
-any of them does.
+*Problem.* A server that does not wait for others loses its decisions when it dies. A server that waits for all stops
+when any of them does.
 
 *Idea.* Wait for a majority of the *configured* members. Any two majorities share a member, so two decisions cannot
-contradict each other unseen. With n members, floor(n/2) + 1 are needed and n minus that many may fail; an even member
-adds nothing.
+contradict each other unseen. With n members, floor(n/2) + 1 are needed, and n minus that many may fail. A member that
+makes the number even adds no tolerance.
 
 *Invariants.* QRM-I1 any two decision quorums share a member. QRM-I2 each acknowledged decision has that many distinct
 durable acknowledgements. QRM-I3 a node that reaches fewer acknowledges nothing.
 
 *Tolerates.* n minus quorum members that are dead, paused or cut off; acknowledgements that are late, repeated, or from
-nodes that are no members: each configured member is counted once, and errors are no acknowledgements.
+nodes that are not members: each configured member is counted once, and errors are not acknowledgements.
 
-*Does not tolerate.* Different ideas of who is a member: without a membership protocol the set must be the same on all
-nodes. Counting before the own write is durable. A quorum of stored copies alone is not linearizability (LDR-S7): the
-system `quorum-register` shows it, and the write-back of readers that makes it so.
+*Does not tolerate.* Nodes with different lists of members: without a membership protocol the set must be the same on
+all nodes. Counting before the own write is durable. A quorum of stored copies alone is not linearizability (LDR-S7):
+the system `quorum-register` shows that, and the write-back of readers that makes it linearizable.
 
 *Workloads.* `register`, with partitions of every shape.
 
-*Checkers.* Linearizability; in `quorum-register` QRM-I1 to QRM-I3 on who answered and who stored, in `consistent-core`
-LDR-I1 and LDR-I3.
+*Checkers.* Linearizability; in `quorum-register` QRM-I1 to QRM-I3 on the nodes that answered and stored, in
+`consistent-core` LDR-I1 and LDR-I3.
 
 *Planted bugs.* In `quorum-register`: `half-is-a-majority` (QRM-M1), `majority-of-the-living` (QRM-M2),
 `count-duplicate-answers` (QRM-M3), `count-errors` (QRM-M4), `coordinator-counts-twice` (QRM-M5) and
-`first-answer-decides` (QRM-M6: the phase that finds out what is newest is the register's election). In `paxos-kv`
+`first-answer-decides` (QRM-M6: the phase that finds the newest value is the register's election). In `paxos-kv`
 `half-quorums`, in `consistent-core` `ack-before-quorum`.
 
 Sources: Patterns of Distributed Systems ch. 10; Gifford, "Weighted Voting for Replicated Data" (SOSP 1979); Howard et
@@ -39,19 +39,19 @@ __all__ = ["QuorumTracker", "majority", "tolerated_failures"]
 
 
 def majority(n: int) -> int:
-    """The smallest number of members out of `n` such that any two groups of that size share one."""
+    """Return the smallest number of members out of `n` such that any two groups of that size share one."""
     if n < 1:
         raise ValueError(f"a cluster has at least one member, not {n}")
     return n // 2 + 1
 
 
 def tolerated_failures(n: int) -> int:
-    """How many of `n` members may fail while a majority can still decide."""
+    """Return how many of `n` members may fail while a majority can still decide."""
     return n - majority(n)
 
 
 class QuorumTracker:
-    """Counts distinct members that said yes to one question; everything else is not a yes."""
+    """A count of the distinct members that said yes to one question; any other answer is not a yes."""
 
     __slots__ = ("_members", "_recorded", "needed")
 
@@ -64,7 +64,7 @@ class QuorumTracker:
             raise ValueError(f"{self.needed} of {len(self._members)} members can never be reached")
 
     def record(self, member: str) -> bool:
-        """Count the yes of `member`; False when it is no member or was counted before."""
+        """Count the yes of `member`; return False when it is not a member or was counted before."""
         if member in self._recorded or member not in self._members:
             return False
         self._recorded.append(member)
@@ -72,7 +72,7 @@ class QuorumTracker:
 
     @property
     def reached(self) -> bool:
-        """Have enough distinct members said yes?"""
+        """True once enough distinct members have said yes."""
         return len(self._recorded) >= self.needed
 
     @property

@@ -3,29 +3,29 @@
 *Problem.* Several servers may notice at the same time that the leader is gone. They must not wait for each other, and
 must not elect two.
 
-*Idea.* A follower that hears nothing from a leader for a random time becomes a candidate: it raises the generation,
-votes for itself and asks the others. A server votes once per generation, and only for a candidate whose log is at
-least as up to date as its own: first the generation of the last entry counts, then its index. A majority of votes makes
-a leader, so a leader holds every committed entry. Random timeouts make split votes rare.
+*Idea.* A follower that hears no leader for a random time becomes a candidate: it raises the generation, votes for
+itself and asks the others. A server votes once per generation, and only for a candidate whose log is at least as up to
+date as its own: first the generation of the last entry counts, then its index. A majority of votes makes a leader, so a
+leader holds every committed entry. Random timeouts make split votes rare.
 
 Before it raises the generation, a candidate asks whether it *would* be elected (pre-vote, Ongaro's thesis 9.6). A
-server that still hears its leader answers no, so one that was cut off for a while cannot depose a healthy leader by a
-generation it ran up alone.
+server that still hears its leader answers no, so a server that was cut off for a while cannot depose a healthy leader
+by a generation that it ran up alone.
 
 *Invariants.* LDR-I1, LDR-I2, LDR-I3, LDR-I4 (= GEN-I1), GEN-I5, as in Leader and Followers.
 
 *Tolerates.* Crash and restart at any instant, pauses, lost, late, repeated and reordered messages, any clocks.
 
 *Does not tolerate.* A disk that forgets a vote. Without pre-vote, a server with a one-way connection deposes healthy
-leaders again and again: no safety is lost, but time.
+leaders again and again: this costs time, but no safety.
 
 *Workloads.* `register` with partitions, kills, pauses.
 
 *Checkers.* The invariants above on every run; linearizability.
 
-*Planted bugs.* `vote-twice` (LDR-M6): the vote of a generation is given away again. `vote-for-any-log` (LDR-M3),
-`half-elects-leader` (LDR-M4). In the tests: the index alone counts (LDR-M2), any vote counts (LDR-M5), all wait equally
-long (LDR-M8).
+*Planted bugs.* `vote-twice` (LDR-M6): the vote of a generation is given a second time. `vote-for-any-log` (LDR-M3),
+`half-elects-leader` (LDR-M4). In the tests: the index alone counts (LDR-M2), any vote counts (LDR-M5), all servers wait
+equally long (LDR-M8).
 
 Order of the vote rules (LDR-R6), one deviation: a server under the leader-lease read mode refuses *before* adopting the
 higher generation while it knows a leader (LOG-R23), and for one election timeout after its own start (LOG-R25), because
@@ -72,7 +72,7 @@ class VoteResponse(msgspec.Struct, frozen=True, tag="vote-response"):
 
 
 class PreVoteRequest(msgspec.Struct, frozen=True, tag="pre-vote-request"):
-    """Would you vote for me in `generation`, which I have not begun yet?"""
+    """The question whether the receiver would vote for `server_id` in `generation`, which has not begun yet."""
 
     server_id: str
     generation: int
@@ -90,7 +90,7 @@ class PreVoteResponse(msgspec.Struct, frozen=True, tag="pre-vote-response"):
 
 
 class RaftElection(LeaderElection):
-    """One server's part in Raft's election. `pre_vote` off makes every timeout a real election at once."""
+    """One server's part in Raft's election; with `pre_vote` off every timeout is a real election at once."""
 
     def __init__(self, context: ElectionContext, *, pre_vote: bool) -> None:
         super().__init__(context)
@@ -99,15 +99,13 @@ class RaftElection(LeaderElection):
         self._pre_vote_generation = 0
 
     def handlers(self) -> Handlers:
-        """Vote requests and answers, in earnest and in advance."""
+        """Return the handlers of votes and pre-votes, of requests and answers."""
         return {
             VoteRequest: self.handle_vote_request,
             VoteResponse: self.handle_vote_response,
             PreVoteRequest: self.handle_pre_vote_request,
             PreVoteResponse: self.handle_pre_vote_response,
         }
-
-    # -- standing for election ----------------------------------------------------------------------------------------
 
     def _leader_is_silent(self) -> None:
         self.role = ServerRole.LOOKING_FOR_LEADER
@@ -135,7 +133,7 @@ class RaftElection(LeaderElection):
         self._ports.trace.emit(GenerationAdopted(self._clock.generation))
         self._begin_count()
         if self._votes.reached:
-            # The only server there is: its own vote is a majority.
+            # The only server of the cluster: its own vote is a majority.
             self._become_leader()
             return
         request = VoteRequest(self._me, self._clock.generation, log.last_index, log.last_generation)
@@ -148,7 +146,7 @@ class RaftElection(LeaderElection):
         self._restart_timer()
 
     def handle_pre_vote_response(self, source: NodeId, response: PreVoteResponse) -> None:
-        """Count a pre-vote for the round that is on; with a majority the real election starts."""
+        """Count a pre-vote for the present round; with a majority the real election starts."""
         if response.generation > self._clock.generation:
             self.become_follower(response.generation, None)
         elif (
@@ -176,10 +174,9 @@ class RaftElection(LeaderElection):
     def _forget_candidacy(self) -> None:
         self._pre_vote_generation = 0
 
-    # -- voting -------------------------------------------------------------------------------------------------------
-
     def handle_pre_vote_request(self, source: NodeId, request: PreVoteRequest) -> None:
-        """Answer what this server would vote; nothing changes here."""
+        """Answer how this server would vote, without a change of state."""
+        # Not adopted and not written down: a pre-vote must leave no trace, or it could depose a leader like a real one.
         would_vote = request.generation > self._clock.generation and self._is_up_to_date(request)
         granted = would_vote and not self.knows_leader() and not self._must_stick()
         if would_vote and not granted:
@@ -190,6 +187,7 @@ class RaftElection(LeaderElection):
         """Vote by the rules of LDR-R6, durably before the answer leaves."""
         self._ports.trace.emit(CandidateSeen(request.server_id, request.generation))
         if self._must_stick():
+            # The generation is not adopted either: adopting it would depose the leader that may hold the lease.
             self._ports.trace.sometimes("vote-refused-leader-known")
             granted = False
         else:
@@ -202,24 +200,26 @@ class RaftElection(LeaderElection):
         clock = self._clock
         if request.generation != clock.generation or self.role is ServerRole.LEADING:
             return False
+        # A repeated request: the first answer may have been lost, and the vote is the same.
         if clock.voted_for == request.server_id:
             return True
         if not self._is_up_to_date(request):
             self._ports.trace.sometimes("vote-refused-stale-log")
             return False
+        # Durable in the clock before the answer leaves: a restart must not vote again in this generation.
         granted = clock.vote(request.generation, request.server_id)
         if granted:
             self._restart_timer()
         return granted
 
-    # -- the steps a planted bug may change ---------------------------------------------------------------------------
+    # Each step below is a method of its own, so that a planted bug can override it.
 
     def _new_tracker(self) -> QuorumTracker:
-        """Counts the votes of one election: each server once, and a majority of all that are configured."""
+        """Return a counter of the votes of one election: each server once, and a majority of all configured ones."""
         return QuorumTracker(self._members)
 
     def _counts(self, response: VoteResponse) -> bool:
-        """Does this vote belong to the election that is on?"""
+        """Return whether this vote belongs to the present election."""
         return (
             response.generation == self._clock.generation
             and self.role is ServerRole.LOOKING_FOR_LEADER
@@ -227,7 +227,7 @@ class RaftElection(LeaderElection):
         )
 
     def _is_up_to_date(self, request: VoteRequest | PreVoteRequest) -> bool:
-        """Does the candidate's log reach at least as far? Generation before index (LDR-R7)."""
+        """Return whether the candidate's log reaches at least as far: generation before index (LDR-R7)."""
         log = self._log
         if request.last_log_entry_generation != log.last_generation:
             return request.last_log_entry_generation > log.last_generation

@@ -1,23 +1,23 @@
-"""Replica selection: which follower a client should ask, by region and by latency (Follower Reads, client side).
+"""Replica selection: the follower that a client should ask, by region and by latency (Follower Reads, client side).
 
-*Problem.* Of several followers one is near, one is far, one is dead and one is hours behind.
+*Problem.* Some followers are near and some are far, some are dead and some are hours behind.
 
 *Idea.* Nodes publish their region. A client prefers followers of its own region, all of them when there are none. Among
 those it takes the one with the least average latency, which it samples by heartbeats. The average is exponential, 80 %
 old and 20 % new, so that one slow answer changes little: 10, 20, 30 average to 10, 12, 15. While a latency is missing,
-the order of the list decides, so that the answer never depends on who compares whom with whom.
+the order of the list decides, so that the result never depends on the order of comparisons.
 
-A node whose heartbeats fail, or which refused a read, comes last until it answers again; one that says it is behind by
-more than the reader accepts is left out. After the last follower there is the leader.
+A node whose heartbeats fail, or which refused a read, comes last until it answers again. A node that is behind by more
+than the reader accepts is left out. After the last follower there is the leader.
 
 Where clients are up to 40 ms away from each node, reads at the nearest one take 30 ms in the median, at one that was
 given to each client beforehand 39 ms, at the leader 49 ms.
 
-*Invariants.* The order is a function of what was sampled. A node that failed is never before one that did not.
+*Invariants.* The order is a function of the samples. A node that failed is never before one that did not.
 
 *Tolerates.* Nodes that come and go, latencies that change: within a few heartbeats the order follows.
 
-*Does not tolerate.* Clients that all think alike: there is no balancing among the nearest.
+*Does not tolerate.* Many clients in one place: they all choose the same node, without balancing.
 
 *Workloads.* `follower-reads` with `read_from=nearest`.
 
@@ -48,7 +48,7 @@ class ReplicaDescriptor(msgspec.Struct, frozen=True):
 
 
 class WeightedAverage:
-    """The running average of a latency, in whatever unit the samples have: the first as it is, then four to one."""
+    """The running average of a latency, in the unit of the samples: the first as it is, then four to one."""
 
     __slots__ = ("value",)
 
@@ -61,7 +61,7 @@ class WeightedAverage:
 
 
 class NearestReplicas:
-    """What one client knows of the replicas: region, latency, failure and lag."""
+    """One client's knowledge of the replicas: region, latency, failure and lag."""
 
     def __init__(self, replicas: Iterable[ReplicaDescriptor], region: str) -> None:
         self._replicas = {replica.address: replica for replica in replicas}
@@ -71,16 +71,16 @@ class NearestReplicas:
         self._lag_us: dict[str, int] = {}
 
     def latency_us(self, address: str) -> int | None:
-        """The average latency of a node; None while there is no sample."""
+        """Return the average latency of a node; None while there is no sample."""
         average = self._latency_us.get(address)
         return None if average is None else average.value
 
     def describe(self, replica: ReplicaDescriptor) -> None:
-        """A node has published where it lies."""
+        """Note the region that a node has published."""
         self._replicas[replica.address] = replica
 
     def answered(self, address: str, latency_us: int, lag_us: int = 0) -> None:
-        """A heartbeat was answered after `latency_us`, by a node whose state may be `lag_us` old."""
+        """Note that a node, whose state may be `lag_us` old, answered a heartbeat after `latency_us`."""
         self._failed.discard(address)
         self._lag_us[address] = lag_us
         average = self._latency_us.get(address)
@@ -90,11 +90,11 @@ class NearestReplicas:
             average.update(latency_us)
 
     def failed(self, address: str) -> None:
-        """A heartbeat or a read was not answered: whatever its average was, the node comes last for now."""
+        """Note that a heartbeat or a read was not answered: the node comes last for now."""
         self._failed.add(address)
 
     def nearest(self, leader: str | None, lag_us_max: int = 0) -> list[str]:
-        """The replicas in the order in which to ask them, the leader last.
+        """Return the replicas in the order in which to ask them, the leader last.
 
         With `lag_us_max`, followers that may be further behind are left out.
         """
@@ -109,7 +109,7 @@ class NearestReplicas:
         return [*order, *([leader] if leader is not None else [])]
 
     def _groups(self, followers: list[ReplicaDescriptor]) -> list[list[str]]:
-        """Healthy ones of the own region, healthy ones anywhere, then those that failed."""
+        """Return the healthy followers of the own region, the healthy ones of all regions, then those that failed."""
         healthy = [replica for replica in followers if replica.address not in self._failed]
         near = [replica.address for replica in healthy if replica.region == self._region]
         return [

@@ -1,31 +1,31 @@
 """Replicated Log: keep the state of several servers equal by agreeing on one log and executing it in order.
 
-*Problem.* Servers that each take updates in their own order end up different; servers that copy each other lose what
-only one of them had.
+*Problem.* Servers that each take updates in their own order end up different. Servers that copy each other lose an
+update that only one of them had.
 
 *Idea.* (Raft.) The leader appends each command to its own log and sends it to the followers with the position and
 generation of the entry before it. A follower whose log does not hold that entry refuses, and the leader tries again
-further back; an entry that conflicts with the leader's is cut off with all that follow. So equal (index, generation)
-means equal logs up to there. When an entry *of its own generation* is on a majority, the leader moves the high-water
-mark, executes up to it and answers; followers learn the mark from later requests and heartbeats. A new leader appends
-a no-op first, which tells it what is committed.
+further back. An entry that conflicts with the leader's is cut off with all that follow. So equal (index, generation)
+means equal logs up to that entry. When an entry *of its own generation* is on a majority, the leader moves the
+high-water mark, executes up to it and answers; followers learn the mark from later requests and heartbeats. A new
+leader appends a no-op first, by which it learns which entries are committed.
 
-One request per follower carries everything outstanding (a batch), and several may be in flight (a pipeline). Numbers of
-requests are matched in order; a mismatch, a lost message or a long silence makes the leader go back to the first entry
-that was not acknowledged. A heartbeat is an empty request that points at what the follower *has acknowledged*, so it
-can leave ahead of disk writes and is never refused for a gap.
+One request per follower carries all outstanding entries (a batch), and several may be in flight (a pipeline). Numbers
+of requests are matched in order; a mismatch, a lost message or a long silence makes the leader go back to the first
+entry that was not acknowledged. A heartbeat is an empty request that points at what the follower *has acknowledged*, so
+it can leave ahead of disk writes and is never refused for a gap.
 
-*Invariants.* LOG-I1 the same (index, generation) means the same entry and the same log before it. LOG-I2 no two
-servers execute different entries at one index. LOG-R14 the mark never moves by counting copies of an old generation's
-entry. LOG-I3 a leader only appends. LOG-I5 each entry is applied once, in order, at or below the mark. LOG-I8 after a
-heal everybody gets there. GEN-I2 generations along a log do not decrease. HWM-I1, HWM-I5: the mark does not move back,
-nothing below it is cut off.
+*Invariants.* LOG-I1 the same (index, generation) means the same entry and the same log before it. LOG-I2 no two servers
+execute different entries at one index. LOG-R14 the mark never moves by counting copies of an old generation's entry.
+LOG-I3 a leader only appends. LOG-I5 each entry is applied once, in order, at or below the mark. LOG-I8 after a heal all
+servers reach the same log. GEN-I2 generations along a log do not decrease. HWM-I1, HWM-I5: the mark does not move back,
+and no entry below it is cut off.
 
 *Tolerates.* Lost, late, repeated and reordered messages; crashes between any two effects (acknowledgements wait for the
 fsync, in the ports' outbox); followers that were away for long.
 
 *Does not tolerate.* A majority of disks losing data. A follower that needs entries below the low-water mark gets no
-entries any more: `send_snapshot` is asked to help it (snapshot installation).
+more entries: `send_snapshot` is called for it (snapshot installation).
 
 *Workloads.* `register` with partitions, kills, pauses, lossy links.
 
@@ -48,13 +48,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
+
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.patterns.data_replication.followed_log import FollowedLog
+from faultline.systems_under_test.patterns.data_replication.followed_log import FollowedLog, LogListener
 from faultline.systems_under_test.patterns.data_replication.follower_handler import NO_CONTACT, FollowerHandler
 from faultline.systems_under_test.patterns.data_replication.generation_clock import GenerationClock
 from faultline.systems_under_test.patterns.data_replication.high_water_mark import quorum_index
 from faultline.systems_under_test.patterns.data_replication.leader_and_followers import Handlers, LeaderElection
-from faultline.systems_under_test.patterns.data_replication.log_listener import LogListener, no_snapshot
 from faultline.systems_under_test.patterns.data_replication.replication_messages import (
     EntriesTruncated,
     HighWaterMarkAdvanced,
@@ -62,7 +63,6 @@ from faultline.systems_under_test.patterns.data_replication.replication_messages
     ReplicationRequest,
     ReplicationResponse,
 )
-from faultline.systems_under_test.patterns.data_replication.replication_timing import ReplicationTiming
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import LogEntry, WriteAheadLog
 from faultline.systems_under_test.patterns.node_communication.batch_queue import within_size
 from faultline.systems_under_test.patterns.node_communication.request_pipeline import (
@@ -82,8 +82,23 @@ __all__ = [
 ]
 
 
+class ReplicationTiming(msgspec.Struct, frozen=True, kw_only=True):
+    """The sizes and times of replication: entries and bytes per request, and requests in flight.
+
+    Requests without an answer are sent again after `retransmit_us`. After `silent_us` a follower counts as silent and
+    gets heartbeats only. For `quiet_us` after heartbeats no others are due.
+    """
+
+    batch_entries_max: int
+    batch_size_bytes: int
+    in_flight_max: int
+    retransmit_us: int
+    silent_us: int
+    quiet_us: int
+
+
 class ReplicatedLog(FollowedLog):
-    """The log as one server takes part in it; what is here is the leader's half, the follower's is `FollowedLog`.
+    """The log as one server takes part in it: this is the leader's half, `FollowedLog` the follower's.
 
     All methods run on the server's singular update queue.
     """
@@ -99,7 +114,7 @@ class ReplicatedLog(FollowedLog):
     ) -> None:
         super().__init__(ports, log, clock, listener)
         self.followers: dict[NodeId, FollowerHandler] = {}
-        self.send_snapshot: Callable[[FollowerHandler], None] = no_snapshot
+        self.send_snapshot: Callable[[FollowerHandler], None] = _no_snapshot
         self._peers = tuple(member for member in members if member != ports.node_id)
         self._timing = timing
         self._pipeline = self._new_pipeline()
@@ -114,16 +129,18 @@ class ReplicatedLog(FollowedLog):
         """
         return {}
 
-    # -- leading ------------------------------------------------------------------------------------------------------
-
     @property
     def next_correlation_id(self) -> int:
-        """The number the next request will have: what is acknowledged from here on was sent from now on."""
+        """The number of the next request: a response with this number or a higher one is to a request sent from now
+        on.
+        """
         return self._next_id
 
     def start_leading(self) -> None:
-        """Forget what was known of the followers; assume their logs end where this one does."""
+        """Forget the earlier state of the followers, and assume that their logs end where this one does."""
         for peer in self._peers:
+            # The guess is corrected by refusals. What is known to be stored starts at 0, since only an answer proves
+            # it.
             self._pipeline.reset(peer)
             self.followers[peer] = FollowerHandler(peer, self._log.last_index, self._next_id)
 
@@ -132,7 +149,7 @@ class ReplicatedLog(FollowedLog):
         self.followers.clear()
 
     def append_and_replicate(self, kind: int, data: bytes) -> int:
-        """Append a command to the own log, durably, and send it to everyone with room in the pipeline; its index."""
+        """Append a command durably, send it to each follower with room in the pipeline, and return its index."""
         log = self._log
         index = log.last_index + 1
         log.append(LogEntry(index, self._clock.generation, kind, data, self._ports.clock.wall_us()))
@@ -143,7 +160,7 @@ class ReplicatedLog(FollowedLog):
         return index
 
     def append_batch_and_replicate(self, kind: int, batch: list[bytes]) -> None:
-        """The same for several commands, which share one flush and travel together."""
+        """Append and send several commands, which share one flush and travel together."""
         log, generation, now_us = self._log, self._clock.generation, self._ports.clock.wall_us()
         for data in batch:
             log.append(LogEntry(log.last_index + 1, generation, kind, data, now_us))
@@ -157,17 +174,17 @@ class ReplicatedLog(FollowedLog):
         sent_us = self.stamp_us()
         self._heartbeats_us = self._ports.clock.monotonic_us()
         for follower in self.followers.values():
-            # The generation of a discarded entry may be forgotten; about the place before the log everybody agrees.
+            # The generation of a discarded entry may be forgotten; the place before the log is the same for all.
             prev = follower.match_index if follower.match_index > self._log.compacted_index else 0
             self._ports.network.send_ahead(follower.id, self._request(prev, [], sent_us))
 
     def send_heartbeats_if_due(self) -> None:
-        """The same, unless a read has just had heartbeats sent: then the next interval is soon enough."""
+        """Send heartbeats, unless a read has just caused some: then the next interval is soon enough."""
         if self._ports.clock.monotonic_us() - self._heartbeats_us >= self._timing.quiet_us:
             self.send_heartbeats()
 
     def resend_what_was_lost(self) -> None:
-        """Go back for every follower that has not acknowledged anything for too long."""
+        """Go back for every follower that has not acknowledged a request for too long."""
         now_us = self._ports.clock.monotonic_us()
         for follower in self.followers.values():
             if self._pipeline.is_stuck(follower.id, now_us, self._timing.retransmit_us):
@@ -184,6 +201,7 @@ class ReplicatedLog(FollowedLog):
         if not response.succeeded:
             self._handle_mismatch(follower, response)
             return
+        # Answers come in any order; what a follower stores never shrinks within a leadership.
         if response.replicated_log_index > follower.match_index:
             follower.note_match(response.replicated_log_index)
             if response.replicated_log_index > self.high_water_mark.value:
@@ -193,7 +211,7 @@ class ReplicatedLog(FollowedLog):
             self._replicate(follower)
 
     def note_installed(self, source: NodeId, index: int) -> None:
-        """A follower that needed discarded entries has installed a snapshot that reaches to `index`."""
+        """Go on behind `index` for a follower that has installed a snapshot up to it."""
         follower = self.followers.get(source)
         if follower is None:
             return
@@ -203,15 +221,16 @@ class ReplicatedLog(FollowedLog):
         self._replicate(follower)
 
     def quorum_contact_us(self, own_us: int) -> int | None:
-        """The moment (by the clock that stamps requests) up to which a majority is known to have followed this leader.
+        """Return the moment up to which a majority is known to have followed, by the clock that stamps requests.
 
-        Counted from the *sending* of what they acknowledged; `own_us` counts for this server itself.
+        It is the *sending* of the requests that they acknowledged; `own_us` counts for this server itself. None when no
+        majority has answered.
         """
         contact_us = quorum_index([own_us, *[follower.contact_us for follower in self.followers.values()]])
         return None if contact_us == NO_CONTACT else contact_us
 
     def quorum_acknowledged_id(self) -> int:
-        """The highest request number such that a majority, this server included, answered it or a later one."""
+        """Return the highest request number such that a majority, this server included, answered it or a later one."""
         acknowledged = [follower.acknowledged_id for follower in self.followers.values()]
         acknowledged.append(self._next_id)
         return quorum_index(acknowledged)
@@ -224,6 +243,7 @@ class ReplicatedLog(FollowedLog):
             self._go_back(follower)
 
     def _handle_mismatch(self, follower: FollowerHandler, response: ReplicationResponse) -> None:
+        # The leader went back after that request already; going back for each refusal in flight would never end.
         if response.correlation_id < follower.go_back_id:
             return
         follower.note_mismatch(response.replicated_log_index)
@@ -236,7 +256,7 @@ class ReplicatedLog(FollowedLog):
         follower.go_back(self._next_id)
 
     def _replicate(self, follower: FollowerHandler) -> None:
-        """Send everything that is outstanding, in batches, while the pipeline has room."""
+        """Send the outstanding entries, in batches, while the pipeline has room."""
         log, pipeline = self._log, self._pipeline
         if follower.sent_index <= log.compacted_index and log.was_discarded_after(follower.sent_index):
             self.send_snapshot(follower)
@@ -271,10 +291,14 @@ class ReplicatedLog(FollowedLog):
         return heard_us != NO_CONTACT and self.stamp_us() - heard_us < self._timing.silent_us
 
     def _advance_high_water_mark(self) -> None:
-        """Commit what a majority stores, if its last entry is of this leader's own generation (LOG-R9, LOG-R14)."""
+        """Commit the entries that a majority stores, if the last is of this leader's own generation (LOG-R9,
+        LOG-R14).
+        """
         index = self._committed_index()
         if index <= self.high_water_mark.value:
             return
+        # A majority that stores an entry of an older generation can still be outvoted by a leader with a newer log
+        # (Raft, figure 8). An entry of the own generation commits all before it.
         if not self._may_commit(index):
             self._ports.trace.sometimes("old-generation-entry-held-back")
             return
@@ -285,7 +309,7 @@ class ReplicatedLog(FollowedLog):
         if in_flight > 1:
             self._ports.trace.sometimes("requests-in-flight-together")
 
-    # -- the steps a planted bug may change ---------------------------------------------------------------------------
+    # Each step below is a method of its own, so that a planted bug can override it.
 
     def _new_pipeline(self) -> RequestPipeline:
         return RequestPipeline(self._timing.in_flight_max, self._note_depth)
@@ -294,7 +318,10 @@ class ReplicatedLog(FollowedLog):
         self._pipeline.reset(follower.id)
 
     def _committed_index(self) -> int:
-        """The highest index that is on a majority. The own copy counts: no request left before it was durable."""
+        """Return the highest index that is on a majority.
+
+        The own copy counts: no request left before it was durable.
+        """
         match_indexes = [follower.match_index for follower in self.followers.values()]
         match_indexes.append(self._log.last_index)
         return quorum_index(match_indexes)
@@ -303,5 +330,10 @@ class ReplicatedLog(FollowedLog):
         return self._log.generation_at(index) == self._clock.generation
 
     def stamp_us(self) -> int:
-        """The time that dates requests, and so the leader's lease: monotonic, because wall clocks step."""
+        """Return the time that dates requests, and so the leader's lease: monotonic, because wall clocks step."""
         return self._ports.clock.monotonic_us()
+
+
+def _no_snapshot(follower: FollowerHandler) -> None:
+    """Fail: a log without snapshots discards no entries, so no follower can need one."""
+    raise AssertionError(f"{follower.id} needs entries that were discarded, and no snapshots were set up")

@@ -1,6 +1,6 @@
-"""What leader and followers of a replicated log say to each other, and what they report of it in the trace.
+"""The messages between leader and followers of a replicated log, and their reports in the trace.
 
-*Problem.* Whoever reads the protocol wants to see what crosses the network before how it is used.
+*Problem.* A reader of the protocol wants to see the messages before their use.
 
 *Idea.* A request carries the position and the generation of the entry before the ones it brings, so that a follower can
 tell whether its log continues there; an answer carries the last index that *this request* verified.
@@ -71,7 +71,10 @@ class EntriesTruncated(msgspec.Struct, frozen=True):
 
 
 class PipelineDeepened(msgspec.Struct, frozen=True):
-    """Trace: this leader has more requests in flight to one follower, `peer`, than ever before; `limit` may be."""
+    """Trace: this leader has more requests in flight to one follower, `peer`, than ever before.
+
+    `limit` is the most allowed.
+    """
 
     peer: str
     in_flight: int

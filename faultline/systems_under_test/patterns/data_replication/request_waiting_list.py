@@ -1,19 +1,19 @@
-"""Request waiting list: a table of what waits for what, so that answers from peers can find the client they are for.
+"""Request waiting list: a table of waiting requests, so that answers from peers find the client they are for.
 
 *Problem.* A node asks several others on behalf of a client, without blocking. The answers come later, in any order, or
-never; somebody must know when enough of them are there, and answer the client once.
+never. The node must know when it has enough of them, and answer the client once.
 
-*Idea.* Before anything is sent, a callback is registered under a key. The key is the correlation id of one peer
+*Idea.* Before a message is sent, a callback is registered under a key. The key is the correlation id of one peer
 message: one callback under several keys then counts a quorum. Or it is an index of the replicated log: the callback
-fires when the high-water mark gets there. Whoever takes an entry out owns its callback, so each entry has exactly one
-of three fates: a response, an error, or expiry, swept by a timer of the node. An answer without an entry is late; it
-is ignored.
+fires when the high-water mark gets there. Taking an entry out takes its callback with it, so each entry has exactly one
+of three fates: a response, an error, or expiry, swept by a timer of the node. An answer without an entry is late; it is
+ignored.
 
 An expired or failed wait says *unknown*, never *did not happen*: the peers may have done it (RWL-R15).
 
 *Invariants.* RWL-I1 at most one reply per client request, and one within timeout plus sweep interval while the node
-lives. RWL-I2 success means a quorum of distinct replicas. RWL-I3 one fate per key. RWL-I4 a quiet cluster waits for
-nothing.
+lives. RWL-I2 success means a quorum of distinct replicas. RWL-I3 one fate per key. RWL-I4 in a quiet cluster no request
+waits.
 
 *Tolerates.* Silent peers, late, repeated and unknown answers, answers in the very instant of the sweep, answers for an
 earlier incarnation of the node when correlation ids carry the incarnation.
@@ -58,7 +58,7 @@ __all__ = [
 ]
 
 EXPIRATION_US = 2_000_000
-"""How long an entry may wait by default; the sweep runs at the same interval."""
+"""The longest wait of an entry by default; the sweep runs at the same interval."""
 
 Key = TypeVar("Key", bound=Hashable)
 Response = TypeVar("Response")
@@ -70,13 +70,13 @@ class RequestExpired(Exception):
 
 
 class RequestCallback(Protocol[ResponseIn]):
-    """What waits for an answer."""
+    """The callback of a request that waits for an answer."""
 
     def on_response(self, response: ResponseIn) -> None:
-        """The answer is there."""
+        """Take the answer."""
 
     def on_error(self, error: Exception) -> None:
-        """There will be none: expired, refused, or given up."""
+        """Learn that no answer will come: the wait expired, or was refused or given up."""
 
 
 class RequestWaitingList(Generic[Key, Response]):
@@ -90,33 +90,33 @@ class RequestWaitingList(Generic[Key, Response]):
         self._pending: dict[Key, tuple[RequestCallback[Response], int]] = {}
 
     def __len__(self) -> int:
-        """The number of keys that wait."""
+        """Return the number of keys that wait."""
         return len(self._pending)
 
     def __contains__(self, key: Key) -> bool:
         return key in self._pending
 
     def oldest_us(self, now_us: int) -> int:
-        """How long the oldest entry has waited at `now_us` of the monotonic clock; 0 when nothing waits."""
+        """Return how long the oldest entry has waited at `now_us` of the monotonic clock; 0 without entries."""
         return now_us - min((added_us for _, added_us in self._pending.values()), default=now_us)
 
     def add(self, key: Key, callback: RequestCallback[Response]) -> None:
         """Let `callback` wait for `key`; to be called before the request is sent.
 
-        Raises ValueError when something waits for `key` already: it would be lost without notice.
+        Raises ValueError when a callback waits for `key` already: it would be lost without notice.
         """
         if key in self._pending:
             raise ValueError(f"something waits for {key!r} already")
         self._pending[key] = (callback, self._clock.monotonic_us())
 
     def handle_response(self, key: Key, response: Response) -> None:
-        """Give `response` to what waits for `key`; ignored when nothing does."""
+        """Give `response` to the callback that waits for `key`; ignored when none does."""
         waiting = self._pending.pop(key, None)
         if waiting is not None:
             waiting[0].on_response(response)
 
     def handle_error(self, key: Key, error: Exception) -> None:
-        """Tell what waits for `key` that there will be no answer; ignored when nothing does."""
+        """Tell the callback that waits for `key` that no answer will come; ignored when none does."""
         waiting = self._pending.pop(key, None)
         if waiting is not None:
             waiting[0].on_error(error)
@@ -124,7 +124,7 @@ class RequestWaitingList(Generic[Key, Response]):
     def complete_up_to(
         self: RequestWaitingList[int, Response], index: int, responses: Callable[[int], Response]
     ) -> None:
-        """The high-water mark reached `index`: all keys up to it get `responses(key)`, in index order."""
+        """Give `responses(key)` to all keys up to `index`, which the high-water mark has reached, in index order."""
         if not self._pending:
             return
         for key in sorted(key for key in self._pending if key <= index):
@@ -132,9 +132,9 @@ class RequestWaitingList(Generic[Key, Response]):
                 self.handle_response(key, responses(key))
 
     def expire(self) -> int:
-        """Give up on everything that has waited longer than the expiration time; run by a timer of the node.
+        """Give up on all entries that have waited longer than the expiration time; run by a timer of the node.
 
-        Returns the monotonic time by which it judged: a real clock goes on while entries are given up.
+        Return the monotonic time by which they were judged: a real clock goes on while entries are given up.
         """
         now_us = self._clock.monotonic_us()
         oldest_us = now_us - self._expiration_us
@@ -143,25 +143,25 @@ class RequestWaitingList(Generic[Key, Response]):
         return now_us
 
     def fail_from(self: RequestWaitingList[int, Response], index: int, error: Exception) -> None:
-        """The log was truncated at `index`: what waits for it or a higher index gets `error`, in index order."""
+        """Give `error` to the callbacks of `index` and above, where the log was truncated, in index order."""
         for key in sorted(key for key in self._pending if key >= index):
             self.handle_error(key, error)
 
     def fail_all(self, error: Exception) -> None:
-        """Give up on everything (leadership lost, shutdown), in the order of registration."""
+        """Give up on all entries (leadership lost, shutdown), in the order of registration."""
         for key in list(self._pending):
             self.handle_error(key, error)
 
 
 class WriteResult(Enum):
-    """What a client can be told about a write to several replicas."""
+    """The possible answers to a write to several replicas."""
 
     SUCCESS = "success"
     UNKNOWN = "unknown"
 
 
 class WriteQuorumCallback:
-    """Counts the answers to one write sent to `replicas` nodes, itself included, and replies to the client once.
+    """A callback that counts the answers to one write to `replicas` nodes, itself included, and replies once.
 
     To be registered under one correlation id per replica, so that an answer delivered twice counts once.
     """
@@ -181,15 +181,16 @@ class WriteQuorumCallback:
         self._done = False
 
     def on_response(self, response: object) -> None:
-        """One replica stored the write; the quorum-th one makes it a success."""
+        """Count a replica that stored the write; the quorum-th makes it a success."""
         self._responses += 1
         if self._responses >= self._quorum:
             self._reply(WriteResult.SUCCESS)
 
     def on_error(self, error: Exception) -> None:
-        """One replica will not answer; the client hears so once a quorum cannot be reached any more."""
+        """Count a replica that will not answer; the client hears so once a quorum cannot be reached any more."""
         self._errors += 1
         if self._errors > self._replicas - self._quorum:
+            # Unknown and not failed: replicas that gave an error, or none, may have stored the write.
             self._reply(WriteResult.UNKNOWN)
 
     def _reply(self, result: WriteResult) -> None:
@@ -211,6 +212,6 @@ class CorrelationIds:
         self._next = incarnation << 32
 
     def next(self) -> int:
-        """The next id."""
+        """Return an id that was never used before."""
         self._next += 1
         return self._next

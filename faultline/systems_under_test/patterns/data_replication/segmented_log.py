@@ -5,24 +5,24 @@ removed without writing the rest again.
 
 *Idea.* Append to an open segment. When it has reached the size limit, flush it, close it, and open a new file named
 after the index of the first entry it will hold; the names alone then say which file holds which entry, and old entries
-can be removed by removing whole files. The limit is looked at *before* an append, so a segment exceeds it by at most
-one entry and no entry spans two files. Reading from an index means the segment that holds it and all later ones, the
-open one included. Each file begins with a header that says whose format it has, and which version.
+can be removed by removing whole files. The limit is checked *before* an append, so a segment exceeds it by at most one
+entry and no entry spans two files. Reading from an index means the segment that holds it and all later ones, the open
+one included. Each file begins with a header that names its format and version.
 
 *Invariants.* SEG-I1 the segments, one after the other, are the log: no gap, overlap or duplicate. SEG-I2 the base of a
 segment is the last index of the one before, plus one. SEG-I3 bases ascend. SEG-I4 every segment but the open one has
-reached the limit, unless the log was truncated in it. SEG-I5 what is read does not depend on the size limit.
+reached the limit, unless the log was truncated in it. SEG-I5 the entries that are read do not depend on the size limit.
 
 *Tolerates.* A crash between any two steps of a roll, a truncation or a cleaning: an unflushed tail is dropped, a new
 file that is empty or torn is used again or removed. Files in the same folder that are not segments. Entries larger
 than the limit. A file that cannot be deleted: it stays, and the log with it.
 
 *Does not tolerate.* A changed or missing record followed by valid ones, in the same file or a later one: `CorruptLog`.
-A file of another program or of a later version under a segment's name: `ForeignLog`, `FutureLogVersion`. Either is
-left as it is. A changed *last* record looks like a torn write and is dropped (Alagappan et al., "Protocol-Aware
-Recovery", FAST 2018, tell the two apart; this log does not), and a last file that vanished altogether looks like a
-log that ended before it. A disk that makes a new file's name durable before an `fsync` that was asked for earlier. A
-failed write: what is on disk is then unknown, so the log refuses all further writes until it is recovered (WAL-R16).
+A file of another program or of a later version under a segment's name: `ForeignLog`, `FutureLogVersion`. Either is left
+as it is. A changed *last* record looks like a torn write and is dropped (Alagappan et al., "Protocol-Aware Recovery",
+FAST 2018, tell the two apart; this log does not), and a last file that vanished altogether looks like a log that ended
+before it. A disk that makes a new file's name durable before an `fsync` that was asked for earlier. A failed write: the
+content of the disk is then unknown, so the log refuses all further writes until it is recovered (WAL-R16).
 
 *Workloads.* `register`, with kill and restart.
 
@@ -33,9 +33,9 @@ correct log: reading without the open segment, a base off by one, file names sor
 newest first, an empty new segment taken for an empty log. All but the fourth break the first restart of any run, so no
 system carries them.
 
-Deviations from the printed code: a base is the index of the first entry (the sample passes the last index), and
-reading includes the open segment (the sample leaves it out when its base is above the start). What is below the first
-segment was cleaned, and asking for it says so: `EntryCompacted`.
+Deviations from the printed code: a base is the index of the first entry (the sample passes the last index), and reading
+includes the open segment (the sample leaves it out when its base is above the start). Entries below the first segment
+were cleaned, and reading them raises `EntryCompacted`.
 
 Sources: Patterns of Distributed Systems ch. 4; Kafka's log segments and Raft implementations name files the same way.
 """
@@ -70,7 +70,7 @@ FIRST_INDEX = 1
 
 
 class LogUnusable(Exception):
-    """The log takes no writes: it was not recovered, or a write failed and what is on disk is unknown."""
+    """The log takes no writes: it was not recovered, or a write failed and the content of the disk is unknown."""
 
 
 class EntryCompacted(LookupError):
@@ -78,7 +78,7 @@ class EntryCompacted(LookupError):
 
 
 class ForeignLog(CorruptLog):
-    """A file has the name of a segment, and is none: its header is not that of a log."""
+    """A file has the name of a segment, but its header is not that of a log."""
 
 
 class FutureLogVersion(CorruptLog):
@@ -89,12 +89,12 @@ _HEADER = FileHeader(b"FLTLOG", version=1, foreign=ForeignLog, future=FutureLogV
 
 
 def file_name(name: str, base: int) -> str:
-    """The name of the segment of log `name` whose first entry has index `base`."""
+    """Return the name of the segment of log `name` whose first entry has index `base`."""
     return f"{name}_{base}.log"
 
 
 def base_of(name: str, file: str) -> int:
-    """The index of the first entry of segment `file` of log `name`; -1 when `file` is no segment of that log."""
+    """Return the index of the first entry of segment `file` of log `name`; -1 when `file` is no segment of that log."""
     digits = file.removeprefix(f"{name}_").removesuffix(".log")
     if not (digits.isascii() and digits.isdecimal()):
         return -1
@@ -104,7 +104,7 @@ def base_of(name: str, file: str) -> int:
 class LogPosition(NamedTuple):
     """The other way to number entries: by the file, named by its base, and the byte at which the record begins.
 
-    It finds a record without a search, and says nothing about how many entries lie in between.
+    It finds a record without a search, but does not tell how many entries lie in between.
     """
 
     base: int
@@ -156,17 +156,18 @@ class SegmentedLog:
 
     @property
     def segments(self) -> tuple[Segment, ...]:
-        """The segments in order, the open one last; to be looked at only."""
+        """The segments in order, the open one last; not to be changed."""
         return tuple(self._segments)
 
     def recover(self, first_index_max: int = FIRST_INDEX) -> None:
-        """Find the segments on disk, drop what a crash left torn, and open the last one. Raises `CorruptLog`.
+        """Find the segments on disk, drop the torn end that a crash left, and open the last one. Raises `CorruptLog`.
 
-        A log that was cleaned begins later than with entry 1; `first_index_max` is where it must begin at the latest.
+        A log that was cleaned begins later than with entry 1; `first_index_max` is the latest entry with which it may
+        begin.
 
-        Nothing is changed on disk before everything has been read, so a log that is refused can still be examined, and
-        a crash during recovery does no harm. What is dropped is dropped durably, as a later append must not follow it;
-        what is kept is made durable.
+        The disk is not changed before everything has been read, so a log that is refused can still be examined, and a
+        crash during recovery does no harm. The torn end is dropped durably, as a later append must not follow it; the
+        kept entries are made durable.
         """
         loaded = [self._load(base, file) for base, file in self._files_in_order()]
         kept, leftover, torn = self._sort_out(loaded, first_index_max)
@@ -204,7 +205,7 @@ class SegmentedLog:
         return segment.next_index - 1
 
     def flush(self) -> None:
-        """Make every append and truncation so far durable before anything sent from now on. Raises `LogUnusable`."""
+        """Make every append and truncation so far durable before messages sent from now on. Raises `LogUnusable`."""
         if not self._dirty:
             return
         if self._refusal:
@@ -215,7 +216,7 @@ class SegmentedLog:
             raise self._refuse_from_now_on("flush", error) from error
 
     def read_from(self, start: int) -> list[bytes]:
-        """The payloads of all entries from index `start` on, in index order.
+        """Return the payloads of all entries from index `start` on, in index order.
 
         Raises `EntryCompacted` when the first of them were cleaned, `CorruptLog` when stored entries changed.
         """
@@ -233,7 +234,10 @@ class SegmentedLog:
         return payloads
 
     def position_of(self, index: int) -> LogPosition:
-        """Where the entry at `index` stands. Raises `EntryCompacted` below the log, LookupError beyond its end."""
+        """Return the place of the entry at `index`.
+
+        Raises `EntryCompacted` below the log, LookupError beyond its end.
+        """
         if index < self.first_index:
             raise EntryCompacted(f"entry {index} was discarded; the log begins at {self.first_index}")
         for segment in self._segments:
@@ -242,7 +246,10 @@ class SegmentedLog:
         raise LookupError(f"no entry at index {index}; the log ends at {self.last_index}")
 
     def read_at(self, position: LogPosition) -> bytes:
-        """The payload of the record at `position`, without looking for it. Raises `EntryCompacted`, `CorruptLog`."""
+        """Return the payload of the record at `position`, without a search.
+
+        Raises `EntryCompacted`, `CorruptLog`.
+        """
         if position.base < self.first_index:
             raise EntryCompacted(f"segment {position.base} was discarded; the log begins at {self.first_index}")
         file = file_name(self._name, position.base)
@@ -280,7 +287,7 @@ class SegmentedLog:
     def delete_first(self, count: int) -> None:
         """Remove the `count` oldest segments, oldest first and never the open one; durable after a later flush.
 
-        Raises OSError when the disk refuses; what was not removed then still belongs to the log.
+        Raises OSError when the disk refuses; segments that were not removed still belong to the log.
         """
         for _ in range(min(count, len(self._segments) - 1)):
             self._storage.delete(self._segments[0].file)
@@ -309,8 +316,8 @@ class SegmentedLog:
         """Truncate over several files by names alone.
 
         Cutting one file and deleting others could become durable in either order, and a cut file before a full one is a
-        gap. So the part that stays is written under another name first; then deletions, newest first, and the rename
-        follow each other in the directory, where every state in between is a readable log.
+        gap. So the remaining part is written under another name first. Then deletions, newest first, and the rename
+        follow each other in the directory, and every state in between is a readable log.
         """
         replacement = f"{segment.file}.new"
         self._storage.write(replacement, self._storage.read(segment.file)[:size])
@@ -339,12 +346,13 @@ class SegmentedLog:
         return sorted((base, file) for base, file in based if base >= 0)
 
     def _load(self, base: int, file: str) -> tuple[Segment, bool]:
-        """The segment in `file`, and whether bytes that are no record follow its last one."""
+        """Return the segment in `file`, and whether bytes that are not a record follow its last one."""
         data = self._storage.read(file)
         segment = Segment(base, file)
         if _HEADER.is_complete_in(data, file):
             segment.positions, segment.size = record_positions(data, base, FILE_HEADER_BYTES)
         damaged = segment.size < len(data)
+        # A torn write is the last one. Valid records after it mean that stored, acknowledged data changed.
         if damaged and has_record_after(data, base, segment.size):
             raise CorruptLog(f"{file}: the record at byte {segment.size} changed; valid ones follow it.")
         return segment, damaged
@@ -352,7 +360,9 @@ class SegmentedLog:
     def _sort_out(
         self, loaded: list[tuple[Segment, bool]], first_index_max: int
     ) -> tuple[list[Segment], list[Segment], bool]:
-        """Segments that join up, empty ones left over by a crash, and whether the last of the former ends torn."""
+        """Return the segments that join up, the empty ones that a crash left, and whether the last of the former is
+        torn.
+        """
         kept: list[Segment] = []
         leftover: list[Segment] = []
         torn = False
@@ -361,6 +371,7 @@ class SegmentedLog:
             if segment.base == expected and not torn:
                 kept.append(segment)
                 torn = damaged
+            # Only a file without entries may be out of place: it is what a crash in the middle of a roll leaves.
             elif segment.positions or not kept:
                 raise CorruptLog(f"{segment.file} does not join what comes before it, which ends at {expected - 1}.")
             else:

@@ -1,13 +1,14 @@
-"""When a client's session may end: the part of the idempotent receiver that needs a clock, and must not decide alone.
+"""The end of client sessions: the part of the idempotent receiver that needs a clock, and must not decide alone.
 
-Clients come and go, and sessions with them. A session that nobody has used for five minutes is ended: clients that are
-alive but have nothing to ask send heartbeats. The printed code lets each server remove sessions by its own clock. Then
-servers disagree about who is known, and after a leader change a retry is executed twice, or refused although it was
-executed. So time only makes the *leader propose*: an entry of the replicated log ends the sessions it names, at the
-same point of the log on every server (IDR-R15).
+Clients come and go, and sessions with them. A session that was not used for five minutes is ended; live clients without
+requests send heartbeats. The printed code lets each server remove sessions by its own clock. Then servers disagree
+about the known clients, and after a leader change a retry is executed twice, or refused although it was executed. So
+time only makes the *leader propose*: an entry of the replicated log ends the sessions it names, at the same point of
+the log on every server (IDR-R15).
 
-Only the leader hears from clients, so only it knows who is idle. A new leader knows nothing and grants every session a
-full time anew. And nothing expires while entries wait to be committed: among them may be a request of that very client.
+Only the leader hears from clients, so only it knows which are idle. A new leader knows nothing and grants every session
+a full time anew. And no session expires while entries wait to be committed: one of them may be a request of that very
+client.
 
 The clock is the monotonic one. A request and its being applied both count as signs of life.
 
@@ -23,14 +24,14 @@ from faultline.harness.world.ports import Clock
 __all__ = ["CHECK_INTERVAL_US", "SESSION_TIMEOUT_US", "SessionExpiry"]
 
 SESSION_TIMEOUT_US = 300_000_000
-"""How long a session lives without a sign of life: five minutes."""
+"""The life of a session without a sign of life of its client: five minutes."""
 
 CHECK_INTERVAL_US = 10_000_000
-"""How often a leader looks for idle sessions, and a client sends its heartbeat: ten seconds."""
+"""The interval at which a leader looks for idle sessions, and a client sends its heartbeat: ten seconds."""
 
 
 class SessionExpiry:
-    """What a leader knows of its clients' signs of life; memory alone, and begun anew with each leadership."""
+    """A leader's record of its clients' signs of life: in memory only, and begun anew with each leadership."""
 
     __slots__ = ("_checked_us", "_clock", "_interval_us", "_leading_since_us", "_seen_us", "_timeout_us")
 
@@ -45,26 +46,29 @@ class SessionExpiry:
         self._seen_us: dict[int, int] = {}
 
     def start_leading(self) -> None:
-        """A leadership begins: everybody has been seen now."""
+        """Begin a leadership: every client counts as seen now."""
         self._seen_us.clear()
         self._leading_since_us = self._checked_us = self._clock.monotonic_us()
 
     def refresh(self, client_id: int) -> None:
-        """A sign of life of `client_id`."""
+        """Note a sign of life of `client_id`."""
         self._seen_us[client_id] = self._clock.monotonic_us()
 
     def is_due(self) -> bool:
-        """Whether it is time to look for idle sessions."""
+        """Return whether it is time to look for idle sessions."""
         return self._clock.monotonic_us() - self._checked_us >= self._interval_us
 
     def idle(self, client_ids: Iterable[int]) -> tuple[int, ...]:
-        """Those of `client_ids` that gave no sign of life for longer than the timeout; to be proposed to the log."""
+        """Return those of `client_ids` without a sign of life for longer than the timeout.
+
+        Their end is to be proposed to the log.
+        """
         self._checked_us = self._clock.monotonic_us()
         oldest_us = self._checked_us - self._timeout_us
         seen, since_us = self._seen_us, self._leading_since_us
         return tuple(client_id for client_id in client_ids if seen.get(client_id, since_us) < oldest_us)
 
     def forget(self, client_ids: Iterable[int]) -> None:
-        """These sessions have ended."""
+        """Forget the signs of life of sessions that have ended."""
         for client_id in client_ids:
             self._seen_us.pop(client_id, None)

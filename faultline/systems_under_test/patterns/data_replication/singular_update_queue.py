@@ -1,15 +1,15 @@
-"""Singular update queue: everybody may ask for a change, one consumer makes the changes, one at a time, in order.
+"""Singular update queue: any caller may ask for a change, and one consumer makes the changes, one at a time, in order.
 
-*Problem.* State that many callers change needs protection, and locks held during slow work stop everybody.
+*Problem.* State that many callers change needs protection, and locks held during slow work stop all of them.
 
 *Idea.* Callers put requests into a bounded queue and get a promise; a single consumer takes them one by one, runs the
 handler and completes the promise. The state belongs to the consumer alone, so it needs no locks. A full queue pushes
-back: the caller is refused, or waits for room, and says which.
+back: the caller is refused, or waits for room, as it chooses.
 
-A node lives in one thread already; what is left of the pattern, and matters, is that a handler is never entered while
+A node lives in one thread already. The part of the pattern that still matters is that a handler is never entered while
 another one runs. A submission from inside a handler is only queued. The consumer runs at once by default; with
 `schedule` (say, `lambda run: timers.after(0, run)`) it runs when the scheduler says, and only when there is work, like
-an Akka mailbox; nothing polls, so the poll time of the printed code has no counterpart.
+an Akka mailbox. It does not poll, so the poll time of the printed code has no counterpart.
 
 A handler must not wait for a remote answer: it sends, returns, and the answer comes back as a new request (SUQ-R12).
 Follow-up work goes to another queue; queues that feed each other in a circle cannot deadlock, a full one refuses.
@@ -17,22 +17,22 @@ Follow-up work goes to another queue; queues that feed each other in a circle ca
 *Invariants.* SUQ-I1 at most one handler is active. SUQ-I2 requests are handled in the order they were accepted. SUQ-I3
 each promise is completed exactly once. SUQ-I4 after its handler. SUQ-I5 the queue never exceeds its capacity.
 
-*Tolerates.* A handler that raises: its promise fails, `on_error` hears of it, the next request runs. Shutdown with
+*Tolerates.* A handler that raises: its promise fails, `on_error` hears of it, and the next request runs. Shutdown with
 requests waiting: they fail. A caller that lost interest: its request runs all the same.
 
-*Does not tolerate.* A crash: what is queued is gone, and the client learns nothing. Acceptance is not commitment.
+*Does not tolerate.* A crash: queued requests are gone, and their clients get no answer. Acceptance is not commitment.
 
 *Workloads.* All: every message and timer of `consistent-core` passes through such a queue.
 
 *Checkers.* Linearizability. A handler that raises ends the node, and the run reports it.
 
 *Planted bugs.* `answered-when-queued` (SUQ-M3). The others cannot be seen from outside, because a node's queue is
-drained before anything else happens. tests/planted_bugs/test_update_queue_bugs.py has SUQ-M1 to SUQ-M9: two consumers,
-a consumer that dies of an exception, a promise completed before the handler, silently dropped requests, promises
+drained before any other event: tests/planted_bugs/test_update_queue_bugs.py has SUQ-M1 to SUQ-M9: two consumers, a
+consumer that dies of an exception, a promise completed before the handler, silently dropped requests, promises
 abandoned at shutdown, another order.
 
-For programs that have threads the same pattern stands in `systems_under_test.threaded_update_queue`, with the kinds of
-queues that Kafka, ZooKeeper and Disruptor use; `wal_request_consumer` puts one in front of a write-ahead log.
+For programs that have threads the same pattern stands in `systems_under_test.threads`, with the kinds of queues that
+Kafka, ZooKeeper and Disruptor use; `wal_request_consumer` puts one in front of a write-ahead log.
 
 Sources: Patterns of Distributed Systems ch. 13 and the article of 25 August 2020; the request queue of Kafka's broker,
 Akka's mailboxes, Zookeeper's request processors.
@@ -44,7 +44,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from faultline.systems_under_test.patterns.data_replication.promise import AlreadyCompleted, Promise
+from faultline.systems_under_test.patterns.promise import AlreadyCompleted, Promise
 
 __all__ = ["AlreadyCompleted", "Promise", "QueueFull", "QueueShutDown", "SingularUpdateQueue", "crash"]
 
@@ -86,12 +86,12 @@ class SingularUpdateQueue(Generic[Request, Result]):
         self._shut_down = False
 
     def __len__(self) -> int:
-        """The number of requests that wait."""
+        """Return the number of requests that wait."""
         return len(self._queue)
 
     @property
     def has_room(self) -> bool:
-        """Would `submit` accept a request now?"""
+        """True if `submit` would accept a request now."""
         return len(self._queue) < self._capacity and not self._shut_down
 
     def submit(self, request: Request) -> Promise[Result]:
@@ -110,9 +110,9 @@ class SingularUpdateQueue(Generic[Request, Result]):
         return promise
 
     def post(self, request: Request) -> None:
-        """Queue `request` when nobody waits for its result: like `submit`, without the promise.
+        """Queue `request` without interest in its result: like `submit`, without the promise.
 
-        An error of the handler goes to `on_error`; without one it is lost, as with a promise nobody looks at. Raises
+        An error of the handler goes to `on_error`; without one it is lost, as with a promise that is not used. Raises
         `QueueFull` or `QueueShutDown`.
         """
         if self._running or self._queue or self._shut_down or self._schedule is not None:
@@ -140,7 +140,7 @@ class SingularUpdateQueue(Generic[Request, Result]):
             self._waiting.append(callback)
 
     def shutdown(self) -> None:
-        """Accept nothing more and fail what waits; the request that runs, if any, finishes."""
+        """Accept nothing more and fail the waiting requests; the one that runs, if any, finishes."""
         self._shut_down = True
         queue, self._queue = self._queue, deque()
         waiting, self._waiting = self._waiting, deque()
@@ -156,7 +156,7 @@ class SingularUpdateQueue(Generic[Request, Result]):
         self._schedule(self._drain)
 
     def _run(self, request: Request, promise: Promise[Result]) -> None:
-        """Handle a request that need not wait, then what it led to."""
+        """Handle a request that need not wait, then the requests that it led to."""
         self._running = True
         try:
             self._handle(request, promise)
@@ -189,5 +189,5 @@ class SingularUpdateQueue(Generic[Request, Result]):
 
 
 def crash(_: object, error: Exception) -> None:
-    """For `on_error`: an exception in a handler ends the process; one that is swallowed would leave half a change."""
+    """Raise `error`, for `on_error`: it ends the process, since swallowing it would leave half a change."""
     raise error

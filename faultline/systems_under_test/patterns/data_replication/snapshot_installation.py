@@ -1,32 +1,32 @@
-"""Snapshot installation: bring a follower up to date that needs entries the leader has already discarded.
+"""Snapshot installation: bring a follower up to date that needs entries which the leader has already discarded.
 
-*Problem.* A follower that was away for long, or is new and empty, needs entries below the leader's low-water mark.
-They exist nowhere any more.
+*Problem.* A follower that was away for long, or is new and empty, needs entries below the leader's low-water mark. They
+do not exist any more.
 
-*Idea.* Their effect does: in the leader's snapshot. The leader sends the follower the file of its newest snapshot, in
-chunks, one at a time, each answered with the offset that is wanted next. When it is whole and its checksum fits, the
-follower makes it durable, replaces its state by it, and goes on with the entry after it. Entries of its log that
-follow the snapshot's last one are kept if its log holds that one, and dropped otherwise.
+*Idea.* Their effect is in the leader's snapshot. The leader sends the follower the file of its newest snapshot, in
+chunks, one at a time, each answered with the offset that is wanted next. When the file is whole and its checksum fits,
+the follower makes it durable, replaces its state by it, and goes on with the entry after it. Entries of its log after
+the snapshot's last entry are kept if its log holds that entry, and dropped otherwise.
 
-*Invariants.* LWM-I5 after an installation the follower's state is what every server's was at that index. LWM-I2 its
-log begins right after the snapshot, or holds the snapshot's last entry. HWM-I1 its mark does not move back: a snapshot
-that is older than what it has applied is answered, and otherwise ignored.
+*Invariants.* LWM-I5 after an installation the follower's state is that of every server at that index. LWM-I2 its log
+begins right after the snapshot, or holds the snapshot's last entry. HWM-I1 its mark does not move back: a snapshot that
+is older than its applied index is answered, and otherwise ignored.
 
 *Tolerates.* Chunks and answers that are lost, repeated or late: a chunk that is not the next one is answered with the
-offset that is, and after a silence the leader sends again. A follower that restarts in the middle begins again. A
+offset of the next, and after a silence the leader sends again. A follower that restarts in the middle begins again. A
 leader that changes in the middle: a transfer belongs to one leader, generation and snapshot. Appends and heartbeats in
 between. A crash between publishing the snapshot and dropping the log: recovery finds the log too short, or in conflict
 with the snapshot, and drops it then.
 
-*Does not tolerate.* A snapshot that does not fit into memory. One that takes longer to send than the leader takes to
-discard what follows it: the follower then gets the next one, and never catches up.
+*Does not tolerate.* A snapshot that does not fit into memory. A snapshot that takes longer to send than the leader
+takes to discard the entries after it: the follower then gets the next one, and never catches up.
 
 *Workloads.* `register` in the campaign `compaction`.
 
 *Checkers.* LWM-I1, LWM-I2, LWM-I5; linearizability.
 
-*Planted bugs.* LWM-M5 (no installation at all) is shown in a scenario: nothing a client sees is wrong, the follower
-just never comes back.
+*Planted bugs.* LWM-M5 (no installation at all) is shown in a scenario: clients see no error, but the follower never
+comes back.
 
 Sources: Patterns of Distributed Systems ch. 9, "Snapshots"; Ongaro and Ousterhout (2014) 7, figure 13.
 """
@@ -42,7 +42,7 @@ __all__ = ["InstallSnapshotRequest", "InstallSnapshotResponse", "SnapshotReceive
 
 
 class InstallSnapshotRequest(msgspec.Struct, frozen=True, tag="install-snapshot-request"):
-    """The bytes from `offset` on of the file, `size` bytes long, of the leader's snapshot at `snapshot_index`."""
+    """Bytes from `offset` on of the file, `size` bytes long, of the leader's snapshot at `snapshot_index`."""
 
     leader_id: str
     generation: int
@@ -53,7 +53,7 @@ class InstallSnapshotRequest(msgspec.Struct, frozen=True, tag="install-snapshot-
 
 
 class InstallSnapshotResponse(msgspec.Struct, frozen=True, tag="install-snapshot-response"):
-    """`next_offset` is wanted next; or the follower now has everything up to `snapshot_index` (`installed`)."""
+    """The answer: `next_offset` is wanted next; or the follower has the state at `snapshot_index` now (`installed`)."""
 
     server_id: str
     generation: int
@@ -83,15 +83,15 @@ class SnapshotSender:
         self._transfers: dict[NodeId, _Transfer] = {}
 
     def send(self, follower: NodeId, snapshot: Snapshot, generation: int, now_us: int) -> None:
-        """Begin to send `snapshot`; nothing happens when a transfer to this follower is under way."""
+        """Begin to send `snapshot`, unless a transfer to this follower is under way."""
         if follower not in self._transfers:
             self._transfers[follower] = _Transfer(snapshot)
             self._send_chunk(follower, generation, now_us)
 
     def handle_response(self, follower: NodeId, response: InstallSnapshotResponse, now_us: int) -> int:
-        """Send the next chunk. Returns the snapshot's index when it is installed, 0 before.
+        """Send the next chunk, and return the snapshot's index when it is installed, 0 before.
 
-        An answer that asks for the chunk under way is an old one that came twice; acted on, it would double the stream.
+        An answer that asks for the chunk under way is an old one that came twice; acting on it would double the stream.
         """
         transfer = self._transfers.get(follower)
         if transfer is None or transfer.snapshot_index != response.snapshot_index:
@@ -124,7 +124,7 @@ class SnapshotSender:
 
 
 class SnapshotReceiver:
-    """The follower's side: gathers the chunks of one transfer, in order."""
+    """The follower's side, which gathers the chunks of one transfer, in order."""
 
     __slots__ = ("_buffer", "_transfer")
 
@@ -134,11 +134,12 @@ class SnapshotReceiver:
 
     @property
     def next_offset(self) -> int:
-        """Where the next chunk should begin."""
+        """The offset at which the next chunk should begin."""
         return len(self._buffer)
 
     def take(self, request: InstallSnapshotRequest) -> bytes | None:
-        """Add a chunk; the whole file once it is complete. The chunk of another transfer begins anew."""
+        """Add a chunk, and return the whole file once it is complete; a chunk of another transfer begins anew."""
+        # Bytes of two snapshots must not be mixed: another leader may have another file for the same index.
         transfer = (request.leader_id, request.generation, request.snapshot_index)
         if transfer != self._transfer:
             self._transfer = transfer

@@ -1,7 +1,7 @@
 """Snapshots on disk: the state as it was after one entry of the log, in one file, so that the log before it can go.
 
 *Problem.* A log from which the state is rebuilt can never be shortened, and replaying it takes longer every day. A copy
-of the state would do instead; but a half-written copy, or one that belongs to another entry, is worse than none.
+of the state could replace it; but a half-written copy, or one that belongs to another entry, is worse than none.
 
 *Idea.* A snapshot is the serialised state, with the index and generation of the last entry that was *applied* to it. It
 is written under another name, flushed, read back and compared, and then renamed: so under its own name, which carries
@@ -9,16 +9,16 @@ the index, there is a whole snapshot or none. A header names format and version,
 newest are kept, and the log is kept from the older one on: if the newest cannot be read, the older one and the log
 still give the same state.
 
-*Invariants.* LWM-I1 a snapshot and the log after it give the full state: what can be restored reaches at least as far
-as the newest snapshot that was ever published (`require_reach`).
+*Invariants.* LWM-I1 a snapshot and the log after it give the full state: the restored state reaches at least as far as
+the newest snapshot that was ever published (`require_reach`).
 
 *Tolerates.* A crash at any step (a file that was not renamed is ignored, and overwritten next time). A newest snapshot
 that was damaged or cut short afterwards, as long as an older one and the log cover it.
 
 *Does not tolerate.* All retained snapshots damaged: `CorruptSnapshot`, the node must not start. Files of another
 program or a later version under a snapshot's name: `ForeignSnapshot`, `FutureSnapshotVersion`; they are never skipped
-in favour of an older snapshot, because somebody put them there, and are left as they are. A state that does not fit
-into memory twice.
+in favour of an older snapshot, because another program put them there, and are left as they are. A state that does not
+fit into memory twice.
 
 *Workloads.* `register` in the campaign `compaction`.
 
@@ -54,7 +54,7 @@ __all__ = [
 
 
 class UnusableSnapshot(Exception):
-    """A snapshot file cannot be used; what it stood for must not be forgotten silently."""
+    """A snapshot file cannot be used; the state in it must not be forgotten silently."""
 
 
 class CorruptSnapshot(UnusableSnapshot):
@@ -62,7 +62,7 @@ class CorruptSnapshot(UnusableSnapshot):
 
 
 class ForeignSnapshot(UnusableSnapshot):
-    """A file has the name of a snapshot, and is none."""
+    """A file has the name of a snapshot, but is not one."""
 
 
 class FutureSnapshotVersion(UnusableSnapshot):
@@ -83,13 +83,13 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 def encode_snapshot(snapshot: Snapshot) -> bytes:
-    """The content of the file of `snapshot`."""
+    """Return the content of the file of `snapshot`."""
     index, generation, state = snapshot.index, snapshot.generation, snapshot.state
     return _HEADER.encoded + _ABOUT.pack(index, generation, len(state), _checksum(index, generation, state)) + state
 
 
 def decode_snapshot(data: bytes, file: str) -> Snapshot:
-    """The snapshot in `data`, the content of `file`. Raises one of the `UnusableSnapshot` errors."""
+    """Return the snapshot in `data`, the content of `file`. Raises one of the `UnusableSnapshot` errors."""
     if not _HEADER.is_complete_in(data, file) or len(data) < _STATE_AT:
         raise CorruptSnapshot(f"{file} was cut short: it has {len(data)} bytes, less than its header.")
     index, generation, length, checksum = _ABOUT.unpack_from(data, FILE_HEADER_BYTES)
@@ -128,11 +128,11 @@ class SnapshotStore:
 
     @property
     def low_water_mark(self) -> int:
-        """The index of the oldest snapshot, once there are as many as are retained: what lies below is not needed."""
+        """The index of the oldest snapshot, once there are as many as are retained: entries below are not needed."""
         return self._indexes[0] if len(self._indexes) >= self._retained else self._floor
 
     def recover(self) -> Snapshot | None:
-        """The newest snapshot that can be read; None when there is none. Damaged ones are left where they are.
+        """Return the newest snapshot that can be read; None when there is none. Damaged ones are left in place.
 
         Raises `ForeignSnapshot` and `FutureSnapshotVersion`. Compare with the log by `require_reach` before using it.
         """
@@ -147,7 +147,9 @@ class SnapshotStore:
         return self.newest
 
     def require_reach(self, last_index: int) -> None:
-        """Raise the damage of a snapshot beyond `last_index`, up to where all that can be restored reaches."""
+        """Raise `CorruptSnapshot` if a damaged snapshot lies beyond `last_index`, up to which the state can be
+        restored.
+        """
         for index, error in self._damaged.items():
             if index > last_index:
                 raise CorruptSnapshot(
@@ -156,10 +158,12 @@ class SnapshotStore:
                 ) from error
 
     def publish(self, snapshot: Snapshot) -> None:
-        """Store `snapshot`; durable before anything sent from now on. Raises `CorruptSnapshot` when it was not kept."""
+        """Store `snapshot` durably before messages sent from now on. Raises `CorruptSnapshot` when it was not kept."""
         storage, temporary, file = self._storage, f"{self._name}.new", self._file(snapshot.index)
         storage.write(temporary, encode_snapshot(snapshot))
         storage.fsync(temporary)
+        # Read back before the rename: the log that this snapshot replaces is deleted soon, so a bad copy would lose
+        # data.
         if decode_snapshot(storage.read(temporary), temporary) != snapshot:
             raise CorruptSnapshot(f"{temporary} does not read back as it was written.")
         storage.rename(temporary, file)

@@ -1,28 +1,28 @@
 """Version vector: a counter per writer, carried by every value, so that concurrent updates are kept and not lost.
 
 *Problem.* Without a leader, two servers may take an update of one key at the same time. A server that later holds both
-must know whether one was made in knowledge of the other, which it then replaces, or whether both must stay.
+must know whether one of them was made in knowledge of the other, and so replaces it, or whether both must stay.
 
-*Idea.* Each value carries a vector: for every writer, how many of its updates the value knows of. One vector *descends*
-another when it knows at least as much. A value is dropped only for one that descends it; values of which neither
-descends the other are *siblings*, and a reader gets all of them with one *context*, the join of their vectors. It
-writes its resolution with that context, and so replaces exactly what it has read.
+*Idea.* Each value carries a vector: for every writer, the number of its updates that the value knows of. One vector
+*descends* another when it knows at least as much. A value is dropped only for one that descends it; values of which
+neither descends the other are *siblings*, and a reader gets all of them with one *context*, the join of their vectors.
+It writes its resolution with that context, and so replaces exactly the values that it has read.
 
-Who counts as a writer decides what can go wrong, so there are three kinds of version:
+The choice of writers decides what can go wrong, so there are three kinds of version:
 
 | kind | entry of | two clients write at one node with one context | size |
 |---|---|---|---|
 | server id | the node that takes the write | the second is refused (`ObsoleteVersion`): read again | nodes |
 | client id | the client | two siblings | clients, without bound |
-| dotted | the node, and each value has a *dot* of its own beside what it knows | two siblings | nodes |
+| dotted | the node, and each value has a *dot* of its own beside its past | two siblings | nodes |
 
 A dot is one event, (node, n); the vector beside it, the *past*, is the context the client wrote with. Server-id
 versions cannot tell a node's third update from its first three, so a node must refuse a client that does not know its
-latest; dots can, so nothing is refused and nothing explodes.
+latest; dots can, so no write is refused and siblings do not multiply.
 
-Contexts are vectors: who knows (blue, 3) is taken to know (blue, 1) and (blue, 2). That is sound only when replicas
-exchange all siblings of a key together, and when a client writes with what it has *read*, never with the version its
-own write got. Both are rules of the system that uses this module.
+Contexts are vectors: a client that knows (blue, 3) is taken to know (blue, 1) and (blue, 2). That is sound only when
+replicas exchange all siblings of a key together, and when a client writes with the context that it has *read*, never
+with the version of its own write. Both are rules of the system that uses this module.
 
 *Invariants.* VVC-I1 the siblings of a node are pairwise concurrent. VVC-I2 one version names one value. VVC-I3 no
 acknowledged value disappears but for one written in knowledge of it. VVC-I5 a value is never replaced by one that it
@@ -32,14 +32,14 @@ descends. VVC-I6 a node's own counter is durable before a version carries it.
 idempotent); any number of writers at once.
 
 *Does not tolerate.* A writer that uses a counter twice: after a crash it must know its last one, and a client needs an
-id that nobody had before. Clocks decide nothing, except in the variant that lets the last writer win, which loses
+id that was never used before. Clocks decide nothing, except in the variant that lets the last writer win, which loses
 updates by design.
 
 *Workloads.* `siblings`.
 
-*Checkers.* `siblings`: no acknowledged write is lost, nothing replaced comes back, replicas converge.
+*Checkers.* `siblings`: no acknowledged write is lost, no replaced value comes back, replicas converge.
 
-*Planted bugs.* See `planted_bugs`: `overwrite-siblings`, `unequal-nodes-are-older`, `every-replica-counts`,
+*Planted bugs.* In `quorum-kv`: `overwrite-siblings`, `unequal-nodes-are-older`, `every-replica-counts`,
 `no-read-repair`, `one-sibling-context`, `obsolete-write-accepted`, `prune-while-walking`, `fails-over-when-obsolete`,
 `counter-lost-at-restart`, `clock-decides`.
 
@@ -85,7 +85,7 @@ class ObsoleteVersion(Exception):
 
 
 class ConflictError(Exception):
-    """There are several concurrent values where one was asked for; `siblings` has them."""
+    """There are several concurrent values where a single one was asked for; `siblings` has them."""
 
     def __init__(self, siblings: Sequence[VersionedValue]) -> None:
         super().__init__(f"{len(siblings)} concurrent values")
@@ -93,7 +93,7 @@ class ConflictError(Exception):
 
 
 class Ordering(Enum):
-    """How one vector stands to another. Equal ones are `BEFORE`, so that the same write twice is obsolete (VVC-R4)."""
+    """The order of two vectors; equal ones are `BEFORE`, so that the same write twice is obsolete (VVC-R4)."""
 
     BEFORE = "before"
     AFTER = "after"
@@ -101,7 +101,7 @@ class Ordering(Enum):
 
 
 class VersionVector(msgspec.Struct, frozen=True, tag="vector"):
-    """Counters by writer; a writer that is absent counts as 0. Never changed, and equal when the counters are."""
+    """Counters by writer; an absent writer counts as 0. Vectors never change, and are equal when their counters are."""
 
     counters: dict[str, int] = {}
 
@@ -109,38 +109,38 @@ class VersionVector(msgspec.Struct, frozen=True, tag="vector"):
         raise TypeError("a version vector is compared by `descends`, not put into a set")
 
     def counter(self, writer: str) -> int:
-        """How many updates of `writer` it knows of."""
+        """Return the number of updates of `writer` that it knows of."""
         return self.counters.get(writer, 0)
 
     def increment(self, writer: str) -> VersionVector:
-        """The vector that knows one update of `writer` more."""
+        """Return the vector that knows one update of `writer` more."""
         return self.knowing(writer, self.counter(writer) + 1)
 
     def knowing(self, writer: str, counter: int) -> VersionVector:
-        """The vector that knows the first `counter` updates of `writer`, too."""
+        """Return the vector that knows the first `counter` updates of `writer`, too."""
         counters = self.counters | {writer: max(counter, self.counter(writer))}
         return VersionVector(dict(sorted(counters.items())))
 
     def join(self, other: VersionVector) -> VersionVector:
-        """The least vector that knows what either knows: the maximum of each counter."""
+        """Return the least vector that knows all that either knows: the maximum of each counter."""
         writers = sorted({*self.counters, *other.counters})
         return VersionVector({writer: max(self.counter(writer), other.counter(writer)) for writer in writers})
 
     def descends(self, other: VersionVector) -> bool:
-        """Does it know everything that `other` knows? Of itself, too."""
+        """Return whether it knows everything that `other` knows; a vector descends itself."""
         return all(self.counter(writer) >= counter for writer, counter in other.counters.items())
 
     def context(self) -> VersionVector:
-        """What a reader of the value knows afterwards."""
+        """Return the knowledge of a reader of the value."""
         return self
 
 
 EMPTY_VECTOR = VersionVector()
-"""The context of one who has read nothing."""
+"""The context of a client that has read nothing."""
 
 
 def compare(one: VersionVector, other: VersionVector) -> Ordering:
-    """How `one` stands to `other`."""
+    """Return the order of `one` to `other`."""
     if other.descends(one):
         return Ordering.BEFORE
     return Ordering.AFTER if one.descends(other) else Ordering.CONCURRENT
@@ -154,23 +154,23 @@ class DottedVersion(msgspec.Struct, frozen=True, tag="dotted"):
     past: VersionVector = EMPTY_VECTOR
 
     def descends(self, other: DottedVersion) -> bool:
-        """Is `other` the same event, or one its writer knew of?"""
+        """Return whether `other` is the same event, or one that its writer knew of."""
         same = (self.node, self.counter) == (other.node, other.counter)
         return same or self.past.counter(other.node) >= other.counter
 
     def context(self) -> VersionVector:
-        """What a reader of the value knows afterwards: its past, and the event itself."""
+        """Return the knowledge of a reader of the value: its past, and the event itself."""
         return self.past.knowing(self.node, self.counter)
 
 
 Version = VersionVector | DottedVersion
 
 Order = Callable[[Any, Any], bool]
-"""Whether the first of two versions of one kind descends the second."""
+"""A test whether the first of two versions of one kind descends the second."""
 
 
 class VersionedValue(msgspec.Struct, frozen=True):
-    """A value with its version, and the wall clock of whoever took it (only last-write-wins looks at it)."""
+    """A value with its version, and the wall clock of the node that took it, which only last-write-wins uses."""
 
     value: Any
     version: Version
@@ -178,14 +178,15 @@ class VersionedValue(msgspec.Struct, frozen=True):
 
 
 def _descends(one: Any, other: Any) -> bool:
-    """The order of versions of one kind."""
+    """Return whether `one` descends `other`: the order of versions of one kind."""
     return bool(one.descends(other))
 
 
 def prune(values: Iterable[VersionedValue], order: Order = _descends) -> tuple[VersionedValue, ...]:
-    """The values that no other one descends, each version once, in an order that depends on nothing but them."""
+    """Return the values that no other one descends, each version once, in an order that depends on them alone."""
     distinct: list[VersionedValue] = []
     for value in values:
+        # The same version from two replicas is one value; as two, each would descend the other, and both would go.
         if all(value.version != kept.version for kept in distinct):
             distinct.append(value)
     newest = [
@@ -199,12 +200,12 @@ def prune(values: Iterable[VersionedValue], order: Order = _descends) -> tuple[V
 def merge(
     ours: Iterable[VersionedValue], theirs: Iterable[VersionedValue], order: Order = _descends
 ) -> tuple[VersionedValue, ...]:
-    """The siblings of two replicas together, without what either has a descendant of."""
+    """Return the siblings of two replicas together, without values of which either has a descendant."""
     return prune((*ours, *theirs), order)
 
 
 def context_of(siblings: Iterable[VersionedValue]) -> VersionVector:
-    """The one context of all `siblings`: whoever writes with it replaces each of them."""
+    """Return the one context of all `siblings`: a write with it replaces each of them."""
     context = EMPTY_VECTOR
     for sibling in siblings:
         context = context.join(sibling.version.context())
@@ -216,7 +217,10 @@ ConflictResolver = Callable[[Sequence[VersionedValue]], Any]
 
 
 def get_one(siblings: Sequence[VersionedValue], resolve: ConflictResolver | None = None) -> Any:
-    """The only value, or what `resolve` makes of several. Raises `ConflictError`; None when there is no value."""
+    """Return the only value, or the one that `resolve` makes of several, None when there is no value.
+
+    Raises `ConflictError` for several values without `resolve`.
+    """
     if not siblings:
         return None
     if len(siblings) == 1:
@@ -227,12 +231,15 @@ def get_one(siblings: Sequence[VersionedValue], resolve: ConflictResolver | None
 
 
 def last_write_wins(siblings: Sequence[VersionedValue]) -> VersionedValue:
-    """The sibling with the latest wall clock, ties by version: every replica chooses the same, whoever is right."""
+    """Return the sibling with the latest wall clock, ties by version.
+
+    Every replica chooses the same one, but it may be the wrong one.
+    """
     return max(siblings, key=lambda sibling: (sibling.time_us, _place(sibling)))
 
 
 def _place(value: VersionedValue) -> tuple[str, list[tuple[str, int]]]:
-    """A key to sort by that is the same on every node."""
+    """Return a key to sort by that is the same on every node."""
     version = value.version
     if isinstance(version, DottedVersion):
         return f"{version.node} {version.counter:020}", _items(version.past.counters)

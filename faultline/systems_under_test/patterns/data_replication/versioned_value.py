@@ -1,12 +1,12 @@
 """Versioned Value: store every update under a new version, so that the past can still be read.
 
 *Problem.* A store that overwrites can tell neither what a key held a moment ago nor which of two values is newer. A
-reader of several keys either locks out the writers or sees half of an update.
+reader of several keys locks out the writers, or sees half of an update.
 
 *Idea.* The version is a suffix of the key: each update adds an entry (key, version), and none is ever changed. The
 entries are kept in the order of key, then version. To read a key *at* version v is to find the last entry not after
-(key, v), the *floor*, and to see whether it belongs to the key: the entry just below may well be a neighbour's. A
-reader that stays at one version has a snapshot, whatever is written meanwhile, and nobody waits for anybody.
+(key, v), the *floor*, and to check that it belongs to the key: the entry just below may be a neighbour's. A reader that
+stays at one version has a snapshot, no matter what is written meanwhile, and neither readers nor writers wait.
 
     title@1 Nitroservices     title@2 Microservices     topic@3 Patterns
 
@@ -17,16 +17,17 @@ applied: so every replica gives the same version to the same update. Any ordered
 The scope of a version is the whole value of a key.
 
 Two layouts answer alike. `OrderedVersions` is the ordered map of the text, here a sorted list under binary search;
-`IndexedVersions` keeps a list of versions per key beside the data. `versioned_value_on_disk` is the third, in SQLite.
-A deletion is an entry too. `compact` forgets what only reads below a mark could need, and such reads are refused.
+`IndexedVersions` keeps a list of versions per key beside the data. `versioned_value_on_disk` is the third, in SQLite. A
+deletion is an entry too. `compact` forgets the entries that only reads below a mark could need, and such reads are
+refused.
 
 *Invariants.* VVL-I1 the value of (key, version) never changes. VVL-I2 versions grow along the log and are the same on
-all replicas. VVL-I3 a read at v is what applying the log up to v gives. VVL-I4 reads of several keys at v show one
-prefix of the log.
+all replicas. VVL-I3 a read at v gives the state after applying the log up to v. VVL-I4 reads of several keys at v show
+one prefix of the log.
 
 *Tolerates.* Any number of readers in the past; versions that arrive out of order; keys that are prefixes of others.
 
-*Does not tolerate.* Unbounded growth, unless somebody compacts. Two updates of one key under one version.
+*Does not tolerate.* Unbounded growth, unless the store is compacted. Two updates of one key under one version.
 
 *Workloads.* `follower-reads` with `store=versioned`.
 
@@ -64,7 +65,7 @@ __all__ = [
 
 
 class Ordered(Protocol):
-    """What versions must offer: whole numbers do, hybrid timestamps as tuples too."""
+    """The operations of versions: whole numbers have them, and hybrid timestamps as tuples."""
 
     def __lt__(self, other: Any, /) -> bool: ...
 
@@ -91,7 +92,7 @@ class VersionExists(ValueError):
 
 
 class VersionCompacted(LookupError):
-    """The past that was asked for has been compacted away."""
+    """The requested past was compacted away."""
 
 
 class VersionedValue(NamedTuple, Generic[V]):
@@ -102,12 +103,10 @@ class VersionedValue(NamedTuple, Generic[V]):
 
 
 class VersionedStore(ABC, Generic[V]):
-    """What all layouts have in common: how reads follow from where the entries of a key are."""
+    """The common part of all layouts: reads, from the places of a key's entries."""
 
     def __init__(self) -> None:
         self.compacted: V | None = None
-
-    # -- writing ------------------------------------------------------------------------------------------------------
 
     def put(self, key: str, version: V, value: Any) -> None:
         """Add `value` under (key, version). Raises VersionExists when there is such an entry."""
@@ -116,7 +115,7 @@ class VersionedStore(ABC, Generic[V]):
         self._add(key, version, value)
 
     def delete(self, key: str, version: V) -> None:
-        """From `version` on the key has no value; its past stays readable."""
+        """Delete the value of the key from `version` on; its past stays readable."""
         self.put(key, version, DELETED)
 
     def compact(self, mark: V) -> None:
@@ -125,17 +124,18 @@ class VersionedStore(ABC, Generic[V]):
             return
         for key in list(self.keys()):
             older = [version for version in self.versions(key) if version <= mark]
+            # The newest version at or below the mark stays: reads at the mark still see it.
             kept = older.pop() if older else None
             if kept is not None and self._value(key, kept) is DELETED:
+                # A deletion without anything before it reads like no entry.
                 older.append(kept)
             for version in older:
                 self._remove(key, version)
         self.compacted = mark
 
-    # -- reading ------------------------------------------------------------------------------------------------------
-
     def get(self, key: str, at: V) -> VersionedValue[V] | None:
-        """What the key held at version `at`: the entry with the greatest version up to `at`; None if there is none.
+        """Return the value of the key at version `at`: the entry with the greatest version up to `at`, None if it has
+        none.
 
         Raises VersionCompacted below the mark of the last compaction.
         """
@@ -143,29 +143,29 @@ class VersionedStore(ABC, Generic[V]):
         return self._seen(key, self._floor(key, at))
 
     def latest(self, key: str) -> VersionedValue[V] | None:
-        """What the key holds now."""
+        """Return the present value of the key, None if it has none."""
         return self._seen(key, self._newest(key))
 
     def range(self, key: str, first: V, last: V) -> list[VersionedValue[V]]:
-        """All entries of the key from version `first` to `last`, both included, in order; deletions as `DELETED`.
+        """Return all entries of the key from version `first` to `last`, both included, in order.
 
-        Empty for an unknown key and for bounds that run backwards. Raises VersionCompacted when `first` lies in the
-        past that was compacted: a list with holes would look complete.
+        Deletions appear as `DELETED`. Empty for an unknown key and for bounds that run backwards. Raises
+        VersionCompacted when `first` lies in the past that was compacted: a list with holes would look complete.
         """
         self._refuse_compacted(first)
         return [VersionedValue(version, self._value(key, version)) for version in self._between(key, first, last)]
 
     def since(self, key: str, first: V) -> list[VersionedValue[V]]:
-        """All entries of the key from version `first` on: what a watcher that has seen all before it must be told."""
+        """Return all entries of the key from version `first` on: the news for a watcher that saw all earlier ones."""
         newest = self._newest(key)
         return [] if newest is None else self.range(key, first, newest)
 
     def pinned(self, at: V) -> PinnedSnapshot[V]:
-        """A reader that stays at version `at`."""
+        """Return a reader that stays at version `at`."""
         return PinnedSnapshot(self, at)
 
     def entries(self) -> Iterator[tuple[str, V, Any]]:
-        """Everything there is, in the order of key and version."""
+        """Return all entries, in the order of key and version."""
         for key in self.keys():
             for version in self.versions(key):
                 yield key, version, self._value(key, version)
@@ -180,15 +180,13 @@ class VersionedStore(ABC, Generic[V]):
         if self.compacted is not None and at < self.compacted:
             raise VersionCompacted(f"versions below {self.compacted} were compacted; {at} cannot be read any more")
 
-    # -- what a layout provides ---------------------------------------------------------------------------------------
-
     @abstractmethod
     def keys(self) -> Iterator[str]:
-        """All keys that have an entry, in order."""
+        """Return all keys that have an entry, in order."""
 
     @abstractmethod
     def versions(self, key: str) -> list[V]:
-        """The versions of the key, in order."""
+        """Return the versions of the key, in order."""
 
     @abstractmethod
     def _holds(self, key: str, version: V) -> bool: ...
@@ -221,11 +219,9 @@ class OrderedVersions(VersionedStore[V]):
         self._values: dict[tuple[str, V], Any] = {}
 
     def keys(self) -> Iterator[str]:
-        """See `VersionedStore`."""
         return iter(dict.fromkeys(key for key, _ in self._order))
 
     def versions(self, key: str) -> list[V]:
-        """See `VersionedStore`."""
         return [version for _, version in self._order[bisect_left(self._order, (key,)) : self._end(key)]]
 
     def _holds(self, key: str, version: V) -> bool:
@@ -254,22 +250,22 @@ class OrderedVersions(VersionedStore[V]):
         return [version for _, version in order[low:high]]
 
     def _entry_before(self, place: int, key: str) -> V | None:
-        """The version of the entry just before `place`, if it is one of `key` (VVL-R7)."""
+        """Return the version of the entry just before `place`, if it is one of `key` (VVL-R7)."""
         if place == 0:
             return None
         found, version = self._order[place - 1]
         return version if found == key else None
 
     def _end(self, key: str) -> int:
-        """Where the entries of `key` end: no string lies between a key and the same with a NUL behind it."""
+        """Return where the entries of `key` end: no string lies between a key and the same with a NUL behind it."""
         return bisect_left(self._order, (key + "\0",))
 
 
 class IndexedVersions(VersionedStore[V]):
     """An index from each key to its versions, and the data by (key, version).
 
-    The data are written before the index, so that whoever finds a version in the index finds its value, without a
-    lock; in a node, where nothing comes between two steps of a handler, both are one step anyway (VVL-R10).
+    The data are written before the index, so that a reader that finds a version in the index finds its value, without a
+    lock. In a node no event comes between two steps of a handler, so that both are one step anyway (VVL-R10).
     """
 
     def __init__(self) -> None:
@@ -278,11 +274,9 @@ class IndexedVersions(VersionedStore[V]):
         self._values: dict[tuple[str, V], Any] = {}
 
     def keys(self) -> Iterator[str]:
-        """See `VersionedStore`."""
         return iter(sorted(self._index))
 
     def versions(self, key: str) -> list[V]:
-        """See `VersionedStore`."""
         return list(self._index.get(key, ()))
 
     def _holds(self, key: str, version: V) -> bool:
@@ -317,7 +311,7 @@ class IndexedVersions(VersionedStore[V]):
 
 
 class PinnedSnapshot(Generic[V]):
-    """A reader that stays at one version: what it read once it reads again, whatever is committed meanwhile."""
+    """A reader that stays at one version: it reads the same values again, no matter what is committed meanwhile."""
 
     __slots__ = ("_store", "at")
 
@@ -326,7 +320,7 @@ class PinnedSnapshot(Generic[V]):
         self.at = at
 
     def get(self, key: str) -> Any:
-        """The value of `key` in this snapshot; None if it had none."""
+        """Return the value of `key` in this snapshot; None if it had none."""
         seen = self._store.get(key, self.at)
         return None if seen is None else seen.value
 

@@ -13,7 +13,7 @@ descent into a B-tree and a walk along its leaves. Each update is a transaction,
 
 *Invariants.* VVL-R14 bytes(a) < bytes(b) exactly when a < b. Otherwise those of the versioned value, VVL-I1 to VVL-I4.
 
-*Tolerates.* A crash at any time: a transaction is there wholly or not at all, and the counter resumes from it.
+*Tolerates.* A crash at any time: a transaction is stored wholly or not at all, and the counter resumes from it.
 
 *Does not tolerate.* Versions outside 64 bits. Several processes that write; SQLite allows them, the counter does not.
 
@@ -22,12 +22,12 @@ held to the same tests as the layouts in memory.
 
 *Checkers.* The tests of the versioned value.
 
-*Planted bugs.* `versions-as-text` is what goes wrong when versions are encoded as they are printed.
+*Planted bugs.* `versions-as-text` encodes versions as they are printed, which breaks their order.
 
 Why SQLite: it comes with Python and is the best tested of the candidates. Measured on one core, 20,000 updates of 100
 keys in one transaction, then as many floors: SQLite 0.08 s and 0.17 s, the package lmdb 0.02 s and 0.03 s, the sorted
-list in memory 0.03 s and 0.02 s. LMDB reads faster, but is a dependency with native code for a part that no campaign
-waits for.
+list in memory 0.03 s and 0.02 s. LMDB reads faster, but is a dependency with native code, for a part whose speed no
+campaign needs.
 
 Sources: Patterns of Distributed Systems ch. 17, "Ordering of versioned keys"; SQLite's documentation of `WITHOUT
 ROWID`; FoundationDB's tuple layer for strings that keep their order.
@@ -57,12 +57,15 @@ CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY, version INTEGER) WITHOU
 
 
 def encode_versioned_key(key: str, version: int) -> bytes:
-    """The bytes of (key, version), in the order of the pairs. Raises OverflowError for a version beyond 64 bits."""
+    """Return the bytes of (key, version), in the order of the pairs.
+
+    Raises OverflowError for a version beyond 64 bits.
+    """
     return _prefix(key) + (version + _SIGN).to_bytes(8, "big")
 
 
 def decode_versioned_key(place: bytes) -> tuple[str, int]:
-    """The pair that was encoded as `place`."""
+    """Return the pair that was encoded as `place`."""
     key = place[: -8 - len(_END)].replace(_NUL, b"\x00")
     return key.decode("utf-8", "surrogatepass"), int.from_bytes(place[-8:], "big") - _SIGN
 
@@ -88,7 +91,7 @@ class OnDiskVersions(VersionedStore[int]):
             raise UnusableVersions(f"{path} holds no versioned values: {error}; move the file away") from error
 
     def _opened(self) -> int | None:
-        """Set the file up, and check it; the mark of its last compaction."""
+        """Set the file up and check it, and return the mark of its last compaction."""
         database = self._database
         database.execute("PRAGMA journal_mode=WAL")
         database.execute("PRAGMA synchronous=FULL")
@@ -100,12 +103,12 @@ class OnDiskVersions(VersionedStore[int]):
         return None if row is None else row[0]
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the database file."""
         self._database.close()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All updates made within are there together, or, when the block raises or the process dies, none."""
+        """Store all updates made within together, or none when the block raises or the process dies."""
         self._database.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -115,7 +118,7 @@ class OnDiskVersions(VersionedStore[int]):
         self._database.execute("COMMIT")
 
     def compact(self, mark: int) -> None:
-        """See `VersionedStore`; the mark is durable together with what it says."""
+        """Forget old versions; the mark is durable together with the deletions."""
         before = self.compacted
         try:
             with self.transaction():
@@ -126,7 +129,7 @@ class OnDiskVersions(VersionedStore[int]):
             raise
 
     def keys(self) -> Iterator[str]:
-        """See `VersionedStore`: a skip scan, one descent per key."""
+        """Return all keys by a skip scan: one descent into the tree per key."""
         row = self._row("SELECT place FROM entries ORDER BY place LIMIT 1")
         while row is not None:
             key, _ = decode_versioned_key(row[0])
@@ -134,7 +137,6 @@ class OnDiskVersions(VersionedStore[int]):
             row = self._row("SELECT place FROM entries WHERE place >= ? ORDER BY place LIMIT 1", _behind(key))
 
     def versions(self, key: str) -> list[int]:
-        """See `VersionedStore`."""
         return self._versions_from(_prefix(key), _behind(key))
 
     def _holds(self, key: str, version: int) -> bool:
@@ -167,7 +169,7 @@ class OnDiskVersions(VersionedStore[int]):
         return self._versions_from(encode_versioned_key(key, first), encode_versioned_key(key, last) + b"\x00")
 
     def _if_of(self, key: str, row: tuple[Any, ...] | None) -> int | None:
-        """The version in `row`, if there is one and it is one of `key` (VVL-R7)."""
+        """Return the version in `row`, if there is one and it is one of `key` (VVL-R7)."""
         if row is None:
             return None
         found, version = decode_versioned_key(row[0])
@@ -185,5 +187,5 @@ class OnDiskVersions(VersionedStore[int]):
 
 
 def _behind(key: str) -> bytes:
-    """Where the next key can begin: above every version of this one."""
+    """Return the place at which the next key can begin: above every version of this one."""
     return _prefix(key)[:-1] + b"\x02"

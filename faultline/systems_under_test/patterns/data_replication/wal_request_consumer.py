@@ -1,15 +1,15 @@
 """The consumer that owns a write-ahead log: requests are written one at a time, and answered after the write.
 
-*Problem.* Many connections hand in requests that must all go to one file, each once, in one order, and nobody may be
-told "done" before the entry is on disk.
+*Problem.* Many connections hand in requests that must all go to one file, each once, in one order, and no client may be
+told "done" before its entry is on disk.
 
 *Idea.* One singular update queue stands in front of the log; its handler appends the request and makes it durable. The
-answer is sent when the promise of that request completes, outside the handler, so that a slow client holds up nothing:
-chained work belongs to another queue. An error becomes an answer too, an error answer.
+answer is sent when the promise of that request completes, outside the handler, so that a slow client holds up no other:
+chained work belongs to another queue. An error becomes an error answer.
 
 *Invariants.* SUQ-I2 the order of the log is the order of acceptance. SUQ-I4 an answer leaves after the write.
 
-*Tolerates.* A failing disk: the client is told so, and so is every later one, since the log refuses to go on.
+*Tolerates.* A failing disk: the client is told so, and so is every later client, since the log refuses to go on.
 
 *Does not tolerate.* A crash between write and answer: the client must ask again, and the receiver be idempotent.
 
@@ -24,9 +24,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry, WriteAheadLog
+from faultline.systems_under_test.patterns.promise import Promise
 
 __all__ = ["WalRequestConsumer"]
 
@@ -34,7 +34,7 @@ Schedule = Callable[[Callable[[], None]], object]
 
 
 class WalRequestConsumer:
-    """Writes what it accepts to `log`, each as one entry of `generation`."""
+    """The consumer, which writes each message to `log` as one entry of `generation`."""
 
     def __init__(
         self, log: WriteAheadLog, *, generation: int = 0, capacity: int = 100, schedule: Schedule | None = None
@@ -55,7 +55,7 @@ class WalRequestConsumer:
         return self._wal_writer.submit(message).then(respond, respond_error)
 
     def shutdown(self) -> None:
-        """Accept nothing more; what waits is answered with an error."""
+        """Accept nothing more; waiting messages are answered with an error."""
         self._wal_writer.shutdown()
 
     def _write_entry(self, message: bytes) -> int:

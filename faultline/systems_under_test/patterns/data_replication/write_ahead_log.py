@@ -2,26 +2,26 @@
 
 *Problem.* A server must keep its promise over a crash without flushing all its data structures at every change.
 
-*Idea.* Append each change as an entry to one log, sequentially, and flush that; apply it to memory afterwards; rebuild
-memory by replaying the log. Entries have contiguous indexes and carry the generation of the leader that made them. On
-disk each is a record with length and checksum in a segmented log. The log keeps its entries in memory as well: files
-are for recovery, the hot path never reads them.
+*Idea.* Append each change as an entry to one log, sequentially, and flush the log; apply the change to memory
+afterwards; rebuild memory by replaying the log. Entries have contiguous indexes and carry the generation of the leader
+that made them. On disk each is a record with length and checksum in a segmented log. The log keeps its entries in
+memory as well: files are for recovery, and the hot path never reads them.
 
 The flush policy is the caller's, and its guarantee follows from when it calls `flush` (WAL-R9): after each append, no
 acknowledged entry is lost; after several appends and before their replies, the same at less cost (the outbox of the
 ports does this by itself: a reply recorded after a flush waits for it); from a timer, a crash may lose acknowledged
-entries, but only a suffix of them. `flush_policy` has all of them, `logged_store` is a store built on the log alone.
+entries, but only a suffix of them. `flush_policy` has all three, `logged_store` is a store built on the log alone.
 
 *Invariants.* WAL-I1 acknowledged writes survive recovery. WAL-I2 indexes are contiguous. WAL-I3 state is the fold of
-the log. WAL-I5 after a crash the log is a prefix of what was appended and holds everything that was flushed. WAL-I6 a
-restart does not change its length.
+the log. WAL-I5 after a crash the log is a prefix of the appended entries and holds all flushed ones. WAL-I6 a restart
+does not change its length.
 
-*Tolerates.* A crash at any byte of a write: the torn tail is dropped, durably, before anything new is appended. A
-crash during recovery. A failing disk, in the sense that it is never papered over: memory is unchanged, the caller gets
-an error and the log refuses further writes.
+*Tolerates.* A crash at any byte of a write: the torn tail is dropped, durably, before a new entry is appended. A crash
+during recovery. A failing disk, in the sense that its failure is never hidden: memory is unchanged, the caller gets an
+error and the log refuses further writes.
 
-*Does not tolerate.* A changed record in the middle: `CorruptLog`, the node refuses to start. A disk that loses what it
-said was flushed. Duplicate commands are entries like any others; ignoring them is the idempotent receiver's work.
+*Does not tolerate.* A changed record in the middle: `CorruptLog`, the node refuses to start. A disk that loses data
+that it called flushed. Duplicate commands are entries like any others; ignoring them is the idempotent receiver's work.
 
 *Workloads.* `register` with kill and restart of one, a majority or all nodes.
 
@@ -29,12 +29,12 @@ said was flushed. Duplicate commands are entries like any others; ignoring them 
 
 *Planted bugs.* `ack-before-fsync` (the reply does not wait for the flush), `apply-by-own-clock` (WAL-M8: applying
 depends on more than the log), `no-truncate-on-conflict`. WAL-M1 to WAL-M7 are subclasses in the tests, each beside the
-correct log or store: apply before append, tell before the flush, no checksum, replay that appends, a torn tail left in
-place, no duplicate detection.
+correct log or store: apply before append, answer before the flush, no checksum, replay that appends, a torn tail left
+in place, no duplicate detection.
 
-Sources: Patterns of Distributed Systems ch. 3; Mohan et al., "ARIES" (TODS 1992); the logs of etcd and ZooKeeper. What
-lies below the low-water mark is discarded (WAL-R12): a log then begins after it, and asking for less is answered by
-`EntryCompacted`.
+Sources: Patterns of Distributed Systems ch. 3; Mohan et al., "ARIES" (TODS 1992); the logs of etcd and ZooKeeper.
+Entries below the low-water mark are discarded (WAL-R12): a log then begins after it, and a request for an earlier entry
+raises `EntryCompacted`.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ DATA = 0
 """The kind of an entry that carries a client's command."""
 
 NO_OP = 1
-"""The kind of the entry by which a new leader finds out what is committed."""
+"""The kind of the entry by which a new leader learns which entries are committed."""
 
 
 COMPACTED = -2
-"""In the place of a generation: the entry was discarded below the low-water mark, nobody here knows it any more."""
+"""In the place of a generation: the entry was discarded below the low-water mark, and is not known here any more."""
 
 
 class EntryAbsent(LookupError):
@@ -90,7 +90,7 @@ class LogEntry(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ClosedSegment(NamedTuple):
-    """What a low-water mark looks at: first and last entry of a file that takes no more, and the last one's time."""
+    """The input of a low-water mark: first and last entry of a file that takes no more, and the time of the last."""
 
     first_index: int
     last_index: int
@@ -104,7 +104,7 @@ _DECODER = msgspec.msgpack.Decoder(LogEntry)
 class WriteAheadLog:
     """The log of one node: contiguous entries, in memory and in the segment files `name_<base>.log`.
 
-    It begins with entry 1, or with the first one after what was discarded below the low-water mark.
+    It begins with entry 1, or with the first entry that was not discarded below the low-water mark.
     """
 
     __slots__ = ("_compacted_generation", "_entries", "_files", "compacted_index")
@@ -137,6 +137,7 @@ class WriteAheadLog:
         self._compacted_generation = snapshot_generation if first == snapshot_index + 1 else COMPACTED
         if first == 1:
             self._compacted_generation = 0
+        # The crash came between publishing an installed snapshot and dropping the log that it replaced.
         if self.generation_at(snapshot_index) != snapshot_generation:
             self.restart_after(snapshot_index, snapshot_generation)
             self.flush()
@@ -158,6 +159,7 @@ class WriteAheadLog:
         """
         if entry.index != self.compacted_index + len(self._entries) + 1:
             raise ValueError(f"entry {entry.index} does not follow entry {self.last_index}")
+        # The disk first: when it fails, memory has not changed, and the log takes no more.
         self._files.append(_ENCODER.encode(entry))
         self._entries.append(entry)
 
@@ -166,11 +168,17 @@ class WriteAheadLog:
         self.append(LogEntry(self.last_index + 1, 0, DATA, data))
 
     def flush(self) -> None:
-        """Make all appends and truncations so far durable before what is sent from now on; free when there are none."""
+        """Make all appends and truncations so far durable before messages that are sent from now on.
+
+        Free without any.
+        """
         self._files.flush()
 
     def entry(self, index: int) -> LogEntry:
-        """The entry at `index`; raises `EntryCompacted` when it was discarded, `EntryAbsent` when there is none."""
+        """Return the entry at `index`.
+
+        Raises `EntryCompacted` when it was discarded, `EntryAbsent` when there is none.
+        """
         offset = index - self.compacted_index
         if 0 < offset <= len(self._entries):
             return self._entries[offset - 1]
@@ -178,10 +186,10 @@ class WriteAheadLog:
         raise EntryAbsent(f"no entry at index {index}; the log ends at {self.last_index}")
 
     def generation_at(self, index: int) -> int:
-        """The generation of the entry at `index`: 0 for index 0 (before the log), -1 where there is no entry.
+        """Return the generation of the entry at `index`: 0 for index 0 (before the log), -1 where there is no entry.
 
-        `COMPACTED` where there was one that was discarded; of the last one discarded the generation is still known,
-        unless the process was restarted since.
+        `COMPACTED` where an entry was discarded; the generation of the last one discarded is still known, unless the
+        process was restarted since.
         """
         offset = index - self.compacted_index
         if 0 < offset <= len(self._entries):
@@ -193,11 +201,11 @@ class WriteAheadLog:
         return COMPACTED if 0 < index < self.compacted_index else -1
 
     def was_discarded_after(self, index: int) -> bool:
-        """Can nobody be told any more what follows the entry at `index`, or of which generation that one was?"""
+        """Return whether the entries after `index`, or the generation of the one at `index`, are not known any more."""
         return index < self.compacted_index or self.generation_at(index) == COMPACTED
 
     def entries(self, start: int, count_max: int) -> list[LogEntry]:
-        """Up to `count_max` entries from index `start` on, in order; empty beyond the end of the log.
+        """Return up to `count_max` entries from index `start` on, in order; none beyond the end of the log.
 
         Raises `EntryCompacted` when the first of them were discarded.
         """
@@ -215,10 +223,8 @@ class WriteAheadLog:
         self._files.truncate_from(index)
         del self._entries[index - self.compacted_index - 1 :]
 
-    # -- below the low-water mark -------------------------------------------------------------------------------------
-
     def closed_segments(self) -> list[ClosedSegment]:
-        """The segments that take no more entries, oldest first."""
+        """Return the segments that take no more entries, oldest first."""
         return [
             ClosedSegment(segment.base, segment.next_index - 1, self.entry(segment.next_index - 1).time_us)
             for segment in self._files.segments[:-1]
@@ -229,6 +235,7 @@ class WriteAheadLog:
         try:
             self._files.delete_first(count)
         finally:
+            # Also when the disk refused a deletion: the files that are gone decide where the log begins.
             dropped = self._files.first_index - 1 - self.compacted_index
             if dropped > 0:
                 self._compacted_generation = self._entries[dropped - 1].generation

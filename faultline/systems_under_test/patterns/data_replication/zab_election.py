@@ -1,30 +1,30 @@
-"""Zab's election: all servers reckon alike who is best, and the best one brings a new generation to a majority.
+"""Zab's election: all servers compute which of them is best, and that server brings a new generation to a majority.
 
-*Problem.* When every server may stand for election, they can get in each other's way, and a server that merely lost its
+*Problem.* When every server may stand for election, they can obstruct each other, and a server that only lost its
 connection can raise the generation and depose a healthy leader.
 
-*Idea.* (ZooKeeper's fast leader election.) A server without a leader is *looking*. It tells everybody for whom it
-would vote: first for itself. A vote is (generation of the last entry, index of the last entry, id), and the highest
-vote is best: the most recent log, and among equals the highest id, so that no vote is split. Who hears of a better vote
-changes over to it and tells everybody. Votes belong to a *round*, a counter of each server's attempts: a higher round
-makes the receiver start again in it, a lower one is answered with the receiver's own vote and not counted. When a
-majority votes for the same server, and no better vote comes for a moment, the choice is made. Servers that are not
+*Idea.* (ZooKeeper's fast leader election.) A server without a leader is *looking*. It sends its vote to all others: at
+first a vote for itself. A vote is (generation of the last entry, index of the last entry, id), and the highest vote is
+best: the most recent log, and among equals the highest id, so that no vote is split. A server that hears of a better
+vote changes over to it and tells all others. Votes belong to a *round*, a counter of each server's attempts: a higher
+round makes the receiver start again in it, a lower one is answered with the receiver's own vote and not counted. When a
+majority votes for the same server, and no better vote comes for one interval, the choice is made. Servers that are not
 looking answer with the leader they follow, so that a newcomer joins instead of disturbing.
 
 Choosing is not leading. The chosen server *gathers* the generations of a majority, takes the next one above all of
-them, and has a majority promise it (`generation_agreement`); only then does it lead. So only the elected leader
-raises the generation (LDR-R12), once, and a server that is cut off raises none.
+them, and has a majority promise it (`generation_agreement`); only then does it lead. So only the elected leader raises
+the generation (LDR-R12), once, and a server that is cut off does not raise it.
 
     looking ──► chosen: gathering ──► asking for the generation ──► leading
        ▲  └──► others: joining ──────► promising it ──────────────► following
-       └────── whenever nothing comes for an election timeout
+       └────── whenever no message comes for an election timeout
 
-*Invariants.* LDR-I1, LDR-I2, LDR-I3, GEN-I1, GEN-I5: all of them rest on the agreement alone. Choosing may go wrong in
-any way; that costs time only.
+*Invariants.* LDR-I1, LDR-I2, LDR-I3, GEN-I1, GEN-I5: all of them rest on the agreement alone. Any mistake in choosing
+costs time only.
 
-*Tolerates.* Lost, late, repeated, reordered notifications: they are told again at each interval, a vote within a round
-only gets better, and rounds tell old from new. Crash and restart at any moment: nothing of the choice is kept on disk,
-only the promise. A minority of servers down.
+*Tolerates.* Lost, late, repeated, reordered notifications: they are repeated at each interval, a vote within a round
+only gets better, and rounds tell old from new. Crash and restart at any moment: only the promise is kept on disk, and
+not the choice. A minority of servers down.
 
 *Does not tolerate.* A best server that the others hear but which cannot hear them: they choose it again and again until
 the link heals (ZooKeeper has the same weakness). A round is one choice among the servers that take part, so an
@@ -38,8 +38,8 @@ election that begins while some are still in the round before takes longer.
 votes go by id alone.
 
 After the agreement the replicated log brings the followers' logs into line, as in Raft: conflicting suffixes are cut
-off and a no-op finds out what is committed. Zab's own synchronisation phase (NEWLEADER, a copy of the whole history)
-does the same in one step and is not shown.
+off, and a no-op shows which entries are committed. Zab's own synchronisation phase (NEWLEADER, a copy of the whole
+history) does the same in one step and is not shown.
 
 Sources: Patterns of Distributed Systems ch. 6 (the paragraph on Zab and Raft); Junqueira, Reed and Serafini, "Zab"
 (DSN 2011) IV; Medeiros, "ZooKeeper's atomic broadcast protocol: theory and practice" (2012) 4, for rounds and
@@ -70,7 +70,7 @@ __all__ = ["ElectionNotification", "FollowerInformation", "Vote", "ZabElection"]
 
 
 class Vote(msgspec.Struct, frozen=True, order=True, array_like=True):
-    """For whom, and how far that server's log reaches. Votes are compared field by field: the highest is best."""
+    """A vote for a server, with the end of its log; votes are compared field by field, and the highest is best."""
 
     last_log_entry_generation: int
     last_log_entry_index: int
@@ -78,7 +78,7 @@ class Vote(msgspec.Struct, frozen=True, order=True, array_like=True):
 
 
 class ElectionNotification(msgspec.Struct, frozen=True, tag="election-notification"):
-    """For whom `server_id` votes in `round`; or, when it is not looking, whom it has chosen or follows."""
+    """The vote of `server_id` in `round`; or, when it is not looking, the server that it has chosen or follows."""
 
     server_id: str
     round: int
@@ -87,7 +87,7 @@ class ElectionNotification(msgspec.Struct, frozen=True, tag="election-notificati
 
 
 class FollowerInformation(msgspec.Struct, frozen=True, tag="follower-information"):
-    """To the chosen server: I follow you; this is the highest generation I have promised or seen."""
+    """To the chosen server: `server_id` follows it, and has promised or seen no higher `generation` than this."""
 
     server_id: str
     generation: int
@@ -119,7 +119,7 @@ class ZabElection(LeaderElection):
         self._deadline_us = 0
 
     def handlers(self) -> Handlers:
-        """Notifications while choosing; then the messages that agree on the generation."""
+        """Return the handlers of notifications, and of the messages that agree on the generation."""
         return {
             ElectionNotification: self.handle_notification,
             FollowerInformation: self.handle_follower_information,
@@ -132,10 +132,8 @@ class ZabElection(LeaderElection):
         super().start()
         self._look()
 
-    # -- the timer ----------------------------------------------------------------------------------------------------
-
     def election_timeout(self) -> None:
-        """Say again what may have been lost, decide what is ripe, and look anew when nothing comes of it."""
+        """Repeat messages that may be lost, decide when the time has come, and look anew when an attempt fails."""
         if self._phase is _Phase.SETTLED:
             super().election_timeout()
             return
@@ -165,10 +163,8 @@ class ZabElection(LeaderElection):
     def _now_us(self) -> int:
         return self._ports.clock.monotonic_us()
 
-    # -- looking ------------------------------------------------------------------------------------------------------
-
     def _look(self) -> None:
-        """Begin a round of one's own, with a vote for oneself."""
+        """Begin a round of this server's own, with a vote for itself."""
         self.role = ServerRole.LOOKING_FOR_LEADER
         self.leader_id = None
         self._settled = {}
@@ -202,7 +198,7 @@ class ZabElection(LeaderElection):
         return ElectionNotification(self._me, self._round, self._phase is _Phase.LOOKING, self._vote)
 
     def handle_notification(self, source: NodeId, notification: ElectionNotification) -> None:
-        """Weigh a vote while looking; tell a server that looks whom this one follows."""
+        """Weigh a vote while looking; answer a server that looks with the leader that this one follows."""
         if self._phase is not _Phase.LOOKING:
             if notification.looking:
                 self._ports.network.send(source, self._notification())
@@ -225,13 +221,15 @@ class ZabElection(LeaderElection):
         self._votes[source] = max(vote, self._votes.get(source, vote))
         supporters = sum(1 for each in self._votes.values() if each == self._vote)
         if supporters >= self._quorum and self._decide_us is None:
+            # A moment longer: the notification of a server with a better log may still be under way.
             self._decide_us = self._now_us() + self._interval_us
             self._arm(self._interval_us)
 
     def _join_those_settled(self, leader_id: str) -> None:
-        """Follow the leader that a majority follows, if it says itself that it leads."""
+        """Follow the leader that a majority follows, if that server says itself that it leads."""
         leader = NodeId(leader_id)
         followers = sum(1 for each in self._settled.values() if each == leader_id)
+        # A majority may still name a leader that has died; only the leader itself can say that it leads.
         if leader != self._me and self._settled.get(leader) == leader_id and followers >= self._quorum:
             self._ports.trace.sometimes("settled-leader-joined")
             self._join(leader)
@@ -243,27 +241,24 @@ class ZabElection(LeaderElection):
         else:
             self._join(NodeId(self._vote.server_id))
 
-    # -- the chosen server --------------------------------------------------------------------------------------------
-
     def handle_follower_information(self, source: NodeId, information: FollowerInformation) -> None:
-        """Somebody follows: with a majority, ask for a generation above all that they know."""
+        """Count a follower; with a majority, ask for a generation above all that they know."""
         if self._phase is _Phase.ASKING:
             self._agreement.ask(source)
         elif self._phase is _Phase.GATHERING:
             self._generations[source] = information.generation
             if len(self._generations) >= self._quorum:
                 self._enter(_Phase.ASKING)
+                # Above the generations of a majority, and so above every generation that was ever agreed on.
                 self._agreement.propose(1 + max(self._clock.generation, *self._generations.values()))
 
     def handle_generation_promised(self, source: NodeId, answer: GenerationPromised) -> None:
-        """Count a promise; with a majority this server leads. A higher generation ends the attempt."""
+        """Count a promise; with a majority this server leads, and a higher generation ends the attempt."""
         if answer.generation > self._clock.generation:
             self.become_follower(answer.generation, None)
         elif self._phase is _Phase.ASKING and self._agreement.count(source, answer):
             self._settle(self._me)
             self._become_leader()
-
-    # -- those that follow --------------------------------------------------------------------------------------------
 
     def _join(self, leader: NodeId) -> None:
         self._chosen = leader
@@ -284,8 +279,6 @@ class ZabElection(LeaderElection):
         elif self._agreement.promise(source, request):
             self._deadline_us = self._now_us() + self._timeout_us
 
-    # -- settled ------------------------------------------------------------------------------------------------------
-
     def become_follower(self, generation: int, leader_id: NodeId | None) -> None:
         """Adopt `generation` when it is higher, and follow `leader_id`; look for a leader when there is none."""
         super().become_follower(generation, leader_id)
@@ -300,12 +293,12 @@ class ZabElection(LeaderElection):
         self._phase = _Phase.SETTLED
         self._vote = Vote(self._log.last_generation, self._log.last_index, leader)
 
-    # -- the steps a planted bug may change ---------------------------------------------------------------------------
+    # Each step below is a method of its own, so that a planted bug can override it.
 
     def _own_vote(self) -> Vote:
-        """The vote for this server itself."""
+        """Return the vote for this server itself."""
         return Vote(self._log.last_generation, self._log.last_index, self._me)
 
     def _new_agreement(self, context: ElectionContext) -> GenerationAgreement:
-        """The way a generation is agreed on."""
+        """Return the way a generation is agreed on."""
         return GenerationAgreement(context)

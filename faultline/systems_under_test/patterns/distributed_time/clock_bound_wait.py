@@ -1,26 +1,26 @@
-"""Clock-bound wait: wait out what clocks may be wrong by, and the order of stamps is the order of real time.
+"""Clock-bound wait: wait out the largest error of clocks, and the order of stamps is the order of real time.
 
-*Problem.* A write ends on a server whose clock is fast. A friend is told, asks through a server whose clock is slow
-for the latest as of *its* time, and gets the old value: the new one lies in that server's future.
+*Problem.* A write ends on a server whose clock is fast. A friend of the writer hears of it, reads through a server
+whose clock is slow, as of *its* time, and gets the old value: the new one lies in that server's future.
 
-*Idea.* Assume that clocks are wrong by a bounded amount, and let somebody wait as long as that.
+*Idea.* Assume that clocks are wrong by a bounded amount, and let the writer or the reader wait as long as that.
 
     write wait    stamp ts = now; show the value only once the own clock has passed ts + max_offset: every clock has
                   passed ts by then, so no reader's time lies before it
-    read restart  writers do not wait; a reader at r who meets a version in (r, r + max_offset] cannot tell whether it
-                  came before him, and reads again at that version; the upper limit stays that of the first try, else a
-                  busy key would send him on forever
+    read restart  writers do not wait; a reader at r that meets a version in (r, r + max_offset] cannot tell whether it
+                  came before, and reads again at that version; the upper limit stays that of the first try, else a
+                  busy key would send it on forever
     commit wait   clocks give intervals [earliest, latest] that hold the true time; stamp ts = latest, announce it as
-                  pending, show the value once ts < earliest; a reader at r waits until r < earliest and until nothing
-                  pending is at or before r, and what he then sees never changes
+                  pending, show the value once ts < earliest; a reader at r waits until r < earliest and until no
+                  pending write is at or before r, and the state that it then sees never changes
 
 *Invariants.* CBW-I1 a write that begins after another was acknowledged, anywhere, gets the larger stamp. CBW-I2 reads
-are linearizable. CBW-I3 nothing is ever stored at or below a time that was read (commit wait). CBW-I4 a version is
+are linearizable. CBW-I3 no version is ever stored at or below a time that was read (commit wait). CBW-I4 a version is
 shown only when its stamp has passed on the own clock by the bound.
 
 *Tolerates.* Any clock faults within the bound, and steps back while waiting: the clock is read again, not slept on.
 
-*Does not tolerate.* Clocks beyond the bound. It is an assumption, and where it breaks the anomaly is back.
+*Does not tolerate.* Clocks beyond the bound. It is an assumption, and where it breaks, the anomaly is back.
 
 *Workloads.* `read-write` on `timestamped-kv` with `wait=write|restart|commit`.
 
@@ -51,16 +51,18 @@ class ClockBound(msgspec.Struct, frozen=True, array_like=True):
     latest_us: int
 
     def before(self, wall_us: int) -> bool:
-        """`wall_us` lies in the past for certain: strictly, a clock that shows it just now has not passed it."""
+        """Return whether `wall_us` is certainly in the past: strictly, as a clock that shows it just now has not
+        passed it.
+        """
         return wall_us < self.earliest_us
 
     def after(self, wall_us: int) -> bool:
-        """`wall_us` lies in the future for certain."""
+        """Return whether `wall_us` is certainly in the future."""
         return wall_us > self.latest_us
 
 
 class BoundedClock:
-    """A wall clock that says by how much it may be wrong, `error_us` either way."""
+    """A wall clock that knows its largest error, `error_us` either way."""
 
     __slots__ = ("_wall_us", "error_us")
 
@@ -69,7 +71,7 @@ class BoundedClock:
         self.error_us = error_us
 
     def now(self) -> ClockBound:
-        """Where the true time is, as far as this node can tell."""
+        """Return the interval that holds the true time, as far as this node can tell."""
         wall_us = self._wall_us()
         return ClockBound(wall_us - self.error_us, wall_us + self.error_us)
 
@@ -81,24 +83,26 @@ class PendingWrites:
         self._stamps: dict[str, list[HybridTimestamp]] = {}
 
     def add(self, key: str, stamp: HybridTimestamp) -> None:
-        """A write has its stamp. To be called in the same step that chose it, so that no reader falls in between."""
+        """Add the stamp of a write, in the same step that chose it, so that no reader falls in between."""
         self._stamps.setdefault(key, []).append(stamp)
 
     def remove(self, key: str, stamp: HybridTimestamp) -> None:
-        """The write is shown, or given up."""
+        """Remove the stamp of a write that is shown, or given up."""
         self._stamps[key].remove(stamp)
 
     def at_or_before(self, key: str, read_time: HybridTimestamp) -> bool:
-        """Some write of `key` may still be shown at or below `read_time`."""
+        """Return whether a write of `key` may still be shown at or below `read_time`."""
         return any(stamp <= read_time for stamp in self._stamps.get(key, ()))
 
 
 def uncertain_version(
     versions: Sequence[HybridTimestamp], read_time: HybridTimestamp, limit_us: int
 ) -> HybridTimestamp | None:
-    """The newest of a key's `versions` that a reader at `read_time` can place neither before nor after himself.
+    """Return the newest of a key's `versions` of which a reader at `read_time` cannot tell whether it came before.
 
     It is above `read_time` with a wall time of at most `limit_us` (the reader's first time and the largest offset).
     """
+    # A version above the reader may have been written before the read began, by a clock that is ahead. Beyond the
+    # largest error it cannot have been.
     uncertain = [version for version in versions if read_time < version and version.wall_us <= limit_us]
     return max(uncertain, default=None)

@@ -1,26 +1,26 @@
 """Hybrid clock: stamps that follow causes as a Lamport clock's do, and stay close to the time on the wall.
 
-*Problem.* Lamport stamps order causes, but nobody can ask for "the state of 12:45". Wall clocks can be asked, but they
-stand still, go back, and differ between servers, so a later write can get the earlier time.
+*Problem.* Lamport stamps order causes, but a client cannot use them to ask for "the state of 12:45". Wall clocks have
+such times, but they stand still, go back, and differ between servers, so a later write can get the earlier time.
 
-*Idea.* A stamp is a wall time and a count of ticks. While the wall clock is ahead of everything seen, a new stamp is
-(wall time, 0). When it is not, because it was set back, or the request comes from a server whose clock is ahead, the
-largest stamp seen is kept and a tick is added. So stamps always ascend, and their wall part is a time that some clock
-of the cluster has really shown.
+*Idea.* A stamp is a wall time and a count of ticks. While the wall clock is ahead of all stamps seen, a new stamp is
+(wall time, 0). When it is not, because it was set back, or because the request comes from a server whose clock is
+ahead, the largest stamp seen is kept and a tick is added. So stamps always ascend, and their wall part is a time that
+some clock of the cluster has really shown.
 
     Jupiter 19:30                 Neptune 19:25
        │ write Boston → (19:30, 0)
        │── client carries (19:30, 0) ──▶│ write London → (19:30, 1)
 
-*Invariants.* HYC-I1 the stamps of a node ascend strictly, restarts included. HYC-I2 what happened before has the
-smaller stamp. HYC-I3 the wall part is at least the issuer's own wall time. HYC-I4 it is at most the largest that any
-clock of the cluster has shown.
+*Invariants.* HYC-I1 the stamps of a node ascend strictly, restarts included. HYC-I2 an event that happened before has
+the smaller stamp. HYC-I3 the wall part is at least the issuer's own wall time. HYC-I4 it is at most the largest that
+any clock of the cluster has shown.
 
 *Tolerates.* Clocks that stand still, step back, or differ; restarts, above every stamp that was stored.
 
-*Does not tolerate.* A clock far ahead: everything it touches is dragged along, and ticks count until time catches up.
-`forward_jump_us_max` refuses such requests instead (`ClockTooFarAhead`). And the order is partial still: writes of
-clients that know nothing of each other are ordered by their clocks' errors. See clock-bound wait.
+*Does not tolerate.* A clock far ahead: it drags along every clock that hears of it, and ticks count until time catches
+up. `forward_jump_us_max` refuses such requests instead (`ClockTooFarAhead`). And the order is still partial: writes of
+clients that know nothing of each other are ordered by their clocks' errors; clock-bound wait solves that.
 
 *Workloads.* `causal-pairs` on `timestamped-kv` (`clock=hybrid`, the default) under clock faults.
 
@@ -57,20 +57,20 @@ class HybridTimestamp(msgspec.Struct, frozen=True, order=True, array_like=True):
 
     @classmethod
     def from_system_time(cls, wall_us: int) -> HybridTimestamp:
-        """A wall time as it goes into a maximum: one tick less than nothing, so that adding a tick gives (time, 0)."""
+        """Return a wall time for use in a maximum: with -1 ticks, so that adding a tick gives (time, 0)."""
         return cls(wall_us, -1)
 
     def add_ticks(self, count: int) -> HybridTimestamp:
-        """The stamp `count` ticks later."""
+        """Return the stamp `count` ticks later."""
         return HybridTimestamp(self.wall_us, self.ticks + count)
 
 
 BEFORE_ALL = HybridTimestamp(0, 0)
-"""The stamp of a request that knows of nothing."""
+"""The stamp of a request that knows of no event."""
 
 
 class HybridClock:
-    """One node's clock. `wall_us` reads the wall clock, which may do what it likes."""
+    """One node's clock; `wall_us` reads the wall clock, which may stand still or jump."""
 
     __slots__ = ("_forward_jump_us_max", "_wall_us", "latest_time")
 
@@ -80,7 +80,7 @@ class HybridClock:
         self.latest_time = HybridTimestamp(wall_us(), 0)
 
     def now(self) -> HybridTimestamp:
-        """The stamp of an event of this node's own."""
+        """Return the stamp of a local event of this node."""
         wall_us = self._wall_us()
         if self.latest_time.wall_us >= wall_us:
             self.latest_time = self.latest_time.add_ticks(1)
@@ -89,11 +89,13 @@ class HybridClock:
         return self.latest_time
 
     def tick(self, request_time: HybridTimestamp) -> HybridTimestamp:
-        """The stamp of a new event that knows of `request_time`: larger than it, and than all before at this clock.
+        """Return the stamp of a new event that knows of `request_time`: larger than it, and than all earlier stamps
+        here.
 
         Raises ClockTooFarAhead, and changes nothing, when `request_time` is beyond the permitted jump.
         """
         wall_us = self._wall_us()
+        # Before the clock takes the stamp over: a clock that has jumped can never go back.
         self._refuse_a_jump(request_time, wall_us)
         system_time = HybridTimestamp.from_system_time(wall_us)
         self.latest_time = max(system_time, request_time, self.latest_time).add_ticks(1)
@@ -101,6 +103,7 @@ class HybridClock:
 
     def update_to(self, time: HybridTimestamp) -> None:
         """Take over a stamp that was seen, or read back from the disk at a restart."""
+        # A maximum, never an assignment: stamps that were given must stay below all later ones.
         self.latest_time = max(self.latest_time, time)
 
     def _refuse_a_jump(self, request_time: HybridTimestamp, wall_us: int) -> None:
@@ -114,10 +117,10 @@ class HybridClock:
 
 
 def as_of_system_time(text: str) -> HybridTimestamp:
-    """The stamp up to which `AS OF SYSTEM TIME '2016-10-03 12:45:00'` reads, the time taken as UTC.
+    """Return the stamp up to which `AS OF SYSTEM TIME '2016-10-03 12:45:00'` reads, the time taken as UTC.
 
-    Everything stamped within that millisecond counts (the printed code stops at tick 0 and would leave out what was
-    written in the same instant). Raises ValueError for what is not a date and time.
+    All stamps within that millisecond count (the printed code stops at tick 0 and would leave out writes of the same
+    instant). Raises ValueError for a text that is not a date and time.
     """
     moment = datetime.fromisoformat(text)
     moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

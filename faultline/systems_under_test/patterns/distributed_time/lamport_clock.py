@@ -1,7 +1,7 @@
-"""Lamport clock: a counter that travels with requests and answers, so that what follows has the larger number.
+"""Lamport clock: a counter that travels with requests and answers, so that a later event has the larger number.
 
-*Problem.* Values on several servers need versions that can be compared. Wall clocks cannot give them: two of them
-differ by nobody knows how much, and each can be set back.
+*Problem.* Values on several servers need versions that can be compared. Wall clocks cannot give them: two clocks differ
+by an unknown amount, and each can be set back.
 
 *Idea.* Every server has a counter. A write comes with the largest number its client has seen; the server takes the
 maximum of that and its own, adds one, and stores the value under the result, which the client takes over. If one write
@@ -13,14 +13,14 @@ could have influenced another, through a server or through a chain of clients an
        │── write title, 2 ──────────────────────────────▶│ max(2, 1) + 1 = 3
        │◀──────────────────────────────────────────── 3 ─│
 
-*Invariants.* LMC-I1 what happened before has the smaller stamp. LMC-I2 the stamps of a server ascend, restarts
+*Invariants.* LMC-I1 an event that happened before has the smaller stamp. LMC-I2 the stamps of a server ascend, restarts
 included. LMC-I3 an answer's stamp is larger than its request's. LMC-I4 a client's clock never goes back.
 
 *Tolerates.* Clocks of any kind, late answers, restarts (a server goes on above every stamp it has stored).
 
 *Does not tolerate.* Being read backwards: a smaller stamp does not mean earlier. Writes of clients that know nothing of
 each other may get equal stamps on two servers, and their order says nothing. A value that is read carries its stamp on
-(LMC-R9), else what the reader writes next could be stamped below its cause.
+(LMC-R9); otherwise the reader's next write could be stamped below its cause.
 
 *Workloads.* `causal-pairs` on `timestamped-kv` with `clock=lamport`.
 
@@ -37,7 +37,7 @@ from __future__ import annotations
 __all__ = ["FIRST_TIME", "LamportClock"]
 
 FIRST_TIME = 1
-"""What a clock shows before anything has happened."""
+"""The time of a clock before any event."""
 
 
 class LamportClock:
@@ -49,10 +49,12 @@ class LamportClock:
         self.latest_time = time
 
     def tick(self, request_time: int) -> int:
-        """The stamp of a new event that knows of `request_time`: larger than it, and than all before at this clock."""
+        """Return the stamp of a new event that knows of `request_time`: larger than it, and than all earlier stamps
+        here.
+        """
         self.latest_time = max(self.latest_time, request_time) + 1
         return self.latest_time
 
     def update_to(self, time: int) -> None:
-        """Take over a stamp that was seen. Nothing happened here, so nothing is added."""
+        """Take over a stamp that was seen; it is not an event here, so nothing is added."""
         self.latest_time = max(self.latest_time, time)

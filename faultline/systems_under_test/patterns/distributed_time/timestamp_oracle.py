@@ -1,9 +1,9 @@
 """A timestamp oracle: one server that gives out times, so that the times of all transactions have one order.
 
 Percolator and TiKV take the start and the commit time of every transaction from such a server. Its times say nothing
-about the clock on the wall, but a transaction that begins after another one was acknowledged gets the larger time,
-wherever both ran: reads at a time from the oracle miss nothing. The price is one more request for each time, and that
-nothing commits while the oracle is down.
+about the clock on the wall. But a transaction that begins after another was acknowledged gets the larger time, on any
+server, so reads at a time from the oracle miss no earlier write. The price is one more request for each time, and no
+transaction commits while the oracle is down.
 
 Times must ascend over restarts too. Writing each to the disk would make it slow; the oracle writes a *limit* and gives
 out times below it, then writes the next limit. After a restart it goes on at the limit: some times are never used.
@@ -22,7 +22,7 @@ _RESERVED_AT_ONCE = 1_000
 
 
 class TimestampOracle:
-    """Gives out numbers, each larger than all before. `reserve` makes a new limit durable before what is sent next."""
+    """The source of numbers, each larger than all before; `reserve` makes a new limit durable before later messages."""
 
     def __init__(self, reserve: Callable[[int], None]) -> None:
         self._reserve = reserve
@@ -31,15 +31,15 @@ class TimestampOracle:
 
     @property
     def limit(self) -> int:
-        """Up to which number any may have been given out."""
+        """The number up to which any may have been given out."""
         return self._limit
 
     def restore(self, limit: int) -> None:
-        """After a restart: times up to `limit` may have been given out."""
+        """Go on above `limit` after a restart: times up to it may have been given out."""
         self._last = self._limit = max(self._limit, limit)
 
     def next(self, above: int = 0) -> int:
-        """A time that nobody got before, larger than `above`."""
+        """Return a time that was never given out before, larger than `above`."""
         self._last = max(self._last, above)
         if self._last >= self._limit:
             self._limit = self._last + _RESERVED_AT_ONCE

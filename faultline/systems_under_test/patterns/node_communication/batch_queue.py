@@ -1,12 +1,12 @@
-"""The queue in front of a request batch: what waits to travel together, and when it leaves.
+"""The queue in front of a request batch: it collects requests, and decides when they leave together.
 
-A batch leaves when the bytes that wait *exceed* its size (what fits exactly still goes by time), when as many requests
-wait as it may hold, or when the oldest has lingered long enough. It takes from the head, in order, as many as fit; the
-rest keeps its place and its own linger. The queue is bounded: beyond the bound callers are blocked, which in a node of
-events means that their requests wait outside, or they are refused. A request that fits into no batch is refused when
-it is queued, because at the head it would stop everything behind it.
+A batch leaves when the bytes that wait *exceed* its size (a batch that fits exactly still waits for its time), when as
+many requests wait as it may hold, or when the oldest has lingered long enough. It takes as many as fit from the head,
+in order; the rest keep their place and their own linger. The queue is bounded. Beyond the bound callers are refused, or
+blocked: in a node that only handles events this means that their requests wait outside the queue. A request that fits
+into no batch is refused when it is queued, because at the head it would stop everything behind it.
 
-Nothing polls: one timer is set for the oldest request. All times are microseconds of the monotonic clock.
+No loop polls: one timer is set for the oldest request. All times are microseconds of the monotonic clock.
 
 Sources: Patterns of Distributed Systems ch. 31; the accumulator of Kafka's producer (`batch.size`, `linger.ms`).
 """
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 BATCH_SIZE_BYTES = 16 * 1024
-"""How large a batch may be: Kafka's default."""
+"""The largest size of a batch: Kafka's default."""
 
 Item = TypeVar("Item")
 
@@ -44,15 +44,15 @@ class OversizeRequest(ValueError):
 
 
 class BatchQueueFull(Exception):
-    """As many requests wait as may; this one was not queued."""
+    """As many requests wait as are allowed; this one was not queued."""
 
 
 class BatchQueueClosed(Exception):
-    """The queue was closed; what had not been sent will not be executed."""
+    """The queue was closed; requests that had not been sent will not be executed."""
 
 
 class WhenFull(Enum):
-    """What happens to a request when the queue is full."""
+    """The fate of a request when the queue is full."""
 
     BLOCK = "block"
     """It waits outside the queue, in order: its caller is blocked."""
@@ -61,7 +61,7 @@ class WhenFull(Enum):
 
 
 class BatchLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How large a batch may be in bytes and requests, how long a request lingers for others, how many may wait.
+    """The largest batch in bytes and requests, the time a request lingers for others, and the number that may wait.
 
     A hundred requests wait at most, as in the book's sample; a batch can hold all of them when they are small.
     """
@@ -80,7 +80,7 @@ class BatchLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Sized(Protocol):
-    """Something that carries data, such as a log entry."""
+    """An item that carries data, such as a log entry."""
 
     @property
     def data(self) -> bytes: ...
@@ -90,7 +90,10 @@ SizedItem = TypeVar("SizedItem", bound=_Sized)
 
 
 def within_size(items: list[SizedItem], size_bytes_max: int) -> list[SizedItem]:
-    """The longest beginning of `items` whose data fit into `size_bytes_max`; the first always goes, alone or not."""
+    """Return the longest beginning of `items` whose data fit into `size_bytes_max`.
+
+    It holds the first item in any case, since a later batch would be no larger.
+    """
     left_bytes = size_bytes_max
     for count, item in enumerate(items):
         left_bytes -= len(item.data)
@@ -100,7 +103,7 @@ def within_size(items: list[SizedItem], size_bytes_max: int) -> list[SizedItem]:
 
 
 class _Waiting(Generic[Item]):
-    """One request in the queue: what it is, its size, and since when it waits."""
+    """One request in the queue, with its size, and since when it waits."""
 
     __slots__ = ("item", "queued_us", "size_bytes")
 
@@ -111,10 +114,11 @@ class _Waiting(Generic[Item]):
 
 
 class BatchQueue(Generic[Item]):
-    """Collects items and hands them to `transmit` in batches: when they exceed the size, or the oldest has lingered.
+    """The queue: it hands items to `transmit` in batches, when they exceed the size or the oldest has lingered.
 
-    `link_is_free` says whether a batch may be sent now; whoever frees the link calls `send_due`. The same is called
-    when the linger is over, through `on_due` if given, so that an owner with an update queue can route it there.
+    `link_is_free` says whether a batch may be sent now; the owner of the link calls `send_due` when it becomes free.
+    When the linger is over, `on_due` is called in its place if it is given, so that an owner with an update queue can
+    send it through there.
     """
 
     def __init__(
@@ -140,12 +144,12 @@ class BatchQueue(Generic[Item]):
         self._closed = False
 
     def __len__(self) -> int:
-        """How many items are queued."""
+        """Return the number of items that are queued."""
         return len(self._queue)
 
     @property
     def blocked(self) -> int:
-        """How many callers wait for room."""
+        """The number of callers that wait for room."""
         return len(self._blocked)
 
     def add(self, item: Item, size_bytes: int) -> None:
@@ -163,28 +167,27 @@ class BatchQueue(Generic[Item]):
             self._blocked.append(waiting)
 
     def send_due(self) -> None:
-        """Send every batch that is due, while the link is free; then wait for the next one to become due."""
+        """Send every batch that is due, while the link is free; then wait for the next to become due."""
         while self._is_due() and (self._link_is_free is None or self._link_is_free()):
+            # Blocked callers move up before the batch is sent: sending may call back into this queue.
             batch = self._take()
             self._admit_blocked()
             self._transmit(batch)
         self._arm()
 
     def close(self) -> None:
-        """Accept nothing more, and send what is queued as soon as the link is free, without lingering."""
+        """Accept nothing more, and send the queued items as soon as the link is free, without lingering."""
         self._closed = True
         self.send_due()
 
     def drain(self) -> list[Item]:
-        """Take everything out that was not sent, blocked callers' requests included, in order."""
+        """Take out and return all items that were not sent, in order; blocked callers' requests are included."""
         items = [waiting.item for waiting in (*self._queue, *self._blocked)]
         self._queue.clear()
         self._blocked.clear()
         self._size_bytes = 0
         self._arm()
         return items
-
-    # -- the triggers -------------------------------------------------------------------------------------------------
 
     def _is_due(self) -> bool:
         return bool(self._queue) and (self._closed or self._is_full() or self._has_lingered())
@@ -197,7 +200,7 @@ class BatchQueue(Generic[Item]):
         return self._clock.monotonic_us() - self._queue[0].queued_us >= self._limits.linger_us
 
     def _arm(self) -> None:
-        """One timer, for the oldest request. A request that is due and waits for the link needs none."""
+        """Set one timer, for the oldest request; a request that is due and waits for the link needs none."""
         if not self._queue:
             if self._timer is not None:
                 self._timer.cancel()
@@ -212,8 +215,6 @@ class BatchQueue(Generic[Item]):
             self._on_due()
         else:
             self.send_due()
-
-    # -- the queue ----------------------------------------------------------------------------------------------------
 
     def _refuse_oversize(self, size_bytes: int) -> None:
         if size_bytes > self._limits.size_bytes_max:
@@ -231,7 +232,7 @@ class BatchQueue(Generic[Item]):
             self._accept(self._blocked.popleft())
 
     def _take(self) -> list[Item]:
-        """The head of the queue, in order, up to the first request that does not fit."""
+        """Return the head of the queue, in order, up to the first request that does not fit."""
         limits, queue = self._limits, self._queue
         batch: list[Item] = []
         size_bytes = 0

@@ -1,21 +1,21 @@
 """Both ends of a request pipeline that keeps order across retries: a sender that goes back, a receiver that refuses.
 
 The sender numbers its requests when it first transmits them, 1, 2, 3 … within an *epoch*. The receiver executes only
-the next number: one that it executed before is answered again from memory, one that comes too early is rejected with
-the number that it expects, and the sender goes back and transmits from there on, in order. So a lost request is never
-overtaken, and nothing is executed twice. (The other way to the same end is Raft's: each request names its predecessor;
-see the replicated log.)
+the next number. It answers a number that it executed before again from memory, and rejects one that comes too early,
+with the number that it expects; the sender goes back and transmits from there on, in order. So a lost request is never
+overtaken, and no request is executed twice. (Raft reaches the same end in another way: each request names its
+predecessor, as in the replicated log.)
 
-Numbers must have no gaps. When a request is given up although its fate is unknown, all that were transmitted share
-that fate, and the sender begins a new epoch, in which the receiver expects 1 again. What a sender may do when requests
-in flight are lost is its own choice (`OnLoss`): send them again, which this order makes safe, or report them.
+Numbers must have no gaps. When a request is given up although its fate is unknown, all that were transmitted share that
+fate, and the sender begins a new epoch, in which the receiver expects 1 again. When requests in flight are lost, the
+sender sends them again, which this order makes safe, or reports them (`OnLoss`).
 
-Callers get promises. A request waits for a place; nobody waits longer than the timeout (ten heartbeat intervals): what
-was transmitted fails with `FateUnknown`, what was not with `NotSent`. Messages that answer nothing, such as watch
-events, go to `on_event` and touch no place.
+Callers get promises. A request waits for a place, but no caller waits longer than the timeout (ten heartbeat
+intervals): a request that was transmitted fails with `FateUnknown`, one that was not with `NotSent`. Messages that
+answer no request, such as watch events, go to `on_event` and take up no place.
 
 Sources: Patterns of Distributed Systems ch. 32 and the article of 20 August 2020; KIP-98, Kafka's idempotent producer,
-whose producer id and epoch these are; Zab, in which a follower refuses what does not follow.
+whose producer id and epoch these are; Zab, in which a follower refuses a proposal that does not follow its last one.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from typing import Any
 import msgspec
 
 from faultline.harness.world.ports import Clock, Timer, Timers
-from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.node_communication.request_pipeline import (
     Arrival,
     OutOfOrderResponse,
     RequestPipeline,
     SequenceGuard,
 )
+from faultline.systems_under_test.patterns.promise import Promise
 
 __all__ = [
     "FateUnknown",
@@ -51,7 +51,7 @@ REQUEST_TIMEOUT_US = 1_000_000
 """Ten heartbeat intervals of 100 ms: the read timeout of the channel below."""
 
 SAVED_RESPONSES_MAX = 5
-"""How many answers a receiver keeps per sender: at least as many as may be in flight."""
+"""The number of answers that a receiver keeps per sender: at least as many as may be in flight."""
 
 
 class FateUnknown(Exception):
@@ -63,7 +63,7 @@ class NotSent(Exception):
 
 
 class OnLoss(Enum):
-    """What becomes of requests in flight when the connection breaks."""
+    """The treatment of requests in flight when the connection breaks."""
 
     GO_BACK = "go-back"
     """They are transmitted again, in order, over the next connection."""
@@ -110,10 +110,10 @@ class _Request:
 
 
 class PipelinedSender:
-    """Sends commands to one peer, several at a time. `transmit` puts a message on the connection that is open.
+    """The sender of commands to one peer, several at a time; `transmit` puts a message on the open connection.
 
-    The owner tells of connections (`connected`, `disconnected`) and hands over what they bring (`receive`); connections
-    have rising numbers, and what an old one still brings is dropped. `hang_up` closes the current one.
+    The owner tells of connections (`connected`, `disconnected`) and hands over their messages (`receive`). Connections
+    have rising numbers, and messages of an old one are dropped. `hang_up` closes the current one.
     """
 
     def __init__(
@@ -150,16 +150,16 @@ class PipelinedSender:
 
     @property
     def in_flight(self) -> int:
-        """How many requests are not answered on this connection."""
+        """The number of requests that are not answered on this connection."""
         return self._pipeline.in_flight(self._name)
 
     @property
     def waiting(self) -> int:
-        """How many requests wait for a place, or to be transmitted again."""
+        """The number of requests that wait for a place, or to be transmitted again."""
         return len(self._waiting)
 
     def send(self, command: bytes) -> Promise[bytes]:
-        """The promise of the answer; transmitted at once while there is a place."""
+        """Send `command`, at once while there is a place, and return the promise of the answer."""
         request = _Request(command, self._clock.monotonic_us() + self._timeout_us)
         self._waiting.append(request)
         self._fill_places()
@@ -167,13 +167,13 @@ class PipelinedSender:
         return request.promise
 
     def connected(self, connection: int) -> None:
-        """There is a connection, with all its places free."""
+        """Begin to use this connection, with all its places free."""
         self._connection = connection
         self._is_connected = True
         self._fill_places()
 
     def disconnected(self, connection: int) -> None:
-        """The connection ended; what was in flight on it goes back, or fails."""
+        """Take back, or fail, the requests that were in flight on the connection that ended."""
         if connection != self._connection or not self._is_connected:
             return
         self._is_connected = False
@@ -184,7 +184,7 @@ class PipelinedSender:
             self._give_up_transmitted("the connection broke")
 
     def receive(self, connection: int, message: Any) -> None:
-        """Take what came over `connection`."""
+        """Handle a message that came over `connection`; one of an old connection is dropped."""
         if connection != self._connection or not self._is_connected:
             return
         if isinstance(message, SequencedResponse):
@@ -193,8 +193,6 @@ class PipelinedSender:
             self._handle_rejection(message)
         else:
             self._handle_event(message)
-
-    # -- sending ------------------------------------------------------------------------------------------------------
 
     def _fill_places(self) -> None:
         while self._is_connected and self._waiting and self._pipeline.has_room(self._name):
@@ -215,8 +213,6 @@ class PipelinedSender:
         self._waiting.extendleft(reversed(requests))
         self._went_back_at = self._attempt + 1
 
-    # -- receiving ----------------------------------------------------------------------------------------------------
-
     def _handle_response(self, response: SequencedResponse) -> None:
         if response.epoch != self.epoch:
             return
@@ -234,6 +230,7 @@ class PipelinedSender:
         self._arm()
 
     def _handle_rejection(self, rejection: SequenceRejected) -> None:
+        # A rejection of a transmission from before the sender went back is old; acting on it would go back twice.
         if rejection.epoch != self.epoch or rejection.attempt < self._went_back_at:
             return
         if not any(request.sequence == rejection.expected for request in self._in_flight):
@@ -249,10 +246,10 @@ class PipelinedSender:
         if self._on_event is not None:
             self._on_event(event)
 
-    # -- giving up ----------------------------------------------------------------------------------------------------
-
     def _give_up_transmitted(self, reason: str) -> None:
-        """All that were transmitted share one fate; the next request begins a new epoch."""
+        """Fail all requests that were transmitted; the next one begins a new epoch."""
+        # A gap in the numbers would block the receiver for good, so none of the transmitted requests can be saved
+        # alone.
         transmitted = [request for request in (*self._in_flight, *self._waiting) if request.sequence]
         self._waiting = deque(request for request in self._waiting if not request.sequence)
         self._in_flight.clear()
@@ -277,7 +274,7 @@ class PipelinedSender:
         self._arm()
 
     def _arm(self) -> None:
-        """One timer, for the oldest request."""
+        """Set one timer, for the oldest request."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -286,7 +283,7 @@ class PipelinedSender:
             left_us = max(0, oldest.deadline_us - self._clock.monotonic_us())
             self._timer = self._timers.after(left_us, self._time_is_over)
 
-    # -- the steps a planted bug may change ---------------------------------------------------------------------------
+    # Each step below is a method of its own, so that a planted bug can override it.
 
     def _new_pipeline(self, in_flight_max: int) -> RequestPipeline:
         return RequestPipeline(in_flight_max)
@@ -301,7 +298,7 @@ class PipelinedSender:
 
 
 class SequencedReceiver:
-    """The receiver: executes the requests of each sender in order and once, and keeps its last answers.
+    """The receiver, which executes the requests of each sender in order and once, and keeps its last answers.
 
     `execute` runs a command; its answer must leave only when its effect is durable, and so must what this object knows.
     """
@@ -314,7 +311,7 @@ class SequencedReceiver:
         self._saved: dict[str, dict[int, SequencedResponse]] = {}
 
     def receive(self, request: SequencedRequest) -> SequencedResponse | SequenceRejected | None:
-        """What to answer; None for a request of an epoch that is over, which its sender has given up."""
+        """Return the answer; None for a request of an epoch that is over, which its sender has given up."""
         epoch = self._epochs.setdefault(request.sender, request.epoch)
         if request.epoch < epoch:
             return None

@@ -5,37 +5,38 @@ a wake-up of the receiver, a flush of its disk. Hundreds of small requests, one 
 
 *Idea.* Sending only queues (`BatchQueue`). A request gets a number and its caller a promise; the queue is sent as one
 batch when its bytes exceed a limit, or when its oldest request has waited long enough (*linger*). The receiver takes
-the batch apart, executes each request as if it had come alone, in order, and answers all of them in one message; by
-the numbers every answer finds its promise. A batch is a way of travelling, not a transaction: a request that fails,
+the batch apart, executes each request as if it had come alone, in order, and answers all of them in one message; by the
+numbers every answer finds its promise. A batch is a means of transport and not a transaction: a request that fails,
 fails alone.
 
                        size, or linger of the oldest
     send ──► queue ──────────────────────────────────► RequestBatch ──► one by one
     promise ◄── pending, by number ◄── BatchResponse ◄──┘
 
-Three decisions the book leaves open. A request larger than a batch may be is refused when it is queued, because at the
+The book leaves three decisions open. A request larger than a batch may be is refused when it is queued, because at the
 head of the queue it would stop all behind it. The queue is bounded, and at the bound callers wait their turn or are
-refused (`WhenFull`). Closing sends what is queued, or fails it; no promise stays without an outcome.
+refused (`WhenFull`). Closing sends the queued requests, or fails them; no promise stays without an outcome.
 
 A batch that was not answered is sent again as a whole, after a pause that doubles. The receiver may have executed a
-part of it, so it must be an idempotent receiver, and must keep answers for everything that can come again:
-`saved_responses_min`, not five. With a linger of 0, Kafka's default, a request is sent at once while the link is free;
-batches then form by themselves while it is not (a full request pipeline), which is when they help.
+part of it, so it must be an idempotent receiver, and must keep answers for all requests that can come again:
+`saved_responses_min`, not five. With a linger of 0, Kafka's default, a request is sent at once while the link is free.
+Batches then form by themselves while it is not free (a full request pipeline), and that is when they help.
 
-Two users stand here: `BatchingClient` with `BatchReceiver`, a client's requests to a server; and `BatchQueue` alone, by
-which a leader of `consistent-core` (option `batch_linger_ms`) appends and flushes several commands as one.
+There are two users: `BatchingClient` with `BatchReceiver`, for a client's requests to a server; and `BatchQueue` alone,
+by which a leader of `consistent-core` (option `batch_linger_ms`) appends and flushes several commands as one.
 
 *Invariants.* RB-I1 one request, one answer, one completed promise, which belong together. RB-I2 requests are executed
-in the order they were queued, and end as they would one by one. RB-I3 no batch exceeds its limit, and nothing waits
-longer than the linger while the link is free. RB-I4 nothing is pending at rest. RB-I5 one effect per client and number.
+in the order they were queued, and end as they would one by one. RB-I3 no batch exceeds its limit, and no request waits
+longer than the linger while the link is free. RB-I4 at rest no request is pending. RB-I5 one effect per client and
+number.
 
-*Tolerates.* Lost, late and repeated batches and answers; answers that come before `send` returned; answers to nothing;
-a receiver that dies in the middle of a batch; full queues.
+*Tolerates.* Lost, late and repeated batches and answers; answers that come before `send` returned; answers to no
+pending request; a receiver that dies in the middle of a batch; full queues.
 
 *Does not tolerate.* A receiver without duplicate detection, or one that keeps too few answers. A crash of the sender:
-what is queued is gone, and nobody was told more than that it was queued.
+queued requests are gone, but their callers were told no more than that they were queued.
 
-*Workloads.* `register` on `consistent-core` with `batch_linger_ms`; counters in the component's own stories.
+*Workloads.* `register` on `consistent-core` with `batch_linger_ms`; counters in the component's own transcripts.
 
 *Checkers.* Linearizability and availability; invariant RB-I3 in runs.
 
@@ -63,7 +64,6 @@ from faultline.systems_under_test.patterns.data_replication.idempotent_receiver 
     RequestDiscarded,
     UnknownSession,
 )
-from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.node_communication.batch_queue import (
     BatchLimits,
     BatchQueue,
@@ -71,6 +71,7 @@ from faultline.systems_under_test.patterns.node_communication.batch_queue import
     BatchQueueFull,
     OversizeRequest,
 )
+from faultline.systems_under_test.patterns.promise import Promise
 
 __all__ = [
     "BatchFailed",
@@ -91,11 +92,14 @@ class BatchFailed(Exception):
 
 
 class RequestFailed(Exception):
-    """What the receiver's code raises to refuse one request of a batch; its text is the error code of the answer."""
+    """A request of a batch was refused by the receiver's code; the text is the error code of the answer."""
 
 
 def saved_responses_min(in_flight_batches_max: int, limits: BatchLimits) -> int:
-    """How many answers per client a receiver must keep: all that a client can still ask for again, whole batches."""
+    """Return the number of answers per client that a receiver must keep: one for each request that can come again.
+
+    A batch is sent again as a whole, so all requests of all batches in flight count.
+    """
     return in_flight_batches_max * limits.requests_max
 
 
@@ -129,7 +133,7 @@ class BatchResponse(msgspec.Struct, frozen=True, tag="batch-response"):
 
 
 class BatchRetry(msgspec.Struct, frozen=True, kw_only=True):
-    """How long an answer may take, how often a batch is sent at most (three retries), and the first pause."""
+    """The longest time for an answer, the most times a batch is sent (three retries), and the first pause."""
 
     response_timeout_us: int = 1_000_000
     attempts_max: int = 4
@@ -153,7 +157,8 @@ _SERIALIZE = msgspec.msgpack.Encoder()
 class BatchingClient:
     """The client's side: `send` returns the promise of an answer; `transmit` puts a batch on the channel.
 
-    `transmit` may raise OSError, which counts as a failed attempt. `unknown_responses` counts answers to nothing.
+    `transmit` may raise OSError, which counts as a failed attempt. `unknown_responses` counts answers to no pending
+    request.
     """
 
     def __init__(
@@ -178,7 +183,7 @@ class BatchingClient:
 
     @property
     def pending(self) -> int:
-        """How many promises are not completed."""
+        """The number of promises that are not completed."""
         return len(self._pending)
 
     def send(self, command: bytes) -> Promise[bytes]:
@@ -195,11 +200,11 @@ class BatchingClient:
         return promise
 
     def link_freed(self) -> None:
-        """A batch may be sent again."""
+        """Send the batch that is due, now that the link is free."""
         self._queue.send_due()
 
     def handle_response(self, response: BatchResponse) -> None:
-        """Complete the promises of a batch; an answer to nothing is counted, and nothing else."""
+        """Complete the promises of a batch; an answer to no pending batch is only counted."""
         attempts = self._on_the_way.pop(response.number, None)
         if attempts is None:
             self.unknown_responses += len(response.responses)
@@ -207,10 +212,11 @@ class BatchingClient:
         self._stop_waiting(attempts)
         for each in response.responses:
             self._complete(each)
+        # Requests that the receiver left out of its answer must not stay pending for ever.
         self._fail_requests(attempts.batch, BatchFailed(f"batch {response.number} was answered without this request"))
 
     def handle_failure(self, batch_number: int, error: Exception) -> None:
-        """The batch, or its answer, was lost: send all of it again after a pause, or give its requests up."""
+        """Send a batch that was lost, or whose answer was, again after a pause, or give its requests up."""
         attempts = self._on_the_way.get(batch_number)
         if attempts is None:
             return
@@ -223,7 +229,7 @@ class BatchingClient:
         self._fail_requests(attempts.batch, BatchFailed(f"batch {batch_number}, sent {attempts.sent} times: {error}"))
 
     def close(self, *, flush: bool = True) -> None:
-        """Accept nothing more. Send what is queued, or (`flush` off) complete all promises with an error now."""
+        """Accept nothing more. Send the queued requests, or (`flush` off) complete all promises with an error now."""
         if flush:
             self._queue.close()
             return
@@ -234,8 +240,6 @@ class BatchingClient:
             self._stop_waiting(attempts)
             self._fail_requests(attempts.batch, BatchFailed("closed before an answer came"))
         self._on_the_way.clear()
-
-    # -- inside -------------------------------------------------------------------------------------------------------
 
     def _new_queue(
         self, clock: Clock, timers: Timers, limits: BatchLimits, link_is_free: Callable[[], bool] | None
@@ -288,10 +292,10 @@ class BatchingClient:
 
 
 class BatchReceiver:
-    """The server's side: takes a batch apart, executes each request once and in order, and answers all of them.
+    """The server's side, which takes a batch apart, executes each request once and in order, and answers all of them.
 
-    `execute` performs a command, or raises `RequestFailed` to refuse it. Anything else that it raises is a bug of the
-    server and ends the batch, as it would end a single request. Answers are to be sent after the effects are durable.
+    `execute` performs a command, or raises `RequestFailed` to refuse it. Any other exception is a bug of the server and
+    ends the batch, as it would end a single request. Answers are to be sent after the effects are durable.
     """
 
     def __init__(self, sessions: ClientSessions[NumberedResponse], execute: Callable[[bytes], bytes]) -> None:
@@ -299,7 +303,7 @@ class BatchReceiver:
         self._execute = execute
 
     def process(self, client_id: int, batch: RequestBatch) -> BatchResponse:
-        """The answers to `batch` of `client_id`."""
+        """Return the answers to `batch` of `client_id`."""
         return BatchResponse(batch.number, [self._respond(client_id, request) for request in batch.requests])
 
     def _respond(self, client_id: int, request: NumberedRequest) -> NumberedResponse:

@@ -10,10 +10,10 @@ Several in flight bring a danger: when the first fails and is sent again, the se
 must refuse what is out of order, and the sender must go back to what was refused. Raft does it with the index and
 generation of the previous entry (the replicated log), Kafka's idempotent producer with a sequence number per sender
 (`SequenceGuard`; `pipelined_sender` joins it to a sender that goes back, and to promises for callers). Unsolicited
-messages, such as watch events, are no answers and are not shown to the pipeline.
+messages, such as watch events, are not answers and are not shown to the pipeline.
 
 *Invariants.* RP-I1 never more in flight than the limit. RP-I2 answers come in the order of requests. RP-I3 effects at
-the receiver are in the order of sending, without gap or repetition. RP-I4 a dead peer blocks nobody for longer than
+the receiver are in the order of sending, without gap or repetition. RP-I4 a dead peer blocks no caller for longer than
 the timeout. RP-I5 more than one is in flight under load.
 
 *Tolerates.* Lost requests and answers (the sender goes back), dead peers, late answers of an old connection: they free
@@ -54,7 +54,7 @@ class OutOfOrderResponse(Exception):
 
 
 class _Flight:
-    """What is in flight to one peer, oldest first, and since when nothing has moved."""
+    """The requests in flight to one peer, oldest first, and since when none was answered."""
 
     __slots__ = ("ids", "moved_us")
 
@@ -64,12 +64,12 @@ class _Flight:
 
 
 class RequestPipeline:
-    """Which requests are in flight to which peer, by correlation id, in the order they were sent."""
+    """The requests in flight to each peer, by correlation id, in the order they were sent."""
 
     __slots__ = ("_deepest", "_flights", "_in_flight_max", "_on_deeper")
 
     def __init__(self, in_flight_max: int = 5, on_deeper: Callable[[str, int], None] | None = None) -> None:
-        """`on_deeper(peer, in_flight)` is told whenever more are in flight to one peer than ever before."""
+        """Call `on_deeper(peer, in_flight)` whenever more are in flight to one peer than ever before."""
         if in_flight_max < 1:
             raise ValueError(f"at least one request must be allowed in flight, not {in_flight_max}")
         self._in_flight_max = in_flight_max
@@ -78,12 +78,12 @@ class RequestPipeline:
         self._flights: dict[str, _Flight] = {}
 
     def has_room(self, peer: str) -> bool:
-        """May another request be sent to `peer` now?"""
+        """Return whether another request may be sent to `peer` now."""
         flight = self._flights.get(peer)
         return flight is None or not self._is_full(flight.ids)
 
     def in_flight(self, peer: str) -> int:
-        """How many requests to `peer` are not answered."""
+        """Return the number of requests to `peer` that are not answered."""
         flight = self._flights.get(peer)
         return 0 if flight is None else len(flight.ids)
 
@@ -104,13 +104,14 @@ class RequestPipeline:
             self._note_depth(peer, len(ids))
 
     def received(self, peer: str, correlation_id: int, now_us: int = 0) -> bool:
-        """An answer came: True when it frees a place, False when it is for nothing in flight (late, unknown).
+        """Record an answer; return True when it frees a place, False when its request is not in flight (late, unknown).
 
         Raises `OutOfOrderResponse`, and changes nothing, when an older request is still in flight.
         """
         flight = self._flights.get(peer)
         if flight is None or correlation_id not in flight.ids:
             return False
+        # A channel keeps order, so a younger answer means that an older request or its answer is lost for good.
         if flight.ids[0] != correlation_id:
             raise OutOfOrderResponse(f"{peer} answered request {correlation_id} before request {flight.ids[0]}")
         flight.ids.popleft()
@@ -118,7 +119,10 @@ class RequestPipeline:
         return True
 
     def go_back(self, peer: str, correlation_id: int) -> list[int]:
-        """The receiver refused `correlation_id`: take it and all later ones out, to be sent again in this order."""
+        """Take `correlation_id`, which the receiver refused, and all later ones out.
+
+        They are to be sent again in this order.
+        """
         flight = self._flights.get(peer)
         if flight is None or correlation_id not in flight.ids:
             return []
@@ -129,12 +133,12 @@ class RequestPipeline:
         return list(refused)
 
     def is_stuck(self, peer: str, now_us: int, timeout_us: int) -> bool:
-        """Is something in flight to `peer`, and was nothing answered for longer than `timeout_us`?"""
+        """Return whether requests are in flight to `peer` and none was answered for longer than `timeout_us`."""
         flight = self._flights.get(peer)
         return flight is not None and bool(flight.ids) and now_us - flight.moved_us > timeout_us
 
     def reset(self, peer: str) -> list[int]:
-        """The connection is gone: free all places and return what was in flight, whose fate is unknown."""
+        """Free all places after the connection is gone, and return the requests in flight, whose fate is unknown."""
         flight = self._flights.pop(peer, None)
         return [] if flight is None else list(flight.ids)
 
@@ -148,12 +152,12 @@ class RequestPipeline:
 
 
 class Arrival(Enum):
-    """What a receiver makes of a numbered request."""
+    """The judgement of a receiver about a numbered request."""
 
     NEXT = "next"
-    """The one expected: execute it."""
+    """The expected request: execute it."""
     DUPLICATE = "duplicate"
-    """Executed before: answer it without executing it again."""
+    """A request that was executed before: answer it without executing it again."""
     GAP = "gap"
     """Requests before it are missing: refuse it, the sender must go back."""
 
@@ -175,9 +179,9 @@ class SequenceGuard:
         return Arrival.DUPLICATE if sequence < expected else Arrival.GAP
 
     def expected(self, sender: str) -> int:
-        """The number that `sender` must send next."""
+        """Return the number that `sender` must send next."""
         return self._next.get(sender, 1)
 
     def forget(self, sender: str) -> None:
-        """The sender begins again with 1."""
+        """Forget the numbers of `sender`, which begins again with 1."""
         self._next.pop(sender, None)

@@ -9,18 +9,19 @@ intervals without a byte (ten), so nothing waits for a peer that died silently, 
 alive.
 
 Order ends with the connection. After a reconnect, bytes of the old one may still be on their way; they must not be
-taken for the new one's. So each end numbers its connections, and whatever belongs to a number that is not current is
-dropped. Sending again what was not answered is the work of the layers above: log indexes, request numbers.
+taken for the new one's. So each end numbers its connections, and a message of a number that is not current is dropped.
+Repeating unanswered requests is the work of the layers above, by log indexes or request numbers.
 
 This module is the channel without its socket: the framing, which the harness uses for its own connections too, and the
-state that decides what counts; `socket_channel` and `socket_listener` make its ends of it. The transport of
-the real world owns sockets and reads and writes the same frames; in the simulated world the network port keeps the same
-promise. No node of `consistent-core` needs more than that port, so the ends are for stores that manage connections
-themselves; that transport dials again with a pause that doubles, but leaves heartbeats and timeouts to its nodes.
+state that decides which messages count. `socket_channel` and `socket_listener` make the ends of a channel from it. The
+transport of the real world owns sockets and reads and writes the same frames; in the simulated world the network port
+keeps the same promise. No node of `consistent-core` needs more than that port, so the ends are for stores that manage
+connections themselves. The transport of the real world dials again with a pause that doubles, but leaves heartbeats and
+timeouts to its nodes.
 
-*Invariants.* SC-I1 per connection, what is received is a prefix of what was sent. SC-I2 one open connection per pair
-and direction. SC-I3 a response goes to the caller of its own request: after a timeout the connection is closed, not
-used again. SC-I4 no wait is longer than the read timeout. SC-I5 nobody reports a peer that runs and is connected.
+*Invariants.* SC-I1 per connection, the received messages are a prefix of the sent ones. SC-I2 one open connection per
+pair and direction. SC-I3 a response goes to the caller of its own request: after a timeout the connection is closed,
+not used again. SC-I4 no wait is longer than the read timeout. SC-I5 no end reports a peer that runs and is connected.
 
 *Tolerates.* Frames in pieces of any size, a reset in the middle of one, silent death of the peer, late bytes of an old
 connection, a peer that sends nonsense (a length above the limit closes the connection).
@@ -67,7 +68,7 @@ class OutOfSequence(Exception):
 
 
 class ChannelState:
-    """What one end of a channel knows: which connection is current, what was sent and received on it, and when.
+    """The state of one end of a channel: the current connection, and the last messages sent and received on it.
 
     Times are microseconds of the monotonic clock, given by the caller.
     """
@@ -80,7 +81,7 @@ class ChannelState:
     def __init__(self, heartbeat_interval_us: int, read_timeout_heartbeats: int = READ_TIMEOUT_HEARTBEATS) -> None:
         self._heartbeat_interval_us = heartbeat_interval_us
         self.read_timeout_us = heartbeat_interval_us * read_timeout_heartbeats
-        """How long the channel may be silent."""
+        """The longest time for which the channel may be silent."""
         self.connection = 0
         """The number of the newest connection, 0 before the first."""
         self._open = False
@@ -91,11 +92,13 @@ class ChannelState:
 
     @property
     def is_open(self) -> bool:
-        """Is there a connection?"""
+        """True while there is a connection."""
         return self._open
 
     def opened(self, now_us: int) -> int:
-        """A connection was made; it replaces any other one. Returns its number, by which its bytes are known."""
+        """Replace the connection, if there is one, by a new one, and return its number, by which its bytes are
+        known.
+        """
         self.connection += 1
         self._open = True
         self._sent = self._received = 0
@@ -103,18 +106,21 @@ class ChannelState:
         return self.connection
 
     def closed(self, connection: int) -> bool:
-        """Connection `connection` ended; False when it was not the current one, so that nothing else must be done."""
+        """Record the end of `connection`.
+
+        Return False when it was not the current one and nothing else must be done.
+        """
         if connection != self.connection or not self._open:
             return False
         self._open = False
         return True
 
     def is_current(self, connection: int) -> bool:
-        """Do messages of `connection` still count?"""
+        """Return whether messages of `connection` still count."""
         return self._open and connection == self.connection
 
     def sending(self, now_us: int) -> int:
-        """The sequence number, from 1, of the message that is sent now. Raises `ChannelClosed`."""
+        """Return the sequence number, from 1, of the message that is sent now. Raises `ChannelClosed`."""
         if not self._open:
             raise ChannelClosed("there is no open connection to send over")
         self._sent += 1
@@ -122,7 +128,8 @@ class ChannelState:
         return self._sent
 
     def received(self, connection: int, sequence: int, now_us: int) -> bool:
-        """Message `sequence` came over `connection`; False when that is an old one and the message must be dropped.
+        """Record message `sequence` of `connection`; return False when that is an old one and the message must be
+        dropped.
 
         Raises `OutOfSequence` when it is not the next message of the current connection.
         """
@@ -135,16 +142,16 @@ class ChannelState:
         return True
 
     def heard(self, connection: int, now_us: int) -> bool:
-        """Bytes came over `connection`, a whole message or not; False when that is an old one."""
+        """Record bytes of `connection`, a whole message or not; return False when that is an old one."""
         if not self.is_current(connection):
             return False
         self._heard_us = now_us
         return True
 
     def heartbeat_due(self, now_us: int) -> bool:
-        """Was nothing sent for a heartbeat interval, so that the peer's read timeout needs to be put off?"""
+        """Return whether nothing was sent for a heartbeat interval, so that the peer's read timeout must be put off."""
         return self._open and now_us - self._sent_us >= self._heartbeat_interval_us
 
     def timed_out(self, now_us: int) -> bool:
-        """Was nothing heard for longer than the read timeout? The connection must then be closed."""
+        """Return whether nothing was heard for longer than the read timeout; the connection must then be closed."""
         return self._open and now_us - self._heard_us > self.read_timeout_us

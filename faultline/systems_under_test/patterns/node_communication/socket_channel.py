@@ -1,9 +1,9 @@
-"""The caller's end of a single socket channel, without its socket: it dials, calls, shows that it lives, gives up.
+"""The caller's end of a single socket channel, without its socket: it dials, calls, sends heartbeats, gives up.
 
 `SingleSocketChannel` keeps one connection open and dials again, after a pause that doubles, when it ends.
 `blocking_send` has one request on the wire at a time and completes the promise of its caller with the answer; after a
-timeout nobody knows whose answer comes next, so the connection is closed rather than used again. `send_one_way` is for
-the request pipeline, and whatever no blocking call waits for goes to `on_message`.
+timeout the next answer could belong to either call, so the connection is closed rather than used again. `send_one_way`
+is for the request pipeline, and messages for which no blocking call waits go to `on_message`.
 
 An empty frame is a heartbeat. The caller sends one when it has sent nothing for an interval, and the listener
 (`socket_listener`) returns it at once, past its queue: a slow request must not look like a dead server. After ten
@@ -24,12 +24,12 @@ from typing import Protocol
 
 from faultline.harness.world.framing import FrameDecoder, FrameError, encode_frame
 from faultline.harness.world.ports import Clock, Timer, Timers
-from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.node_communication.single_socket_channel import (
     READ_TIMEOUT_HEARTBEATS,
     ChannelClosed,
     ChannelState,
 )
+from faultline.systems_under_test.patterns.promise import Promise
 
 __all__ = ["HEARTBEAT", "HEARTBEAT_INTERVAL_US", "ReadTimeout", "SingleSocketChannel", "Wire"]
 
@@ -37,7 +37,7 @@ HEARTBEAT = b""
 """The payload of a heartbeat."""
 
 HEARTBEAT_INTERVAL_US = 100_000
-"""How often a channel shows that it lives."""
+"""The interval at which a channel shows that it lives."""
 
 BACKOFF_US_MIN = 10_000
 BACKOFF_US_MAX = 160_000
@@ -48,10 +48,10 @@ class ReadTimeout(Exception):
 
 
 class Wire(Protocol):
-    """One connection as its owner writes to it."""
+    """One connection, as its owner writes to it."""
 
     def write(self, data: bytes) -> None:
-        """Send bytes, after all that were written before."""
+        """Send bytes, after all those written before."""
 
     def close(self) -> None:
         """End the connection."""
@@ -104,19 +104,20 @@ class SingleSocketChannel:
         self._timer: Timer | None = None
         self._connect()
 
-    # -- callers ------------------------------------------------------------------------------------------------------
-
     @property
     def is_open(self) -> bool:
-        """Is there a connection?"""
+        """True while there is a connection."""
         return self._state.is_open
 
     def send_one_way(self, payload: bytes) -> None:
-        """Send and do not wait. Raises `ChannelClosed`, FrameError."""
+        """Send, and wait for no answer. Raises `ChannelClosed`, FrameError."""
         self._write(payload)
 
     def blocking_send(self, payload: bytes) -> Promise[bytes]:
-        """The promise of the answer. Calls take turns; none is open for longer than the read timeout."""
+        """Send, and return the promise of the answer.
+
+        Calls take turns, and none is open for longer than the read timeout.
+        """
         encode_frame(payload)
         call = _Call(payload)
         call.timer = self._timers.after(self._state.read_timeout_us, lambda: self._call_is_over(call))
@@ -134,10 +135,8 @@ class SingleSocketChannel:
             self._finish(call, ChannelClosed("the channel was closed before the request was sent"))
         self._calls.clear()
 
-    # -- the transport ------------------------------------------------------------------------------------------------
-
     def opened(self, attempt: int, wire: Wire) -> None:
-        """The connection that was dialled as `attempt` is there; a late one is not wanted any more."""
+        """Use the connection that was dialled as `attempt`; close one that comes late."""
         if attempt != self.attempt or self._closed:
             wire.close()
             return
@@ -145,13 +144,14 @@ class SingleSocketChannel:
         self._decoder = self._new_decoder()
         self._state.opened(self._clock.monotonic_us())
         self._backoff_us = BACKOFF_US_MIN
+        # The name is the first frame of a connection; the listener ends an older connection of the same name.
         self._write(self._name.encode())
         if self._on_connection is not None:
             self._on_connection(True)
         self._next_call()
 
     def data_received(self, attempt: int, data: bytes) -> None:
-        """Bytes of a connection; those of an old one are dropped."""
+        """Take bytes of a connection; those of an old one are dropped."""
         if attempt != self.attempt or not self._state.is_open:
             return
         self._state.heard(self._state.connection, self._clock.monotonic_us())
@@ -165,11 +165,9 @@ class SingleSocketChannel:
                 self._take(payload)
 
     def lost(self, attempt: int) -> None:
-        """The connection ended, or was refused."""
+        """Dial again after the connection ended, or was refused."""
         if attempt == self.attempt:
             self._break(None)
-
-    # -- inside -------------------------------------------------------------------------------------------------------
 
     def _connect(self) -> None:
         self._timer = self._timers.after(self._interval_us, self._tick)
@@ -178,7 +176,7 @@ class SingleSocketChannel:
         self._dial(self.attempt)
 
     def _tick(self) -> None:
-        """Every heartbeat interval: show that this end lives, and see whether the other does."""
+        """Show that this end lives, and check that the other does; runs every heartbeat interval."""
         self._timer = self._timers.after(self._interval_us, self._tick)
         now_us = self._clock.monotonic_us()
         if self._state.is_open:
@@ -241,7 +239,7 @@ class SingleSocketChannel:
 
     def _hang_up(self) -> None:
         was_open = self._state.closed(self._state.connection)
-        # Whatever this attempt still brings is not wanted any more.
+        # A new number: the transport may still deliver bytes of this attempt, and they must not count.
         self.attempt += 1
         if self._wire is not None:
             self._wire.close()
@@ -252,7 +250,7 @@ class SingleSocketChannel:
         if was_open and self._on_connection is not None:
             self._on_connection(False)
 
-    # -- the steps a planted bug may change ---------------------------------------------------------------------------
+    # Each step below is a method of its own, so that a planted bug can override it.
 
     def _new_decoder(self) -> FrameDecoder:
         return FrameDecoder()
@@ -264,5 +262,5 @@ class SingleSocketChannel:
         return self._state.timed_out(now_us)
 
     def _after_unanswered_call(self) -> None:
-        """Its answer may still come, and would be taken for that of the next call."""
+        """End the connection: the late answer would be taken for that of the next call."""
         self._break(None)

@@ -1,11 +1,12 @@
-"""The listener's end of a single socket channel: one connection per caller, one queue for all that they ask.
+"""The listener's end of a single socket channel: one connection per caller, one queue for the requests of all.
 
-The first frame of a connection says who calls. A new connection of the same caller ends the old one: what was read from
-it is handled first, what was not is never read. Requests go through a singular update queue, so they are handled in the
-order they came, and each answer goes back over the connection of its request. A heartbeat is returned past the queue.
+The first frame of a connection names the caller. A new connection of the same caller ends the old one: requests that
+were read from it are handled first, and the rest are never read. Requests go through a singular update queue, so they
+are handled in the order they came, and each answer goes back over the connection of its request. A heartbeat is
+returned past the queue.
 
-A connection that is silent for ten heartbeat intervals is closed. So is one that brings a frame that is too long, a
-name that is none, more requests than the queue holds, or a request whose handler raises; `on_error` hears of each.
+A connection that is silent for ten heartbeat intervals is closed. So is one that brings a frame that is too long, an
+invalid name, more requests than the queue holds, or a request whose handler raises; `on_error` hears of each.
 
 Sources: Patterns of Distributed Systems ch. 30 (`SocketListener`, `SocketClientIO`).
 """
@@ -32,7 +33,7 @@ QUEUE_CAPACITY = 100
 
 
 class _Accepted:
-    """A connection at the listener: who called, if said already, and when it was last heard."""
+    """A connection at the listener: the name of its caller, once it is known, and when it was last heard."""
 
     __slots__ = ("decoder", "heard_us", "peer", "wire")
 
@@ -44,9 +45,9 @@ class _Accepted:
 
 
 class SocketListener:
-    """The listener's end. `handle(peer, request)` returns the answer, or None when there is none.
+    """The listener's end; `handle(peer, request)` returns the answer, or None when there is none.
 
-    `schedule` is that of the update queue: when its consumer runs.
+    `schedule` is that of the update queue: it decides when the consumer runs.
     """
 
     def __init__(
@@ -74,19 +75,17 @@ class SocketListener:
 
     @property
     def open_connections(self) -> list[tuple[int, str]]:
-        """The connections that are open, each with who called."""
+        """The open connections, each with the name of its caller."""
         return [(connection, accepted.peer) for connection, accepted in self._open.items()]
 
-    # -- the transport ------------------------------------------------------------------------------------------------
-
     def accepted(self, wire: Wire) -> int:
-        """Somebody called; the number of the connection."""
+        """Accept a connection, and return its number."""
         self.accepted_total += 1
         self._open[self.accepted_total] = _Accepted(wire, self._new_decoder(), self._clock.monotonic_us())
         return self.accepted_total
 
     def data_received(self, connection: int, data: bytes) -> None:
-        """Bytes of a connection; those of one that was ended are dropped."""
+        """Take bytes of a connection; those of one that was ended are dropped."""
         accepted = self._open.get(connection)
         if accepted is None:
             return
@@ -98,10 +97,8 @@ class SocketListener:
             self._drop(connection, error)
 
     def lost(self, connection: int) -> None:
-        """The connection ended at its other end."""
+        """Forget a connection that ended at its other end."""
         self._open.pop(connection, None)
-
-    # -- inside -------------------------------------------------------------------------------------------------------
 
     def _take(self, connection: int, accepted: _Accepted, payload: bytes) -> None:
         if connection not in self._open:
@@ -141,7 +138,7 @@ class SocketListener:
         for connection in [number for number, accepted in self._open.items() if accepted.heard_us < oldest_us]:
             self._drop(connection, ReadTimeout("the other end is silent"))
 
-    # -- the steps a planted bug may change ---------------------------------------------------------------------------
+    # Each step below is a method of its own, so that a planted bug can override it.
 
     def _new_decoder(self) -> FrameDecoder:
         return FrameDecoder()
@@ -153,7 +150,7 @@ class SocketListener:
         self._answer(connection, HEARTBEAT)
 
     def _end_older(self, connection: int, peer: str) -> None:
-        """One connection per caller: what an older one has not yet brought never counts."""
+        """End older connections of `peer`: what they have not yet brought never counts."""
         for older in [number for number, accepted in self._open.items() if accepted.peer == peer]:
             if older != connection:
                 self._open.pop(older).wire.close()

@@ -16,13 +16,16 @@ from typing import Any
 
 from faultline.harness.outcome import CAS_MISMATCH
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.patterns.data_partitioning.range_partition import RangePartition
+from faultline.systems_under_test.patterns.data_partitioning.range_partition import (
+    RangePartition,
+    middle_key,
+    middle_of_requests,
+)
 from faultline.systems_under_test.patterns.data_partitioning.range_table import (
     HostPartition,
     MovePartition,
     SplitPartition,
 )
-from faultline.systems_under_test.patterns.data_partitioning.split_points import middle_key, middle_of_requests
 from faultline.systems_under_test.reference.range_kv.messages import (
     NOT_HERE_YET,
     STALE_TABLE,

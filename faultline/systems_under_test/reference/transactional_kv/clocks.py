@@ -13,9 +13,9 @@ from collections.abc import Callable
 from typing import Any
 
 from faultline.harness.world.ports import NodeId, Ports
-from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import BEFORE_ALL, HybridClock, HybridTimestamp
 from faultline.systems_under_test.patterns.distributed_time.lamport_clock import LamportClock
+from faultline.systems_under_test.patterns.promise import Promise
 from faultline.systems_under_test.reference.transactional_kv.messages import OracleTime, OracleTimeRequest
 
 __all__ = ["HybridTimes", "LamportTimes", "OracleTimes", "Times"]

@@ -29,10 +29,10 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_message
 )
 from faultline.systems_under_test.patterns.data_partitioning.transaction_participant import Participant
 from faultline.systems_under_test.patterns.data_partitioning.two_phase_commit import Coordinator, Outcome
-from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.data_replication.singular_update_queue import SingularUpdateQueue, crash
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
 from faultline.systems_under_test.patterns.distributed_time.timestamp_oracle import TimestampOracle
+from faultline.systems_under_test.patterns.promise import Promise
 from faultline.systems_under_test.reference.shared.handler_table import HandlerTable
 from faultline.systems_under_test.reference.transactional_kv.clocks import (
     HybridTimes,

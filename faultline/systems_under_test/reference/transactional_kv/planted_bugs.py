@@ -21,8 +21,8 @@ from faultline.systems_under_test.patterns.data_partitioning.transaction_message
 from faultline.systems_under_test.patterns.data_partitioning.transaction_participant import Participant
 from faultline.systems_under_test.patterns.data_partitioning.transaction_state import TransactionState
 from faultline.systems_under_test.patterns.data_partitioning.two_phase_commit import Coordinator, TransactionMetadata
-from faultline.systems_under_test.patterns.data_replication.promise import Promise
 from faultline.systems_under_test.patterns.distributed_time.hybrid_clock import HybridTimestamp
+from faultline.systems_under_test.patterns.promise import Promise
 from faultline.systems_under_test.reference.shared.planted_bugs import PlantedBugs
 from faultline.systems_under_test.reference.transactional_kv.group_replica import GroupParts
 

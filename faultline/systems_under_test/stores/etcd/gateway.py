@@ -1,14 +1,14 @@
-"""A client of one etcd cluster over its JSON gateway, and what each of its failures means.
+"""A client of one etcd cluster over its JSON gateway, and the meaning of each of its failures.
 
 etcd answers gRPC only, but translates JSON over HTTP on the same port, so that the standard library suffices:
 `/v3/kv/put`, `/v3/kv/range`, `/v3/kv/txn`, keys and values in base 64 (etcd's documentation, "gRPC gateway").
 
-**Outcomes.** Four things are definite: a connection that did not come about, since nothing was said on it; a
-compare-and-set that etcd itself says did not succeed; a key that was to be attached to a lease which there is not,
-since etcd looks for the lease before it writes; and a read that failed, since a read changes nothing. Everything else
-after the request has been handed to the network is `info`, also etcd's own error answers: a proposal of which it says
-that it timed out may still be committed. And an answer without the `header` that stands in each of etcd's, or that
-cannot be read, says nothing about any operation (`ForeignAnswer`).
+**Outcomes.** Four outcomes are definite: a connection that was not made, since no request was sent on it; a
+compare-and-set that etcd itself says did not succeed; a key that was to be attached to a lease which does not exist,
+since etcd looks for the lease before it writes; and a read that failed, since a read changes nothing. Every other
+failure after the request has been handed to the network is `info`, also an error answer of etcd: a proposal that it
+reports as timed out may still be committed. And an answer without the `header` that is in each of etcd's answers, or
+that cannot be read, says nothing about any operation (`ForeignAnswer`).
 """
 
 from __future__ import annotations
@@ -50,11 +50,14 @@ _LEASE_NOT_FOUND = b"etcdserver: requested lease not found"
 
 
 class EtcdRefusal(Exception):
-    """etcd answered, with something else than a result; the text is one word."""
+    """etcd answered, but not with a result; the text is one word."""
 
 
 def ask(connection: http.client.HTTPConnection, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    """One question and its answer over a connection that stays open. Raises ForeignAnswer for what etcd never says."""
+    """Send one request over a connection that stays open, and return its answer.
+
+    Raises ForeignAnswer for an answer that etcd never gives.
+    """
     connection.request("POST", path, msgspec.json.encode(body), {"Content-Type": "application/json"})
     response = connection.getresponse()
     content = response.read()
@@ -63,7 +66,7 @@ def ask(connection: http.client.HTTPConnection, path: str, body: Mapping[str, An
     try:
         answer: Any = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ForeignAnswer(f"{path} was answered with what is no JSON: {error}") from error
+        raise ForeignAnswer(f"{path} was answered with no valid JSON: {error}") from error
     if not _has_header(answer):
         raise ForeignAnswer(f"{path} was answered without a header")
     told: dict[str, Any] = answer
@@ -71,7 +74,10 @@ def ask(connection: http.client.HTTPConnection, path: str, body: Mapping[str, An
 
 
 def _has_header(answer: Any) -> bool:
-    """Has it the header that etcd puts into each answer, with its revision? A stream wraps its answers in `result`."""
+    """Return whether `answer` has the header with a revision that etcd puts into each.
+
+    A stream wraps it in `result`.
+    """
     if not isinstance(answer, dict):
         return False
     told = answer.get("result", answer)
@@ -80,7 +86,7 @@ def _has_header(answer: Any) -> bool:
 
 
 class EtcdClient(MemberClient[http.client.HTTPConnection]):
-    """One client process. With `serializable` reads the member answers from what it has itself, which may be stale."""
+    """One client process; with `serializable` reads, the member answers from its own copy, which may be stale."""
 
     outcomes = outcomes
     failures = (OSError, http.client.HTTPException, EtcdRefusal, ForeignAnswer, msgspec.DecodeError)
@@ -99,15 +105,15 @@ class EtcdClient(MemberClient[http.client.HTTPConnection]):
         self._timeout_s = timeout_s
 
     def connect(self, address: str) -> http.client.HTTPConnection:
-        """A connection to the member's gateway."""
+        """Return a connection to the member's gateway."""
         return _connected(address, self._timeout_s)
 
     def connect_within(self, member: int, timeout_s: float) -> http.client.HTTPConnection:
-        """As `connect_to`, with this limit on every wait."""
+        """Return a connection to the member of this number, with this limit on every wait."""
         return _connected(self.address_of_member(member), timeout_s)
 
     def is_open(self, connection: http.client.HTTPConnection) -> bool:
-        """Has etcd not hung up? It answers, and says nothing else."""
+        """Return whether etcd has not hung up: it sends nothing but answers."""
         return connection.sock is not None and is_quiet(connection.sock)
 
     def hang_up(self, connection: http.client.HTTPConnection) -> None:
@@ -131,7 +137,7 @@ class EtcdClient(MemberClient[http.client.HTTPConnection]):
         return ok(operation.value, node) if answer.get("succeeded") else outcomes.outcome(CAS_MISMATCH, node)
 
     def word_for(self, error: Exception) -> str:
-        """`timeout`, etcd's own refusal, or `connection-lost`."""
+        """Return `timeout`, etcd's own refusal, or `connection-lost`."""
         if isinstance(error, TimeoutError):
             return "timeout"
         return str(error) if isinstance(error, EtcdRefusal) else "connection-lost"
@@ -144,20 +150,20 @@ def _connected(address: str, timeout_s: float) -> http.client.HTTPConnection:
 
 
 def encoded(text: str) -> str:
-    """A key as the gateway wants it."""
+    """Return a key in the form of the gateway."""
     return base64.b64encode(text.encode()).decode()
 
 
 def packed(value: Any) -> str:
-    """A value as it is stored: JSON, as the gateway wants it."""
+    """Return a value as it is stored: JSON, in the form of the gateway."""
     return base64.b64encode(msgspec.json.encode(value)).decode()
 
 
 def decoded(text: str) -> Any:
-    """The value that `packed` made this of."""
+    """Return the value from which `packed` made this text."""
     return msgspec.json.decode(base64.b64decode(text))
 
 
 def key_of(kv: Mapping[str, str]) -> str:
-    """The key that an answer tells something of."""
+    """Return the key of an entry in an answer."""
     return base64.b64decode(kv["key"]).decode()

@@ -1,9 +1,9 @@
-"""Leases of etcd under a name: taken by one client at a time, kept alive by a thread, and gone when nobody does.
+"""Leases of etcd under a name: taken by one client at a time, kept alive by a thread, and gone without a refresh.
 
 A lease of etcd has a number and a time to live; keys that are attached to it are deleted with it, all in one revision.
-So that a name has one owner, `acquire` grants a lease and creates the key `locks/NAME` on it, on condition that there
-is none; the revision of that key is the token, which only grows. A failed grant leaves at most a lease without any key
-behind, which nobody sees and which ends by itself: that is definite.
+So that a name has one owner, `acquire` grants a lease and creates the key `locks/NAME` on it, on condition that it does
+not exist; the revision of that key is the token, which only grows. A failed grant leaves at most a lease without any
+key, which no client sees and which ends by itself: that is definite.
 
 `abandon` stops refreshing, as an owner that crashed does. The owner counts from when it *sent* a request, never from
 the answer, and uses three quarters of the time, so by its own clock a lease is over before it is by etcd's.
@@ -32,7 +32,7 @@ outcomes = OutcomeRegistry([*gateway.outcomes.definite, DUPLICATE_LEASE, NOT_GRA
 """The errors after which a change certainly did not happen."""
 
 _ANSWERED_SHARE = 0.25
-"""For how much of its lease's time an owner waits for one answer: another member can still be asked then."""
+"""The share of its lease's time for which an owner waits for one answer: another member can still be asked then."""
 
 
 class Lease(TimedHook[http.client.HTTPConnection]):
@@ -43,7 +43,7 @@ class Lease(TimedHook[http.client.HTTPConnection]):
         self.number = number
 
     def prolong(self, connection: http.client.HTTPConnection) -> bool:
-        """Does etcd know it still?"""
+        """Refresh the lease; return whether etcd still knows it."""
         answer = ask(connection, "/v3/lease/keepalive", {"ID": str(self.number)})
         if "result" not in answer:
             raise EtcdRefusal("no-result")
@@ -51,7 +51,7 @@ class Lease(TimedHook[http.client.HTTPConnection]):
 
 
 class LeasingClient(EtcdClient):
-    """A client that can hold leases; `lease_ttl_s` is how long one lives that is not refreshed, in whole seconds."""
+    """A client that can hold leases; an unrefreshed lease lives for `lease_ttl_s`, in whole seconds."""
 
     outcomes: ClassVar[OutcomeRegistry] = outcomes
 
@@ -70,7 +70,7 @@ class LeasingClient(EtcdClient):
         self._lease_ttl_s = lease_ttl_s
 
     def perform(self, connection: http.client.HTTPConnection, operation: Operation, node: str) -> Outcome:
-        """Acquire a lease, or perform what others perform."""
+        """Acquire a lease, or perform any other operation."""
         if operation.f == "acquire":
             return self._acquire(connection, str(operation.key), node)
         return super().perform(connection, operation, node)
@@ -90,16 +90,17 @@ class LeasingClient(EtcdClient):
         return ok({"token": token}, node)
 
     def _give_up(self, connection: http.client.HTTPConnection, number: int) -> None:
-        """End a lease that has no key. Should that fail, it ends by itself, and the next operation connects anew."""
+        """End a lease without a key; if that fails, it ends by itself, and the next operation connects anew."""
         try:
             ask(connection, "/v3/lease/revoke", {"ID": str(number)})
         except self.failures:
             self.disconnect()
 
     def _granted(self, connection: http.client.HTTPConnection) -> tuple[int, int]:
-        """Number and seconds of a new lease, which may be more than were asked for: etcd has a least time."""
+        """Return number and seconds of a new lease; these may be more than requested, as etcd has a least time."""
         try:
             answer = ask(connection, "/v3/lease/grant", {"TTL": str(self._lease_ttl_s)})
             return int(answer["ID"]), int(answer["TTL"])
         except self.failures as error:
+            # Definite even without an answer: a lease without a key owns no name.
             raise EtcdRefusal(NOT_GRANTED) from error

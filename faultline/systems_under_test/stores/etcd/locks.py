@@ -1,13 +1,13 @@
-"""Locks in etcd: the key of a lease, and what it guards.
+"""Locks in etcd: the key of a lease, and the resource that it guards.
 
-A lock is acquired by one transaction that makes its key on condition that there is none, as etcd's documentation has it
-(`leases`). etcd's own service, `/v3/lock/lock`, waits in a queue instead of trying once, so it is not used; its key
-hangs on a lease just so. The **fencing token** is the revision at which the key was made: etcd counts all changes in
-one order, so tokens grow from owner to owner.
+A lock is acquired by one transaction that makes its key on condition that it does not exist, as etcd's documentation
+describes (`leases`). etcd's own service, `/v3/lock/lock`, waits in a queue instead of trying once, so it is not used;
+its key depends on a lease in the same way. The **fencing token** is the revision at which the key was made: etcd counts
+all changes in one order, so tokens grow from owner to owner.
 
 **With fencing** a guarded write is one transaction on condition that the lock's key is still the one of that revision:
-if it has gone, or is another owner's by now, etcd refuses the write. **Without** the write just goes in, which is what
-clients do that take a lock for a promise about other keys.
+if it is gone, or belongs to another owner by now, etcd refuses the write. **Without** fencing the write goes in
+unconditionally, as from clients that take a lock for a promise about other keys.
 
 Sources: Kleppmann, "How to do distributed locking" (2016); Jepsen, "etcd 3.4.3" (2020), on locks.
 """
@@ -31,7 +31,7 @@ __all__ = ["EtcdLocks"]
 
 
 class EtcdLocks(WatchingClient):
-    """The `LockingClient` of one client process, which can do all that clients of etcd can."""
+    """The `LockingClient` of one client process, with all functions of clients of etcd."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class EtcdLocks(WatchingClient):
         self._is_fenced = is_fenced
 
     def perform(self, connection: http.client.HTTPConnection, operation: Operation, node: str) -> Outcome:
-        """Write to what a lock guards, give a lock back, or perform what others perform."""
+        """Write to the resource of a lock, give a lock back, or perform any other operation."""
         if operation.f in ("guarded-write", "late-write"):
             lock, value = operation.value
             return self._write(connection, lock, value, node)
@@ -78,5 +78,5 @@ class EtcdLocks(WatchingClient):
 
 
 def _revision(answer: dict[str, Any]) -> int:
-    """The store's revision after this answer: that of the change which it made."""
+    """Return the revision of the store in this answer: that of the change which it reports."""
     return int(answer["header"]["revision"])

@@ -1,8 +1,8 @@
-"""etcd as a system under test: its command line, who leads it, its clients, and what it promises.
+"""etcd as a system under test: its command line, its leader, its clients, and its promise.
 
-Debian's `etcd-server` (3.4 in Debian 12). etcd is Raft's best-known implementation: writes go through the leader's
-log, reads ask a majority whether the leader still leads – unless they are *serializable*, in which case a member
-answers from its own copy (`--option read_mode=serializable`, for which staleness is no bug but documented).
+Debian's `etcd-server` (3.4 in Debian 12). etcd is Raft's best-known implementation: writes go through the leader's log,
+reads ask a majority whether the leader still leads – unless they are *serializable*, in which case a member answers
+from its own copy (`--option read_mode=serializable`, for which staleness is documented and not a bug).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Etcd(RealStore):
     client_port = CLIENT_PORT
 
     def command(self, place: StorePlace) -> list[str]:
-        """The member's command line; the same for the first start and each later one."""
+        """Return the member's command line; the same for the first start and each later one."""
         history_s = int(place.options["history_s"])
         compaction = ["--auto-compaction-mode=periodic", f"--auto-compaction-retention={history_s}s"]
         own, election_ms = place.address, int(place.options["election_timeout_ms"])
@@ -87,7 +87,7 @@ class Etcd(RealStore):
         ]
 
     def status(self, address: str, timeout_s: float) -> NodeStatus:
-        """What the member at `address` says of itself. Raises OSError when it does not answer."""
+        """Return the member's own report of its status. Raises OSError when it does not answer."""
         connection = http.client.HTTPConnection(address, CLIENT_PORT, timeout=timeout_s)
         try:
             answer = ask(connection, "/v3/maintenance/status", {})
@@ -103,7 +103,7 @@ class Etcd(RealStore):
     def store_client(
         self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]
     ) -> LockOwner:
-        """A client that talks to `node` first."""
+        """Return a client that talks to `node` first."""
         client = EtcdLocks(
             address_of,
             members,

@@ -1,20 +1,21 @@
 """One watch on etcd: a thread that reads the content below a path, then the stream of changes from there on.
 
 `/v3/watch` answers with one line of JSON after the other, as long as the connection lives: events, all of a revision in
-one line; and, since the watch asks for it, the revision up to which everything was told when there was nothing for a
-while (etcd's documentation, "Watch API" and "API guarantees": ordered, unique, reliable, atomic, resumable,
-bookmarkable). So a stream that says nothing for longer than `silence_s` is dead, and the next member is asked.
+one line; and, since the watch asks for it, after a while without events the revision up to which all were told (etcd's
+documentation, "Watch API" and "API guarantees": ordered, unique, reliable, atomic, resumable, bookmarkable). So a
+stream that is silent for longer than `silence_s` is dead, and the next member is asked.
 
-A stream that broke is taken up again at the revision after the last one that was told, at whichever member answers;
-nothing is missed by that, and nothing is told of it. When etcd has compacted that revision it says so, and the content
-is read anew: a gap, which is announced. A member that has no leader ends the stream by itself (`hasleader`, as
-Kubernetes asks for it).
+A stream that broke is taken up again at the revision after the last one that was told, at any member that answers; no
+event is missed, so it is not reported. When etcd has compacted that revision it says so, and the content is read anew:
+a gap, which is announced. A member that has no leader ends the stream by itself (`hasleader`, as Kubernetes asks for
+it).
 
-With `resumes_at_now` a stream that broke begins again at whatever is new by then, and nobody is told: what happens
-meanwhile is missed. It is for evidence of what that mistake of a client costs.
+With `resumes_at_now` a stream that broke begins again with later events only, without a report: events in between are
+missed. It shows the cost of that mistake of a client.
 
-A path stands for itself and for what is below it by whole segments. In the order of keys `/` comes right before `0`, so
-the range from `servers` to `servers0` has all of that, `servers2` not, but `servers-old` too, which is left out here.
+A path stands for itself and for the keys below it, by whole segments. In the order of keys `/` comes right before `0`,
+so the range from `servers` to `servers0` has all of these, and not `servers2`. It also has `servers-old`, which is left
+out here.
 """
 
 from __future__ import annotations
@@ -43,17 +44,17 @@ _LEADER_REQUIRED = {"Content-Type": "application/json", "Grpc-Metadata-hasleader
 
 
 def range_of(path: str) -> dict[str, str]:
-    """The range of a request that has `path` and everything below it."""
+    """Return the range of a request that has `path` and all keys below it."""
     return {"key": encoded(path), "range_end": encoded(f"{path}0")}
 
 
 def _is_meant(path: str, key: str) -> bool:
-    """Was `key` asked for? What is outside the range is passed on, so that it is seen."""
+    """Return whether `key` was asked for; a key outside the range is passed on, so that the mistake is seen."""
     return is_below(path, key) or not path <= key < f"{path}0"
 
 
 def content_of(answer: dict[str, Any], path: str) -> tuple[int, dict[str, Any]]:
-    """The revision of the answer to a range, and the values below `path`."""
+    """Return the revision of the answer to a range, and the values below `path`."""
     found = {key_of(kv): decoded(kv["value"]) for kv in answer.get("kvs", ())}
     return int(answer["header"]["revision"]), {key: found[key] for key in found if _is_meant(path, key)}
 
@@ -73,7 +74,7 @@ class WatchStream(FollowedWatch):
         self.start()
 
     def follow(self, member: int) -> None:
-        """Read the content if need be, then the stream as long as it lives."""
+        """Read the content if necessary, then the stream as long as it lives."""
         connection = self._connect(member, self._silence_s)
         try:
             is_new = self.is_new
@@ -96,7 +97,7 @@ class WatchStream(FollowedWatch):
         return response
 
     def _take(self, result: dict[str, Any]) -> None:
-        """Events, a word about progress, or the news that the past is gone."""
+        """Take events, a report of progress, or the news that the past is gone."""
         if result.get("canceled"):
             if "compact_revision" not in result:
                 raise EtcdRefusal("canceled")
@@ -107,7 +108,7 @@ class WatchStream(FollowedWatch):
             self.log.told_upto(int(result["header"]["revision"]))
 
     def _take_events(self, events: list[dict[str, Any]]) -> None:
-        """All events of one or more revisions, numbered within each."""
+        """Log all events of one or more revisions, numbered within each."""
         ordinals: dict[int, int] = {}
         for event in events:
             kv, is_deleted = event["kv"], event.get("type") == "DELETE"
@@ -120,7 +121,7 @@ class WatchStream(FollowedWatch):
 
 
 def _next_result(answers: http.client.HTTPResponse) -> dict[str, Any]:
-    """The next line of the stream. Raises EtcdRefusal when it is an error, or there is none."""
+    """Return the next line of the stream. Raises EtcdRefusal for an error, or at the end."""
     line = answers.readline()
     result = msgspec.json.decode(line, type=dict).get("result") if line.endswith(b"\n") else None
     if not isinstance(result, dict):

@@ -2,11 +2,11 @@
 
 | function | does |
 |---|---|
-| `put`, `delete` | change a key; the answer is the revision, none when there was nothing to delete |
-| `attach` | puts a key on a lease that this client holds; without one nothing is asked (`not-held`) |
-| `list` | reads what is at and below a path: `{"index": revision, "values": {…}}` |
+| `put`, `delete` | change a key; the answer is the revision, none when the key did not exist |
+| `attach` | puts a key on a lease that this client holds; without one no request is sent (`not-held`) |
+| `list` | reads the keys at and below a path: `{"index": revision, "values": {…}}` |
 | `watch` | begins to watch a path, in the place of an earlier watch on it |
-| `drain` | takes what came since, see `watch_stream` |
+| `drain` | takes the events since the last drain (`watch_stream`) |
 
 A lease that ends deletes all its keys in one revision.
 """
@@ -30,10 +30,10 @@ __all__ = ["PROGRESS_S", "WATCH_FUNCTIONS", "WatchingClient"]
 
 WATCH_FUNCTIONS = ("put", "delete", "attach", "list", "watch", "drain")
 PROGRESS_S = 0.2
-"""After this time without events etcd says up to which revision it told everything."""
+"""The time without events after which etcd reports the revision up to which it told all of them."""
 
 _SILENCE_S = 4 * PROGRESS_S
-"""A stream that says nothing for so long is dead."""
+"""The silence after which a stream counts as dead."""
 
 
 class WatchingClient(LeasingClient):
@@ -60,11 +60,11 @@ class WatchingClient(LeasingClient):
         self._watches = WatchKeeping(self._watch)
 
     def invoke(self, operation: Operation) -> Outcome:
-        """Watch and drain without waiting for anybody; everything else as usual."""
+        """Watch and drain without waiting for the store; perform any other operation as usual."""
         return self._watches.serve(operation) or super().invoke(operation)
 
     def perform(self, connection: http.client.HTTPConnection, operation: Operation, node: str) -> Outcome:
-        """Change a key or list a path, or perform what others perform."""
+        """Change a key, list a path, or perform any other operation."""
         f, key = operation.f, str(operation.key)
         if f == "put":
             return ok(_put(connection, key, operation.value), node)
@@ -96,6 +96,6 @@ class WatchingClient(LeasingClient):
 
 
 def _put(connection: http.client.HTTPConnection, key: str, value: object, lease: int = 0) -> int:
-    """Write, and say at which revision."""
+    """Write, and return the revision."""
     body = {"key": encoded(key), "value": packed(value), "lease": str(lease)}
     return int(ask(connection, "/v3/kv/put", body)["header"]["revision"])

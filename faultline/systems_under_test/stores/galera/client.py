@@ -1,13 +1,13 @@
-"""A client of one Galera cluster over PyMySQL, and what each of its failures means.
+"""A client of one Galera cluster over PyMySQL, and the meaning of each of its failures.
 
 An object is a row, its value JSON; the elements of a set are rows of another table. Operations on one object are single
 statements; transactions run the same programs of reads and writes as `transactional-kv` does.
 
 **Outcomes.** Definite are: no connection, or none to a member that belongs to the primary component (`not-connected`,
-`not-ready`: error 1047, which comes before anything is executed); `deadlock` (1213), after several attempts: InnoDB
-gives it for locks and Galera for a transaction that did not pass certification, and both have rolled all of it back;
-anything that went wrong in a transaction before its COMMIT was sent (`not-committed`); a comparison that did not hold,
-and an account without enough in it; a read that failed. All else is `info`.
+`not-ready`: error 1047, which comes before any statement is executed); `deadlock` (1213), after several attempts:
+InnoDB gives it for locks and Galera for a transaction that did not pass certification, and both have rolled all of it
+back; any failure in a transaction before its COMMIT was sent (`not-committed`); a comparison that did not hold, and an
+account without enough in it; a read that failed. Every other failure is `info`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from faultline.systems_under_test.reference.transactional_kv.programs import (
     carry_out,
     program_of,
 )
-from faultline.systems_under_test.stores.client import ForeignAnswer, MemberClient
+from faultline.systems_under_test.stores.client import ForeignAnswer, MemberClient, is_quiet
 
 __all__ = ["FUNCTIONS", "USER", "GaleraClient", "GaleraSession", "NothingCommitted", "open_session", "outcomes"]
 
@@ -43,7 +43,7 @@ outcomes = OutcomeRegistry(
 """The errors after which a change certainly did not happen."""
 
 _ATTEMPTS = 6
-"""How often a transaction is tried that is rolled back because of others."""
+"""The attempts of a transaction that is rolled back because of others."""
 
 _WRITE = "INSERT INTO objects VALUES (%s, %s) ON DUPLICATE KEY UPDATE content = VALUES(content)"
 _APPEND = """
@@ -62,15 +62,23 @@ class GaleraSession:
     def __init__(self, connection: Connection[Any]) -> None:
         self.connection = connection
 
+    def is_open(self) -> bool:
+        """Return whether MariaDB has not hung up: it sends nothing but answers."""
+        wire = self.connection._sock
+        return wire is not None and is_quiet(wire)
+
     def rows(self, statement: str, *values: Any) -> Sequence[Any]:
-        """The rows that `statement` answers."""
+        """Return the rows that `statement` answers."""
         with self.connection.cursor() as cursor:
             cursor.execute(statement, values)
             found: Sequence[Any] = cursor.fetchall()
         return found
 
     def changes(self, statement: str, *values: Any) -> int:
-        """How many rows `statement` changed. Raises ForeignAnswer for rows, with which no change is answered."""
+        """Return how many rows `statement` changed.
+
+        Raises ForeignAnswer for an answer with rows, which no change gets.
+        """
         with self.connection.cursor() as cursor:
             changed = int(cursor.execute(statement, values))
             if cursor.description is not None:
@@ -79,7 +87,10 @@ class GaleraSession:
 
 
 def open_session(address: str, timeout_s: float, settings: Mapping[str, str], password: str = "") -> GaleraSession:
-    """A session with the member at `address`, with these session variables. Raises OSError or pymysql.MySQLError."""
+    """Return a session with the member at `address`, with these session variables.
+
+    Raises OSError or pymysql.MySQLError.
+    """
     session = GaleraSession(
         pymysql.connect(
             host=address,
@@ -120,7 +131,7 @@ class GaleraClient(MemberClient[GaleraSession]):
         self._timeout_s = timeout_s
 
     def connect(self, address: str) -> GaleraSession:
-        """A session with the member at `address`; one that is not ready refuses to be used."""
+        """Return a session with the member at `address`; one that is not ready refuses to be used."""
         session = open_session(address, self._timeout_s, self._settings, self._password)
         try:
             session.changes("USE faultline")
@@ -130,15 +141,15 @@ class GaleraClient(MemberClient[GaleraSession]):
         return session
 
     def is_open(self, connection: GaleraSession) -> bool:
-        """Does the connection stand, as far as PyMySQL knows?"""
-        return bool(connection.connection.open)
+        """Return whether the member has not hung up."""
+        return connection.is_open()
 
     def hang_up(self, connection: GaleraSession) -> None:
-        """Close the connection, without a word: the member may be stopped."""
+        """Close the connection without a farewell: the member may be stopped."""
         connection.connection._force_close()
 
     def perform(self, connection: GaleraSession, operation: Operation, node: str) -> Outcome:
-        """Perform `operation`, again when others were in its way."""
+        """Perform `operation`, and try again after conflicts with others."""
         for _ in range(_ATTEMPTS):
             try:
                 if operation.key is None or operation.f not in _STATEMENTS:
@@ -147,12 +158,13 @@ class GaleraClient(MemberClient[GaleraSession]):
             except Refused as refusal:
                 return outcomes.outcome(refusal.code, node)
             except pymysql.MySQLError as error:
+                # Only this error says that all of the transaction was rolled back, so that it may be tried again.
                 if _number_of(error) != _DEADLOCK:
                     raise
         return outcomes.outcome(_NAMES[_DEADLOCK], node)
 
     def word_for(self, error: Exception) -> str:
-        """`not-committed`, `timeout`, a name of ours for MariaDB's number of the error, or that number."""
+        """Return `not-committed`, `timeout`, a name for MariaDB's number of the error, or that number."""
         if isinstance(error, NothingCommitted):
             return _NOT_COMMITTED
         if isinstance(error, TimeoutError) or "timed out" in str(error):
@@ -162,12 +174,9 @@ class GaleraClient(MemberClient[GaleraSession]):
 
 
 def _number_of(error: BaseException) -> int:
-    """MariaDB's number of the error, 0 without."""
+    """Return MariaDB's number of the error, 0 without."""
     number = error.args[0] if error.args else 0
     return number if isinstance(error, pymysql.MySQLError) and isinstance(number, int) else 0
-
-
-# -- operations -----------------------------------------------------------------------------------------------------
 
 
 def _read(session: GaleraSession, operation: Operation) -> Any:
@@ -205,7 +214,7 @@ def _append(session: GaleraSession, operation: Operation) -> Any:
 
 
 def _transact(session: GaleraSession, operation: Operation) -> object:
-    """One attempt of a transaction of several statements."""
+    """Make one attempt of a transaction of several statements."""
     program = program_of(operation)
     assert program is not None, f"{operation.f} is one of the system's functions, but has no program"
     answer = _until_commit(session, program())
@@ -223,6 +232,7 @@ def _until_commit(session: GaleraSession, program: Program) -> object:
     except pymysql.MySQLError as error:
         if _number_of(error) == _DEADLOCK:
             raise
+        # COMMIT was never sent, so MariaDB rolls the transaction back whatever happened to the connection.
         raise NothingCommitted(str(error)) from error
 
 
@@ -245,7 +255,7 @@ _STATEMENTS: Mapping[str, Callable[[GaleraSession, Operation], Any]] = {
     "append": _append,
 }
 FUNCTIONS = (*_STATEMENTS, "txn", "transfer", "balances", "book", "bookings")
-"""What a client can be asked to do; transfers are those between accounts that are objects of their own."""
+"""The functions of a client; transfers are those between accounts that are objects of their own."""
 
 
 def _encoded(value: Any) -> str:

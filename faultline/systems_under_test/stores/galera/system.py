@@ -1,14 +1,14 @@
 """MariaDB with Galera as a system under test: every member takes writes, and all certify them in one order.
 
 Debian's `mariadb-server` and `galera-4`. A transaction runs at one member alone; at its COMMIT its rows are sent to all
-in a total order, and everywhere the same test decides whether it collides with one before it (certification; Pedone,
-Guerraoui and Schiper, "The Database State Machine Approach", 2003). Only members of the *primary component*, which has
-a majority, answer.
+in a total order, and each member decides by the same test whether it collides with an earlier one (certification;
+Pedone, Guerraoui and Schiper, "The Database State Machine Approach", 2003). Only members of the *primary component*,
+which has a majority, answer.
 
-What a transaction reads is not certified. So reads are as isolated as InnoDB makes them: at its usual repeatable read
-an update may overwrite what it has never seen (`snapshot=on` forbids that, as `innodb_snapshot_isolation`), and
-serializable takes locks at its own member only. A member applies what others committed a little later; with
-`read_mode=causal` it first catches up (`wsrep_sync_wait`).
+The reads of a transaction are not certified. So reads are as isolated as InnoDB makes them: at its usual repeatable
+read an update may overwrite a value that it has never seen (`snapshot=on` forbids that, as
+`innodb_snapshot_isolation`), and serializable takes locks at its own member only. A member applies the commits of
+others a little later; with `read_mode=causal` it first catches up (`wsrep_sync_wait`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS faultline.objects (name VARCHAR(100) PRIMARY KEY, content LONGTEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS faultline.elements (name VARCHAR(100), element BIGINT, PRIMARY KEY (name, element))",
 )
-# The server that carries this out serves nobody, and has not read its own tables yet.
+# The server that carries this out serves no clients, and has not read its own tables yet.
 _ACCOUNTS = """\
 FLUSH PRIVILEGES;
 DELETE FROM mysql.global_priv;
@@ -100,7 +100,10 @@ class Galera(RealStore):
     serving_timeout_s = 120.0
 
     def files(self, place: StorePlace) -> Mapping[str, str]:
-        """How to start: the first member makes the cluster, once; everybody else, and later also it, joins."""
+        """Return the start script: the first member makes the cluster, once.
+
+        The others, and later that one too, join.
+        """
         settings = " ".join(f"--{name}={value}" for name, value in _settings(place).items())
         members = ",".join(place.addresses.values())
         start = _START.format(data=_database(place), settings=settings, members=members)
@@ -110,7 +113,7 @@ class Galera(RealStore):
         )
 
     def preparation(self, place: StorePlace) -> str:
-        """An empty database with one account, which knows the password of the run; others have the same by then."""
+        """Return the commands that make an empty database with one account, which has the password of the run."""
         database = _database(place)
         own = f"mkdir -p {database} && {{ [ $(id -u) != 0 ] || chown mysql: {database}; }}"
         user = "$([ $(id -u) != 0 ] || echo --user=mysql)"
@@ -119,22 +122,25 @@ class Galera(RealStore):
         return f"chmod 711 . && {own} && {make} --auth-root-authentication-method=normal && {give}"
 
     def command(self, place: StorePlace) -> list[str]:
-        """The server, as the user mysql when started by root."""
+        """Return the command that starts the server, as the user mysql when root runs it."""
         return ["/bin/sh", f"{place.folder}/start.sh"]
 
     def provision(self, addresses: Mapping[str, str], options: Mapping[str, str]) -> None:
-        """The tables, at the first member; Galera carries them to the others. Raises OSError."""
+        """Make the tables at the first member; Galera carries them to the others. Raises OSError."""
         _ask(next(iter(addresses.values())), 10.0, _TABLES, self.password)
 
     def status(self, address: str, timeout_s: float) -> NodeStatus:
-        """Ready for a member of the primary component that is not behind. Raises OSError when it does not answer."""
+        """Return the status: ready for a member of the primary component that is not behind.
+
+        Raises OSError without an answer.
+        """
         said = dict(_ask(address, max(timeout_s, 1.0), ["SHOW STATUS LIKE 'wsrep_%%'"], self.password))
         is_ready = said.get("wsrep_ready") == "ON" and said.get("wsrep_local_state_comment") == "Synced"
         size = int(said.get("wsrep_cluster_size", 0))
         return NodeStatus(role=READY if is_ready else "joining", detail={"size": size})
 
     def serving(self, statuses: Mapping[str, NodeStatus | None]) -> str | None:
-        """All serve alike, once all have found each other."""
+        """Report that the store serves, once all members have found each other; all serve alike."""
         together = [status for status in statuses.values() if status and status.role == READY]
         if all(status.detail["size"] == len(statuses) for status in together) and len(together) == len(statuses):
             return "all members are ready"
@@ -143,7 +149,7 @@ class Galera(RealStore):
     def store_client(
         self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]
     ) -> GaleraClient:
-        """A client that talks to `node` first."""
+        """Return a client that talks to `node` first."""
         from faultline.systems_under_test.stores.galera.client import GaleraClient
 
         return GaleraClient(
@@ -157,7 +163,10 @@ class Galera(RealStore):
 
 
 def _session_settings(options: Mapping[str, str]) -> dict[str, str]:
-    """Changes always catch up first, so that a comparison that does not hold has really been looked at."""
+    """Return the settings of sessions.
+
+    Changes always catch up first, so that a failed comparison has seen the newest value.
+    """
     waits = _SYNC_CHANGES + (_SYNC_READS if options["read_mode"] == "causal" else 0)
     return {
         "tx_isolation": f"'{options['isolation'].upper()}'",
@@ -191,7 +200,7 @@ def _settings(place: StorePlace) -> dict[str, str]:
 
 
 def _ask(address: str, timeout_s: float, statements: Sequence[str], password: str) -> Sequence[tuple[str, str]]:
-    """The rows of the last of `statements` to the member at `address`. Raises OSError."""
+    """Return the rows of the last of `statements` to the member at `address`. Raises OSError."""
     import pymysql
 
     from faultline.systems_under_test.stores.galera.client import open_session

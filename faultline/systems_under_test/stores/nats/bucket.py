@@ -2,28 +2,30 @@
 
 A bucket is a stream with a subject for each key; its newest message is the key's value, and that message's number in
 the stream is the value's *revision* (NATS documentation, "Key/Value Store"). There is one conditional change: a message
-that says which revision it expects to be the newest is stored only then. So everything that depends on what a key holds
-– compare-and-set, adding to a set, appending to a list, counting – is a read and a conditional write of what follows
-from it, and a stale read only makes the write fail.
+that says which revision it expects to be the newest is stored only then. So every operation that depends on the value
+of a key – compare-and-set, adding to a set, appending to a list, counting – is a read and a conditional write of the
+new value, and a stale read only makes the write fail.
 
 **Definite errors**, after which a change certainly did not happen:
 
 | error | why nothing happened |
 |---|---|
 | `wrong-last-sequence` | the stream holds a newer revision than the expected one, and compares before it stores |
-| `no-responders` | the server that was asked knows nobody who would take the message, and drops it |
+| `no-responders` | the server that was asked knows no subscriber that would take the message, and drops it |
 | `read-failed` | the read before a conditional write failed, so nothing was written |
-| `value-differs` | a compare-and-set read something else than it expected, so nothing was written |
+| `value-differs` | a compare-and-set read another value than it expected, so nothing was written |
 
 The last is not reported as a mismatch, which would be an observation of the key's state: a read may be stale. All other
 errors, and silence, are `info` after a change.
 
-nats-py is asynchronous. Each connection has an event loop of its own, which runs while it is asked something.
+nats-py is asynchronous. Each connection has an event loop of its own, which runs only during a request.
 """
 
 from __future__ import annotations
 
 import asyncio
+import select
+import socket
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -32,8 +34,7 @@ import msgspec
 
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import NOT_CONNECTED, Outcome, OutcomeRegistry, ok
-from faultline.systems_under_test.stores.client import ForeignAnswer, MemberClient
-from faultline.systems_under_test.stores.library import client_library
+from faultline.systems_under_test.stores.client import ForeignAnswer, MemberClient, client_library
 
 __all__ = ["CLIENT_PORT", "FUNCTIONS", "USER", "Bucket", "BucketClient", "BucketRefusal", "outcomes"]
 
@@ -42,7 +43,8 @@ USER = "faultline"
 BUCKET = "faultline"
 _SUBJECTS = f"$KV.{BUCKET}."
 _FORGOTTEN_S = 2.0
-"""After this time without anybody listening a server ends a delivery."""
+"""The time without a listener after which a server ends a delivery."""
+
 FUNCTIONS = ("read", "write", "cas", "add", "append", "increment", "generate")
 
 WRONG_LAST_SEQUENCE = "wrong-last-sequence"
@@ -56,11 +58,11 @@ Answer = TypeVar("Answer")
 
 
 class BucketRefusal(Exception):
-    """JetStream answered with something else than a result; the text is one word."""
+    """JetStream answered, but not with a result; the text is one word."""
 
 
 class Bucket:
-    """The bucket through the server at `address`. Raises OSError when there is no connection.
+    """The bucket through the server at `address`. Raises OSError without a connection.
 
     With `direct` reads any server that has a replica answers, without them the leader of the stream does.
     """
@@ -90,16 +92,27 @@ class Bucket:
             raise
         self._stream = self._connection.jetstream(timeout=timeout_s)
 
-    def make(self, replicas: int, history: int) -> None:
-        """Make the bucket on so many servers, with so many values of a key; nothing happens where it is.
+    def is_open(self) -> bool:
+        """Return whether the server has not hung up.
 
-        Raises as all others do.
+        It sends news of other servers unasked, so data that has arrived is not a sign of the end. The loop does not run
+        here, as the harness asks from a thread with a loop of its own.
+        """
+        if not self._connection.is_connected:
+            return False
+        connection = self._connection._transport._io_writer.get_extra_info("socket")
+        return connection.fileno() >= 0 and not _has_hung_up(connection)
+
+    def make(self, replicas: int, history: int) -> None:
+        """Make the bucket on so many servers, with so many values of a key, unless it exists.
+
+        Raises the same errors as all other methods.
         """
         config = self._api.KeyValueConfig(bucket=BUCKET, replicas=replicas, history=history, direct=True)
         self._done(self._stream.create_key_value(config))
 
     def get(self, key: str) -> tuple[Any, int]:
-        """The value of `key` and its revision; None and 0 when it has none."""
+        """Return the value of `key` and its revision; None and 0 when it has none."""
         try:
             message = self._done(self._stream.get_msg(f"KV_{BUCKET}", subject=f"{_SUBJECTS}{key}", direct=self._direct))
         except BucketRefusal as refusal:
@@ -109,15 +122,15 @@ class Bucket:
         try:
             return msgspec.json.decode(message.data), message.seq
         except (msgspec.DecodeError, UnicodeDecodeError, TypeError) as error:
-            raise ForeignAnswer(f"{key} holds what is no value: {error}") from error
+            raise ForeignAnswer(f"{key} holds no valid value: {error}") from error
 
     def put(self, key: str, value: Any, *, expected: int | None = None) -> int:
-        """Set `key` to `value`, and say at which revision; with `expected` only when that is the newest one."""
+        """Set `key` to `value`, and return the revision; with `expected` only when that is the newest one."""
         headers = None if expected is None else {"Nats-Expected-Last-Subject-Sequence": str(expected)}
         return self._publish(key, msgspec.json.encode(value), headers)
 
     def delete(self, key: str) -> int:
-        """Write down that `key` has no value any more, and say at which revision."""
+        """Record that `key` has no value any more, and return the revision."""
         return self._publish(key, b"", {"KV-Operation": "DEL"})
 
     def _publish(self, key: str, content: bytes, headers: dict[str, str] | None) -> int:
@@ -127,7 +140,7 @@ class Bucket:
         return int(stored.seq)
 
     def consume(self, start: int | None, *, heartbeat_s: float) -> tuple[Any, int]:
-        """An inbox to which all messages are delivered, and how many there are now; see `nats.feed`."""
+        """Return an inbox to which all messages are delivered, and their present number (`nats.feed`)."""
         return self._done(self._consume(start, heartbeat_s))
 
     async def _consume(self, start: int | None, heartbeat_s: float) -> tuple[Any, int]:
@@ -149,21 +162,21 @@ class Bucket:
         return inbox, int((await self._stream.add_consumer(f"KV_{BUCKET}", config)).num_pending)
 
     def received(self, inbox: Any, timeout_s: float) -> Any:
-        """The next message in `inbox`. Raises OSError."""
+        """Return the next message in `inbox`. Raises OSError."""
         return self._done(inbox.next_msg(timeout=timeout_s))
 
     def end(self, inbox: Any) -> None:
-        """Take no more messages; the server then forgets whoever sent them."""
+        """Take no more messages; the server then forgets the consumer that sent them."""
         with suppress(OSError, BucketRefusal):
             self._done(inbox.unsubscribe())
 
     @staticmethod
     def key_of(subject: str) -> str:
-        """The key that messages on `subject` are about."""
+        """Return the key that messages on `subject` are about."""
         return subject.removeprefix(_SUBJECTS)
 
     def close(self) -> None:
-        """Hang up, whatever state the connection is in."""
+        """Close the connection, in any state."""
         if self._connection is not None:
             with suppress(Exception):
                 self._loop.run_until_complete(asyncio.wait_for(self._connection.close(), self._timeout_s))
@@ -171,7 +184,7 @@ class Bucket:
         self._loop.close()
 
     def _done(self, request: Coroutine[Any, Any, Answer]) -> Answer:
-        """The answer to `request`. Raises BucketRefusal, TimeoutError, ConnectionError or ForeignAnswer."""
+        """Return the answer to `request`. Raises BucketRefusal, TimeoutError, ConnectionError or ForeignAnswer."""
         try:
             return self._loop.run_until_complete(asyncio.wait_for(request, self._timeout_s))
         except (TimeoutError, OSError):
@@ -179,7 +192,7 @@ class Bucket:
         except self._nats_errors.Error as error:
             raise self._translated(error) from error
         except (ValueError, TypeError, KeyError) as error:
-            # The library could make nothing of what came.
+            # The library could not read the answer.
             raise ForeignAnswer(f"{type(error).__name__}: {error}") from error
 
     def _translated(self, error: Exception) -> Exception:
@@ -196,8 +209,15 @@ class Bucket:
         return ConnectionError(f"{type(error).__name__}: {error}")
 
 
+def _has_hung_up(connection: socket.socket) -> bool:
+    """Return whether the other end has closed `connection`, also while data of it is still to be read."""
+    arrivals = select.poll()
+    arrivals.register(connection, select.POLLRDHUP)
+    return bool(arrivals.poll(0))
+
+
 async def _end_all_tasks() -> None:
-    """End what the library has left running in this loop."""
+    """End the tasks that the library has left in this loop."""
     left = asyncio.all_tasks() - {asyncio.current_task()}
     for task in left:
         task.cancel()
@@ -205,7 +225,7 @@ async def _end_all_tasks() -> None:
 
 
 async def _ignore(_error: Exception) -> None:
-    """What is wrong with a connection shows in the next answer."""
+    """Ignore an error of a connection: it shows in the next answer."""
 
 
 _CHANGES: dict[str, Callable[[Any, Any], Any]] = {
@@ -215,7 +235,7 @@ _CHANGES: dict[str, Callable[[Any, Any], Any]] = {
     "increment": lambda held, value: (held or 0) + (1 if value is None else value),
     "generate": lambda held, _: (held or 0) + 1,
 }
-"""What a key holds after a change, from what it held before."""
+"""The value of a key after a change, from the value before."""
 
 
 class BucketClient(MemberClient[Bucket]):
@@ -240,15 +260,19 @@ class BucketClient(MemberClient[Bucket]):
         self._timeout_s = timeout_s
 
     def connect(self, address: str) -> Bucket:
-        """A connection to the server at `address`, which passes on what others must do."""
+        """Return a connection to the server at `address`, which passes requests on to others."""
         return Bucket(address, direct=self._direct, timeout_s=self._timeout_s, password=self._password)
+
+    def is_open(self, connection: Bucket) -> bool:
+        """Return whether the server has not hung up."""
+        return connection.is_open()
 
     def hang_up(self, connection: Bucket) -> None:
         """Close the connection."""
         connection.close()
 
     def perform(self, connection: Bucket, operation: Operation, node: str) -> Outcome:
-        """Read, write, or write what follows from what was read."""
+        """Read, write, or write a value that depends on the one that was read."""
         key, f = str(operation.key), operation.f
         if f == "read":
             return ok(connection.get(key)[0], node)
@@ -258,19 +282,21 @@ class BucketClient(MemberClient[Bucket]):
         return self._change(connection, operation, node)
 
     def word_for(self, error: Exception) -> str:
-        """The refusal, `timeout`, or `connection-lost`."""
+        """Return the refusal, `timeout`, or `connection-lost`."""
         if isinstance(error, BucketRefusal):
             return str(error)
         return "timeout" if isinstance(error, TimeoutError) else "connection-lost"
 
     def _change(self, bucket: Bucket, operation: Operation, node: str) -> Outcome:
-        """Write what follows from what the key holds, unless it holds something else by then."""
+        """Write the new value that follows from the present one, unless the key has changed by then."""
         key = str(operation.key)
         try:
             held, revision = bucket.get(key)
         except self.failures as error:
+            # The write was never sent, so the failure of the read is definite for the whole operation.
             raise BucketRefusal(READ_FAILED) from error
         if operation.f == "cas" and held != operation.value[0]:
+            # Definite, but not a mismatch: the value may be stale, and the history must not take it for an observation.
             return outcomes.outcome(VALUE_DIFFERS, node)
         after = _CHANGES[operation.f](held, operation.value)
         try:

@@ -1,10 +1,10 @@
-"""What happens to the keys of a bucket, message by message, in the way that NATS calls an ordered consumer.
+"""The changes of a bucket's keys, message by message: the form of delivery that NATS calls an ordered consumer.
 
 A push consumer without acknowledgements delivers the messages of the bucket's stream to an inbox: from the newest of
 each key on (`start` is None), or from a revision on. Each message names its revision, its number in this delivery and
-how many are still to come; when there is nothing to deliver, a heartbeat names the number of the last one. So a message
-that was lost on the way shows at the next one or at the next heartbeat, and silence means that the consumer is gone: it
-lives on one server, in memory. Both end the feed, and whoever reads it begins another one behind the last revision.
+how many are still to come; without messages, a heartbeat names the number of the last one. So a message that was lost
+on the way shows at the next one or at the next heartbeat, and silence means that the consumer is gone: it lives on one
+server, in memory. Both end the feed, and its reader begins another one behind the last revision.
 
 Source: NATS architecture decision record 17, "Ordered consumer".
 """
@@ -26,7 +26,7 @@ _SILENCE_S = 4 * HEARTBEAT_S
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """One change: at which revision, of which key, and how many messages of the feed are still to come."""
+    """One change: its revision, its key, and the number of messages of the feed that are still to come."""
 
     number: int
     key: str
@@ -44,7 +44,10 @@ class Feed:
         self._inbox, self.pending = bucket.consume(start, heartbeat_s=HEARTBEAT_S)
 
     def next(self) -> Revision | None:
-        """The next message; None for a heartbeat. Raises OSError when one is missing, or nothing comes any more."""
+        """Return the next message; None for a heartbeat.
+
+        Raises OSError when a message is missing, or no more comes.
+        """
         message = self._bucket.received(self._inbox, _SILENCE_S)
         if not message.reply.startswith("$JS.ACK."):
             told = (message.headers or {}).get("Nats-Last-Consumer")
@@ -58,9 +61,9 @@ class Feed:
         return Revision(int(revision), self._bucket.key_of(message.subject), value, is_deleted, int(pending))
 
     def content(self) -> tuple[int, dict[str, Any]]:
-        """The last revision there is, and the values then; for a feed without a `start`.
+        """Return the last revision and the values at it, for a feed without a `start`.
 
-        A heartbeat ends it too: what the server still counts as pending may have been discarded meanwhile.
+        A heartbeat ends it too: messages that the server still counts as pending may have been discarded meanwhile.
         """
         values: dict[str, Any] = {}
         revision, pending = 0, self.pending
@@ -72,7 +75,7 @@ class Feed:
         return revision, values
 
     def close(self) -> None:
-        """Listen no longer; the server then forgets the consumer."""
+        """Stop listening; the server then forgets the consumer."""
         self._bucket.end(self._inbox)
 
     def _expect(self, number: int, told: str | None) -> None:
@@ -81,7 +84,7 @@ class Feed:
 
 
 def content_of(bucket: Bucket) -> tuple[int, dict[str, Any]]:
-    """What the keys of `bucket` hold, and at which revision."""
+    """Return the revision of `bucket`, and the values of its keys at it."""
     feed = Feed(bucket, None)
     try:
         return feed.content()

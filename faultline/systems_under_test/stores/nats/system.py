@@ -1,13 +1,13 @@
 """NATS JetStream as a system under test: a key-value bucket, replicated by NATS's own Raft, on each host a server.
 
-Debian's `nats-server` (2.9 in Debian 12). Each stream is a Raft group of its own, so writes have one order, and what
-was acknowledged is in the logs of a majority. Reads are another matter: with `read_mode=direct` any replica answers
-from what it has; with `read_mode=leader` the stream's leader does, without asking the others whether it still leads.
+Debian's `nats-server` (2.9 in Debian 12). Each stream is a Raft group of its own, so writes have one order, and
+acknowledged writes are in the logs of a majority. Reads are another matter: with `read_mode=direct` any replica answers
+from its own copy; with `read_mode=leader` the stream's leader does, without asking the others whether it still leads.
 Both may be stale, the second only while two servers believe they lead, which lasts for seconds.
 
-Two things to know about its times: a follower waits four to nine seconds for its leader before it stands for election,
-so faults must last longer than that to depose one (`--faults fail-over --duration 60`); and servers flush their files
-every two minutes, so a majority that loses its power together loses what it acknowledged.
+Its times matter in two ways: a follower waits four to nine seconds for its leader before it stands for election, so
+faults must last longer than that to depose one (`--faults fail-over --duration 60`); and servers flush their files
+every two minutes, so a majority that loses its power together loses acknowledged writes.
 """
 
 from __future__ import annotations
@@ -62,10 +62,12 @@ class NatsJetStream(RealStore):
     client_port = CLIENT_PORT
     serving_timeout_s = 60.0
     steady_s = 2.5
-    """Who was cut off unseats the leader when the two first speak again: within two heartbeats, of a second each."""
+    """A server that was cut off deposes the leader when they first speak again: within two heartbeats of a second
+    each.
+    """
 
     def files(self, place: StorePlace) -> Mapping[str, str]:
-        """The server's configuration, with the names and addresses of all. Raises UsageError for one host."""
+        """Return the server's configuration, with the names and addresses of all. Raises UsageError for one host."""
         if len(place.addresses) == 1:
             raise UsageError(
                 "NATS on a single host never becomes ready: JetStream waits for other servers of its cluster.",
@@ -85,11 +87,11 @@ class NatsJetStream(RealStore):
         return {"nats.conf": "\n".join(lines) + "\n"}
 
     def command(self, place: StorePlace) -> list[str]:
-        """Debian keeps the server where only root's path finds it."""
+        """Return the command line; Debian keeps the server where only root's path finds it."""
         return ["env", "PATH=/usr/local/bin:/usr/sbin:/usr/bin:/bin", "nats-server", "-c", "nats.conf"]
 
     def provision(self, addresses: Mapping[str, str], options: Mapping[str, str]) -> None:
-        """Make the bucket."""
+        """Make the bucket on as many servers as the options say."""
         replicas = int(options["replicas"])
         if not 1 <= replicas <= min(len(addresses), REPLICAS_MAX):
             raise UsageError(
@@ -112,10 +114,10 @@ class NatsJetStream(RealStore):
             bucket.close()
 
     def status(self, address: str, timeout_s: float) -> NodeStatus:
-        """Who leads the bucket's stream as this server knows it; where it has no replica, who leads the servers.
+        """Return the leader of the bucket's stream as this server knows it; without a replica, that of the servers.
 
-        NATS tells no generation; the number here says which of the two groups is meant, as the stream's leader is the
-        leader of the store. Of two servers that say they lead it, the one whom more members name leads.
+        NATS reports no generation. The number here tells which of the two groups is meant, as the stream's leader is
+        the leader of the store. Of two servers that say they lead it, the one that more members name leads.
         """
         own = str(_monitored(address, "/varz", timeout_s)["server_name"])
         told = _monitored(address, "/jsz?accounts=1&streams=1", timeout_s)
@@ -136,9 +138,10 @@ class NatsJetStream(RealStore):
         )
 
     def serving(self, statuses: Mapping[str, NodeStatus | None]) -> str | None:
-        """The leader serves once all members of its group name it and its replicas are current.
+        """Report that the leader serves, once all members of its group name it and its replicas are current.
 
-        And once all servers name one that leads them: without, nobody makes a consumer, so lists and watches fail.
+        All servers must name a leader of their own group too: without one, no consumer can be made, so lists and
+        watches fail.
         """
         known = [status for status in statuses.values() if status is not None]
         newest = max((status.generation for status in known), default=0)
@@ -151,7 +154,7 @@ class NatsJetStream(RealStore):
     def store_client(
         self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]
     ) -> WatchingBucketClient:
-        """A client that is connected to the server on `node` first."""
+        """Return a client that is connected to the server on `node` first."""
         return WatchingBucketClient(
             address_of,
             members,
@@ -164,6 +167,6 @@ class NatsJetStream(RealStore):
 
 
 def _monitored(address: str, path: str, timeout_s: float) -> dict[str, Any]:
-    """What the server at `address` answers on its monitoring port. Raises OSError."""
+    """Return the answer of the server at `address` on its monitoring port. Raises OSError."""
     page: dict[str, Any] = status_page(address, MONITOR_PORT, path, timeout_s).told
     return page

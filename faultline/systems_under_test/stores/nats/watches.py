@@ -1,11 +1,11 @@
 """A client of a bucket that changes keys below paths, lists them, and watches them.
 
 The answer to a change is its revision. A watch is a thread with a connection and a `Feed` of its own, of the whole
-bucket, so that every revision is expected: one that is left out was discarded, since the bucket keeps no more than
-`history` values of a key. With `tells_skips` that is a gap, which is announced with the content as it is; without, as
-in the key-value watch of NATS's own clients, nobody is told. A feed that ends is taken up behind its last revision.
+bucket, so that every revision is expected: a missing revision was discarded, since the bucket keeps no more than
+`history` values of a key. With `tells_skips` that is a gap, which is announced with the present content; without, as in
+the key-value watch of NATS's own clients, it is not reported. A feed that ends is taken up behind its last revision.
 
-NATS 2.9 has no leases: keys live as long as they are not deleted, or all of them equally long.
+NATS 2.9 has no leases: keys live until they are deleted, or all of them equally long.
 """
 
 from __future__ import annotations
@@ -92,11 +92,11 @@ class WatchingBucketClient(BucketClient):
         self._watches = WatchKeeping(self._watch)
 
     def invoke(self, operation: Operation) -> Outcome:
-        """Watch and drain without waiting for anybody; everything else as usual."""
+        """Watch and drain without waiting for the store; perform any other operation as usual."""
         return self._watches.serve(operation) or super().invoke(operation)
 
     def perform(self, connection: Bucket, operation: Operation, node: str) -> Outcome:
-        """Change a key or list a path, or perform what others perform."""
+        """Change a key, list a path, or perform any other operation."""
         key = str(operation.key)
         if operation.f == "put":
             return ok(connection.put(key, operation.value), node)

@@ -1,17 +1,17 @@
-"""A client of one PostgreSQL cluster over psycopg, and what each of its failures means.
+"""A client of one PostgreSQL cluster over psycopg, and the meaning of each of its failures.
 
 **Outcomes.** These are definite, because PostgreSQL rolls the transaction back or never began it:
 
 - no connection, or none to a primary (`not-connected`);
 - `serialization-failure` (40001) and `deadlock-detected` (40P01), after several attempts: each was rolled back;
 - `read-only-sql-transaction` (25006): the server had become a standby;
-- anything that went wrong in a transaction before its COMMIT was sent, or that COMMIT was answered with ROLLBACK
-  (`not-committed`): who has not asked for a commit does not get one;
+- any failure in a transaction before its COMMIT was sent, or a COMMIT that was answered with ROLLBACK
+  (`not-committed`): without a COMMIT a transaction is rolled back;
 - a comparison that did not hold, and an account without enough in it;
 - a read that failed.
 
-All else is `info`: a lost connection or a time-out after a single statement or a COMMIT was sent, a server that is shut
-down meanwhile (it may have committed before), and a COMMIT with the warning that no standby confirmed it.
+Every other failure is `info`: a lost connection or a time-out after a single statement or a COMMIT was sent, a server
+that is shut down meanwhile (it may have committed before), and a COMMIT with the warning that no standby confirmed it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ outcomes = OutcomeRegistry(
 """The errors after which a change certainly did not happen."""
 
 _ATTEMPTS = 6
-"""How often a transaction is tried that PostgreSQL rolls back because of others."""
+"""The attempts of a transaction that PostgreSQL rolls back because of others."""
 
 
 class NotCommitted(psycopg.Error):
@@ -61,7 +61,7 @@ class NotCommitted(psycopg.Error):
 
 
 class PostgresClient(MemberClient[Session]):
-    """One client process. With `primary_only`, a standby is as good as no server."""
+    """One client process; with `primary_only`, a standby counts as no server."""
 
     outcomes = outcomes
     failures = (OSError, psycopg.Error)
@@ -87,7 +87,10 @@ class PostgresClient(MemberClient[Session]):
         self._expired = False
 
     def connect(self, address: str) -> Session:
-        """A session with the server at `address`, if that is what the client needs."""
+        """Return a session with the server at `address`.
+
+        Raise ConnectionError for a standby where the client needs a primary.
+        """
         session = open_session(address, self._timeout_s, self._password, self._isolation)
         try:
             with session.deadline(self._timeout_s):
@@ -101,15 +104,15 @@ class PostgresClient(MemberClient[Session]):
         return session
 
     def is_open(self, connection: Session) -> bool:
-        """Does the connection stand, as far as psycopg knows?"""
-        return not connection.connection.closed
+        """Return whether the server has not hung up."""
+        return connection.is_open()
 
     def hang_up(self, connection: Session) -> None:
         """Close the connection."""
         connection.close()
 
     def perform(self, connection: Session, operation: Operation, node: str) -> Outcome:
-        """Perform `operation`, again when others were in its way, all within the client's time."""
+        """Perform `operation`, and try again after conflicts with others, all within the client's time."""
         with connection.deadline(self._timeout_s):
             try:
                 outcome = _performed(connection, operation, node)
@@ -117,11 +120,13 @@ class PostgresClient(MemberClient[Session]):
                 self._expired = connection.expired
         if connection.unreplicated:
             connection.unreplicated = False
+            # Committed here, but on no standby: a fail-over may lose it, so it neither surely happened nor surely did
+            # not.
             return info(_UNREPLICATED)
         return outcome
 
     def word_for(self, error: Exception) -> str:
-        """`not-committed`, `timeout`, PostgreSQL's own name of the condition, or `connection-lost`."""
+        """Return `not-committed`, `timeout`, PostgreSQL's own name of the condition, or `connection-lost`."""
         if isinstance(error, NotCommitted):
             return _NOT_COMMITTED
         if self._expired:
@@ -132,25 +137,25 @@ class PostgresClient(MemberClient[Session]):
 
 
 class ReadsAnywhere:
-    """A client that asks the primary for changes, and the member `node`, primary or not, for what only reads."""
+    """A client that sends changes to the primary, and reads to the member `node`, primary or not."""
 
     def __init__(self, changing: StoreClient, reading: StoreClient) -> None:
         self._changing = changing
         self._reading = reading
 
     def invoke(self, operation: Operation) -> Outcome:
-        """Perform `operation` where it belongs."""
+        """Perform `operation` at the server for its kind."""
         reads = operation.f == "read" or only_reads(operation)
         return (self._reading if reads else self._changing).invoke(operation)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close both connections."""
         self._changing.close()
         self._reading.close()
 
 
 def _name_of(error: psycopg.Error) -> str:
-    """PostgreSQL's name of the condition, as psycopg spells it in the names of its classes."""
+    """Return PostgreSQL's name of the condition, as psycopg spells it in the names of its classes."""
     return re.sub(r"(?<!^)(?=[A-Z])", "-", type(error).__name__).lower()
 
 
@@ -169,12 +174,13 @@ def _performed(session: Session, operation: Operation, node: str) -> Outcome:
 
 
 def _transact(session: Session, operation: Operation) -> object:
-    """One attempt of a transaction of several statements."""
+    """Make one attempt of a transaction of several statements."""
     program = program_of(operation)
     assert program is not None, f"{operation.f} is one of the system's functions, but has no program"
     answer = _until_commit(session, program())
     tag = session.tag("COMMIT")
     if tag == "ROLLBACK":
+        # A failed transaction stays open until its end, and PostgreSQL then rolls it back even on COMMIT.
         raise NotCommitted("COMMIT was answered with ROLLBACK")
     if tag != "COMMIT":
         raise ForeignAnswer(f"COMMIT was answered with {tag!r:.80}")
@@ -189,4 +195,5 @@ def _until_commit(session: Session, program: Program) -> object:
         session.tag("ROLLBACK")
         raise
     except psycopg.Error as error:
+        # COMMIT was never sent, so the transaction is rolled back whatever happened to the connection.
         raise NotCommitted(str(error)) from error

@@ -1,4 +1,4 @@
-"""Options and scripts that PostgreSQL has in common with and without Patroni."""
+"""Options and scripts of PostgreSQL, with and without Patroni."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FUNCTIONS = (
     *("read", "write", "cas", "add", "append", "increment", "generate", "transfer"),
     *("txn", "balances", "book", "bookings"),
 )
-"""What a client can be asked to do."""
+"""The functions of a client."""
 
 OPTIONS: Mapping[str, OptionDescription] = {
     "isolation": OptionDescription(
@@ -50,7 +50,7 @@ OPTIONS: Mapping[str, OptionDescription] = {
     "read_from": OptionDescription(
         default="primary",
         choices=("primary", "any"),
-        summary="what only reads goes to the primary, or to the member the client is at, which may be behind",
+        summary="operations that only read go to the primary, or to the client's own member, which may be behind",
     ),
     "client_timeout_ms": OptionDescription(default="1500", summary="how long a client waits for an answer"),
 }
@@ -66,7 +66,7 @@ as_owner() {
 
 
 def settings() -> dict[str, str]:
-    """The server's parameters: small, quick to notice a silent peer, and otherwise PostgreSQL's own."""
+    """Return the server's parameters: small, quick to notice a silent peer, and otherwise PostgreSQL's own."""
     return {
         "shared_buffers": "32MB",
         "max_connections": "80",
@@ -82,39 +82,39 @@ def settings() -> dict[str, str]:
 
 
 def host_rules(addresses: Iterable[str]) -> list[str]:
-    """Who may connect: whoever knows the password, from the members' own hosts if it is to replicate.
+    """Return the rules of access: with the password from any host, and for replication from the members' hosts only.
 
-    Clients may come from anywhere, since the harness may be anywhere.
+    Clients may come from any host, since the harness may be on any.
     """
     replicating = [f"host replication {USER} {_only(address)} scram-sha-256" for address in addresses]
     return [f"host all {USER} all scram-sha-256", *replicating]
 
 
 def _only(address: str) -> str:
-    """`address` as a rule names it: a number with the length of its mask, or a name."""
+    """Return `address` as a rule names it: a number with the length of its mask, or a name."""
     with suppress(ValueError):
         return str(ip_network(address))
     return address
 
 
 def password_file(password: str) -> str:
-    """What libpq reads a password from, for every server."""
+    """Return the file from which libpq reads the password, for every server."""
     return f"*:*:*:{USER}:{password}\n"
 
 
 def hide(place: StorePlace, *files: str) -> str:
-    """The shell command that lets PostgreSQL's user alone read these of the member's `files`."""
+    """Return the shell command that lets PostgreSQL's user alone read these of the member's `files`."""
     names = " ".join(files)
     return f"chmod 600 {names} && {{ [ $(id -u) != 0 ] || chown postgres: {names}; }} && chmod 711 {place.folder}"
 
 
 def make_folder(path: str) -> str:
-    """The shell command for a folder that belongs to PostgreSQL's user, and to nobody else."""
+    """Return the shell command that makes a folder to which PostgreSQL's user alone has access."""
     return f"mkdir -p {path} && chmod 700 {path} && {{ [ $(id -u) != 0 ] || chown postgres: {path}; }}"
 
 
 def make_tables(address: str, timeout_s: float, password: str) -> None:
-    """Make what the workloads use, at the primary. Raises OSError."""
+    """Make the tables of the workloads at the primary. Raises OSError."""
     from faultline.systems_under_test.stores.postgresql.session import ask
     from faultline.systems_under_test.stores.postgresql.statements import TABLES
 
@@ -124,7 +124,7 @@ def make_tables(address: str, timeout_s: float, password: str) -> None:
 def make_client(
     address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str], password: str
 ) -> StoreClient:
-    """A client that talks to `node` first, as `options` want it."""
+    """Return a client with these `options` that talks to `node` first."""
     from faultline.systems_under_test.stores.postgresql.client import PostgresClient, ReadsAnywhere
 
     def one(primary_only: bool, isolation: str) -> PostgresClient:

@@ -1,4 +1,4 @@
-"""PostgreSQL with Patroni as a system under test: who is primary is decided by a lease in etcd.
+"""PostgreSQL with Patroni as a system under test: a lease in etcd decides which server is the primary.
 
 Debian's `patroni` (3.0 in Debian 12). Each host carries an etcd, a Patroni and the PostgreSQL that this Patroni
 starts, stops, promotes and rewinds. The primary holds a key in etcd that lives for `ttl_s`; a primary that cannot renew
@@ -6,11 +6,11 @@ it demotes itself, and when it is gone a standby takes it and is promoted (Patro
 pattern: Lease, "Patterns of Distributed Systems" ch. 21).
 
 With `synchronous=on` (Patroni's `synchronous_mode`) only a standby that has confirmed every commit may be promoted.
-With `synchronous=off` any standby may that is not too far behind, and what the old primary acknowledged and had not
-sent is lost: documented, and the reason for the other mode.
+With `synchronous=off` any standby may be promoted that is not too far behind, and commits that the old primary had
+acknowledged but not sent are lost: documented, and the reason for the other mode.
 
-**What the promise leaves out.** Nothing fences a primary that is stopped for longer than its lease and goes on (Patroni
-would use a watchdog device for that): until its Patroni has looked at the clock, it answers reads.
+**Not in the promise.** A primary that is stopped for longer than its lease and goes on is not fenced (Patroni would use
+a watchdog device for that): until its Patroni has looked at the clock, it answers reads.
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ class Patroni(RealStore):
     serving_timeout_s = 120.0
 
     def files(self, place: StorePlace) -> Mapping[str, str]:
-        """Patroni's configuration, and how to start etcd and Patroni: when either ends, so does the member."""
+        """Return Patroni's configuration and the start script of etcd and Patroni: when either ends, so does the
+        member.
+        """
         etcd = " ".join(Etcd().command(_etcd_place(place)))
         start = f"{AS_OWNER}{etcd} & as_owner patroni {place.folder}/patroni.yml & wait -n\n"
         # JSON is YAML, too.
@@ -83,11 +85,11 @@ class Patroni(RealStore):
         return {"patroni.yml": configuration, "start.sh": start}
 
     def preparation(self, place: StorePlace) -> str:
-        """A folder that is PostgreSQL's own: Patroni makes the database."""
+        """Return the commands that make PostgreSQL's own folder, in which Patroni makes the database."""
         return f"{hide(place, 'patroni.yml')} && {make_folder(_home(place))}"
 
     def command(self, place: StorePlace) -> list[str]:
-        """Both programs, in one shell."""
+        """Return the command that runs both programs in one shell."""
         return ["bash", f"{place.folder}/start.sh"]
 
     def form(self, addresses: Mapping[str, str], options: Mapping[str, str]) -> None:
@@ -99,14 +101,14 @@ class Patroni(RealStore):
             time.sleep(_POLL_S)
 
     def provision(self, addresses: Mapping[str, str], options: Mapping[str, str]) -> None:
-        """The tables, at the primary. Raises OSError or HarnessError."""
+        """Make the tables at the primary. Raises OSError or HarnessError."""
         primary = _primary(addresses)
         if not primary:
             raise HarnessError("No member says that it is the primary.")
         make_tables(primary, _POLL_TIMEOUT_S, self.password)
 
     def status(self, address: str, timeout_s: float) -> NodeStatus:
-        """What the member's Patroni says of its PostgreSQL. Raises OSError when it does not answer."""
+        """Return the report of the member's Patroni about its PostgreSQL. Raises OSError when it does not answer."""
         said = _ask_patroni(address, timeout_s)
         is_primary = said.get("role") in ("master", "primary") and said.get("state") == "running"
         return NodeStatus(
@@ -122,10 +124,11 @@ class Patroni(RealStore):
         )
 
     def serving(self, statuses: Mapping[str, NodeStatus | None]) -> str | None:
-        """The only primary serves once most members answer and another streams from it: the rest may take minutes.
+        """Report that the only primary serves, once most members answer and another streams from it.
 
-        A former primary that holds what its successor never got may not come back at all: Patroni waits for its
-        PostgreSQL, which waits for the rest of a timeline that has ended, and answers nobody meanwhile.
+        The rest may take minutes. A former primary with commits that its successor never got may not come back at all:
+        Patroni waits for its PostgreSQL, which waits for the rest of a timeline that has ended and answers no client
+        meanwhile.
         """
         answering = [status for status in statuses.values() if status]
         leaders = [status for status in answering if status.role == "leader"]
@@ -137,12 +140,12 @@ class Patroni(RealStore):
     def store_client(
         self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]
     ) -> StoreClient:
-        """A client that talks to `node` first, and for changes to the primary of the moment."""
+        """Return a client that reads at `node` first, and sends changes to the present primary."""
         return make_client(address_of, members, node, options, self.password)
 
 
 def _statuses(addresses: Mapping[str, str]) -> dict[str, NodeStatus]:
-    """What those members that answer say of themselves."""
+    """Return the status of each member that answers."""
     statuses = {}
     for name, address in addresses.items():
         with suppress(OSError):
@@ -151,12 +154,12 @@ def _statuses(addresses: Mapping[str, str]) -> dict[str, NodeStatus]:
 
 
 def _primary(addresses: Mapping[str, str]) -> str:
-    """The address of the primary, or nothing."""
+    """Return the address of the primary, or an empty text."""
     return next((addresses[name] for name, status in _statuses(addresses).items() if status.role == "leader"), "")
 
 
 def _streaming(addresses: Mapping[str, str]) -> set[str]:
-    """The members that stream from another; a database that is being copied streams too, under another name."""
+    """Return the members that stream from another; a database that is being copied also streams, under another name."""
     return addresses.keys() & {name for status in _statuses(addresses).values() for name in status.detail["streaming"]}
 
 
@@ -165,7 +168,7 @@ def _home(place: StorePlace) -> str:
 
 
 def _etcd_place(place: StorePlace) -> StorePlace:
-    """The same host, as etcd sees it; its data lies on the same disk."""
+    """Return the same host, as etcd sees it; its data lies on the same disk."""
     defaults = {name: option.default for name, option in Etcd.options.items()}
     return msgspec.structs.replace(place, folder=f"{place.data_folder}/etcd", options=defaults)
 
@@ -206,6 +209,6 @@ def _configuration(place: StorePlace, password: str) -> dict[str, Any]:
 
 
 def _ask_patroni(address: str, timeout_s: float) -> dict[str, Any]:
-    """What Patroni's REST interface tells of its member; its status code is for load balancers, and not looked at."""
+    """Return the report of Patroni's REST interface; its status code is for load balancers, and is ignored."""
     page: dict[str, Any] = status_page(address, REST_PORT, "/patroni", timeout_s).told
     return page

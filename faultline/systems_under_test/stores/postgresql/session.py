@@ -1,11 +1,11 @@
-"""A connection to one PostgreSQL server that ends when its time is over, and that does not take doubt for certainty.
+"""A connection to one PostgreSQL server that ends when its time is over, and that notices commits in doubt.
 
 psycopg waits for an answer as long as it takes, and a server that is stopped never gives one. So a *deadline* shuts the
 connection's socket down, and psycopg then meets its end.
 
-PostgreSQL says COMMIT also when it gave up waiting for its synchronous standby: what was committed is then on one
-server only, and the client is told by a mere warning ("canceling wait for synchronous replication"). A session hears
-such warnings, since their transactions are not what a synchronous cluster promises.
+PostgreSQL answers COMMIT also when it gave up waiting for its synchronous standby. The transaction is then on one
+server only, and the client gets just a warning ("canceling wait for synchronous replication"). A session hears such
+warnings, since these transactions do not have the promise of a synchronous cluster.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import msgspec
 import psycopg
 from psycopg.types.json import set_json_dumps
 
-from faultline.systems_under_test.stores.client import ForeignAnswer
+from faultline.systems_under_test.stores.client import ForeignAnswer, is_quiet
 
 __all__ = ["PORT", "Session", "ask", "open_session"]
 
@@ -34,7 +34,7 @@ set_json_dumps(msgspec.json.encode)
 
 
 class Session:
-    """One connection. `expired` tells whether a deadline ended it, `unreplicated` whether a commit was in doubt."""
+    """One connection; `expired` tells whether a deadline ended it, `unreplicated` whether a commit was in doubt."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self.connection = connection
@@ -42,12 +42,22 @@ class Session:
         self.unreplicated = False
         connection.add_notice_handler(self._hear)
 
+    def is_open(self) -> bool:
+        """Return whether PostgreSQL has not hung up.
+
+        It may send a notice unasked, too; a session that is replaced for that has lost nothing, as none is in the
+        middle of a transaction here.
+        """
+        with suppress(psycopg.Error):
+            return not self.connection.closed and is_quiet(self.connection)
+        return False
+
     def rows(self, statement: str, *values: Any) -> list[Any]:
-        """The rows that `statement` answers."""
+        """Return the rows that `statement` answers."""
         return self.connection.execute(statement, values).fetchall()
 
     def changes(self, statement: str, *values: Any) -> int:
-        """How many rows `statement` changed. Raises ForeignAnswer when the answer is not that of a change."""
+        """Return how many rows `statement` changed. Raises ForeignAnswer when the answer is not that of a change."""
         cursor = self.connection.execute(statement, values)
         tag = cursor.statusmessage or ""
         if not tag.startswith(("INSERT ", "UPDATE ")) or cursor.rowcount < 0:
@@ -55,12 +65,12 @@ class Session:
         return cursor.rowcount
 
     def tag(self, command: str) -> str:
-        """What PostgreSQL says that it has done for `command`: to COMMIT it may answer ROLLBACK."""
+        """Return PostgreSQL's answer to `command`: to COMMIT it may answer ROLLBACK."""
         return self.connection.execute(command).statusmessage or ""
 
     @contextmanager
     def deadline(self, timeout_s: float) -> Iterator[None]:
-        """Everything inside must be done in `timeout_s`; then the connection is ended under it."""
+        """End the connection if the work inside takes longer than `timeout_s`."""
         timer = threading.Timer(timeout_s, self._expire)
         timer.daemon = True
         timer.start()
@@ -70,13 +80,14 @@ class Session:
             timer.cancel()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         with suppress(psycopg.Error, OSError):
             self.connection.close()
 
     def _expire(self) -> None:
         self.expired = True
         with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(self.connection.fileno())) as shared:
+            # psycopg has no time limit on answers: a shut-down socket is the only way to wake it while it waits.
             shared.shutdown(socket.SHUT_RDWR)
 
     def _hear(self, notice: psycopg.errors.Diagnostic) -> None:
@@ -84,7 +95,7 @@ class Session:
 
 
 def open_session(address: str, timeout_s: float, password: str, isolation: str = "read committed") -> Session:
-    """A session with the server at `address`. Raises OSError or psycopg.Error."""
+    """Return a session with the server at `address`. Raises OSError or psycopg.Error."""
     # libpq would wait two seconds for a host that does not answer.
     socket.create_connection((address, PORT), timeout_s).close()
     level = isolation.replace(" ", "\\ ")
@@ -103,7 +114,7 @@ def open_session(address: str, timeout_s: float, password: str, isolation: str =
 
 
 def ask(address: str, timeout_s: float, statements: Sequence[str], password: str) -> list[Any]:
-    """The first row of the last of `statements` to the server at `address`. Raises OSError."""
+    """Return the first row of the last of `statements` to the server at `address`. Raises OSError."""
     try:
         session = open_session(address, timeout_s, password)
         try:

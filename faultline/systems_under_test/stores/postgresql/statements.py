@@ -1,4 +1,4 @@
-"""What the workloads' operations are in SQL: single statements where one does, else transactions of several.
+"""The workloads' operations in SQL: single statements where one suffices, else transactions of several.
 
 An object is a row of `objects`, its value JSON; the elements of a set are rows of `elements`; identifiers come from a
 sequence. Operations on one object are single statements, which PostgreSQL makes atomic at any isolation level.
@@ -26,7 +26,7 @@ TABLES = (
     "CREATE TABLE IF NOT EXISTS elements (key text, element bigint, PRIMARY KEY (key, element))",
     "CREATE SEQUENCE IF NOT EXISTS ids",
 )
-"""What `provision` makes."""
+"""The tables that `provision` makes."""
 
 _READ = """
     SELECT coalesce((SELECT value FROM objects WHERE key = %s),
@@ -85,7 +85,7 @@ def _generate(session: Session, _operation: Operation) -> int:
 
 
 def _transfer(session: Session, operation: Operation) -> None:
-    """Between the accounts of one object; refused also when there is no such object yet."""
+    """Transfer between the accounts of one object; refused also when the object does not exist yet."""
     source, target, amount = (operation.value[name] for name in ("from", "to", "amount"))
     values = (source, source, amount, target, target, amount, operation.key, source, amount)
     if not session.changes(_MOVE, *values):
@@ -106,7 +106,7 @@ STATEMENTS: Mapping[str, Callable[[Session, Operation], Any]] = {
 
 
 def run_program(session: Session, program: Program) -> Any:
-    """The answer of a transaction's program, whose reads and writes are carried out within the open transaction."""
+    """Carry out the reads and writes of a program within the open transaction, and return its answer."""
 
     def answer_of(step: Read | Write) -> Any:
         if isinstance(step, Write):

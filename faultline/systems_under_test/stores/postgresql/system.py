@@ -1,11 +1,11 @@
 """PostgreSQL as a system under test: one primary, and standbys that stream its log.
 
 Debian's `postgresql-15`. The first member is the primary, for good: streaming replication has no fail-over of its own,
-so after a kill the primary is started again, and until then nobody can write (for fail-over see `patroni`). With
-`synchronous=on` a commit is acknowledged when one standby, whichever, has it on its disk too
-(`synchronous_standby_names = 'ANY 1 (...)'`; PostgreSQL documentation, "Log-Shipping Standby Servers").
+so after a kill the primary is started again, and until then no client can write (`patroni` has fail-over). With
+`synchronous=on` a commit is acknowledged when any one standby has it on its disk too (`synchronous_standby_names = 'ANY
+1 (...)'`; PostgreSQL documentation, "Log-Shipping Standby Servers").
 
-What transactions may see of each other is the isolation level's business, not replication's: `isolation=serializable`
+The isolation level, and not replication, decides what transactions may see of each other: `isolation=serializable`
 (Ports and Grittner, "Serializable Snapshot Isolation in PostgreSQL", VLDB 2012) is the default here, `read-committed`
 is PostgreSQL's own.
 """
@@ -59,7 +59,10 @@ class PostgreSQL(RealStore):
     serving_timeout_s = 60.0
 
     def files(self, place: StorePlace) -> Mapping[str, str]:
-        """Who may connect, and how to start: a standby without a database begins with a copy of the primary's."""
+        """Return the rules of access and the start script.
+
+        A standby without a database begins with a copy of the primary's.
+        """
         own = settings() | {
             "listen_addresses": place.address,
             "unix_socket_directories": "",
@@ -75,7 +78,7 @@ class PostgreSQL(RealStore):
         return {"pg_hba.conf": rules, "start.sh": start, **secret}
 
     def preparation(self, place: StorePlace) -> str:
-        """A folder that is PostgreSQL's own, with an empty database in it if it is the primary's."""
+        """Return the commands that make PostgreSQL's own folder, with an empty database for the primary."""
         own = f"{hide(place, 'pgpass', 'password')} && {make_folder(_database(place))}"
         if not _is_primary(place):
             return own
@@ -83,15 +86,15 @@ class PostgreSQL(RealStore):
         return f"{AS_OWNER}{own} && as_owner {BINARIES}/initdb -D {_database(place)} {access} -E UTF8 --no-locale"
 
     def command(self, place: StorePlace) -> list[str]:
-        """The server, as the user postgres when started by root."""
+        """Return the command that starts the server, as the user postgres when root runs it."""
         return ["/bin/sh", f"{place.folder}/start.sh"]
 
     def provision(self, addresses: Mapping[str, str], options: Mapping[str, str]) -> None:
-        """The tables, at the primary. Raises OSError."""
+        """Make the tables at the primary. Raises OSError."""
         make_tables(next(iter(addresses.values())), self.serving_timeout_s, self.password)
 
     def status(self, address: str, timeout_s: float) -> NodeStatus:
-        """Primary or standby, on which timeline, and how many standbys stream from it. Raises OSError."""
+        """Return the role, the timeline, and the number of standbys that stream from the member. Raises OSError."""
         from faultline.systems_under_test.stores.postgresql.session import ask
 
         is_standby, timeline, streaming = ask(address, timeout_s, [_STATUS], self.password)
@@ -99,7 +102,7 @@ class PostgreSQL(RealStore):
         return NodeStatus(role=role, generation=timeline, detail={"streaming": streaming})
 
     def serving(self, statuses: Mapping[str, NodeStatus | None]) -> str | None:
-        """The primary serves once all others stream from it: with none of them, a commit would wait."""
+        """Report that the primary serves, once all others stream from it: without any, a commit would wait."""
         leading = super().serving(statuses)
         streaming = max((status.detail.get("streaming", 0) for status in statuses.values() if status), default=0)
         return leading if streaming == len(statuses) - 1 else None
@@ -107,12 +110,12 @@ class PostgreSQL(RealStore):
     def store_client(
         self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]
     ) -> StoreClient:
-        """A client that talks to `node` first, and for changes to the primary."""
+        """Return a client that reads at `node` first, and sends changes to the primary."""
         return make_client(address_of, members, node, options, self.password)
 
 
 def _database(place: StorePlace) -> str:
-    """A folder of its own in the data folder, since its owner and mode are PostgreSQL's business."""
+    """Return the database's own folder within the data folder: PostgreSQL wants its own owner and mode on it."""
     return f"{place.data_folder}/postgresql"
 
 
@@ -121,7 +124,7 @@ def _is_primary(place: StorePlace) -> bool:
 
 
 def _copy(place: StorePlace) -> str:
-    """The shell commands by which a standby gets its database, if it has none; the primary makes its own."""
+    """Return the shell commands by which a standby gets its database, if it has none; the primary makes its own."""
     if _is_primary(place):
         return ""
     database, primary = _database(place), place.addresses[place.members[0]]

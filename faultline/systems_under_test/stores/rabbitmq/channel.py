@@ -1,11 +1,12 @@
 """One connection to a RabbitMQ with one channel on it, by pika's callbacks, with a limit on every wait.
 
-pika's blocking connection waits for an answer as long as the connection lives, which a cut network makes forever. So
-this uses its `SelectConnection`, whose event loop runs here only while something is asked, and at most `timeout_s`. The
-loop does not run in between, so heartbeats are off: a connection that broke meanwhile shows in the next answer.
+pika's blocking connection waits for an answer as long as the connection lives, which is for ever after a network cut.
+So this module uses its `SelectConnection`, whose event loop runs here only during a request, and at most for
+`timeout_s`. The loop does not run in between, so heartbeats are off: a connection that broke meanwhile shows in the
+next answer.
 
 The library's exceptions become three: `ChannelRefusal` when RabbitMQ answered with an error, TimeoutError, and
-ConnectionError. That also lets everything else here do without importing the library.
+ConnectionError. So no other module here needs to import the library.
 """
 
 from __future__ import annotations
@@ -16,29 +17,28 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from faultline.systems_under_test.stores.client import ForeignAnswer
-from faultline.systems_under_test.stores.library import client_library
+from faultline.systems_under_test.stores.client import ForeignAnswer, client_library
 
 __all__ = ["CLIENT_PORT", "USER", "ChannelRefusal", "QueueChannel"]
 
 logging.getLogger("pika").addHandler(logging.NullHandler())
-logging.getLogger("pika").propagate = False  # what goes wrong is in the history
+logging.getLogger("pika").propagate = False  # failures are in the history
 
 CLIENT_PORT = 5672
 USER = "faultline"
 _FAREWELL_S = 0.2
 _RETURNED = object()
-"""The answer to a publication that no queue wanted."""
+"""The answer to a publication that no queue took."""
 
 
 class ChannelRefusal(Exception):
-    """RabbitMQ answered with something else than a result; the text is one word."""
+    """RabbitMQ answered, but not with a result; the text is one word."""
 
 
 class QueueChannel:
-    """A channel to the RabbitMQ at `address`. Raises OSError or ChannelRefusal when it does not come about.
+    """A channel to the RabbitMQ at `address`. Raises OSError or ChannelRefusal when it cannot be made.
 
-    With `confirms` a publication waits until RabbitMQ says that it has the element safe.
+    With `confirms` a publication waits until RabbitMQ says that the element is safe.
     """
 
     def __init__(self, address: str, timeout_s: float, *, confirms: bool, password: str = "") -> None:
@@ -72,7 +72,7 @@ class QueueChannel:
             raise
 
     def declare(self, name: str, *, members: int) -> None:
-        """Make the quorum queue `name` on so many members; nothing happens where it is."""
+        """Make the quorum queue `name` on so many members, unless it exists."""
         arguments = {"x-queue-type": "quorum", "x-quorum-initial-group-size": members}
         self._asked(lambda: self._channel.queue_declare(name, durable=True, arguments=arguments, callback=self._answer))
 
@@ -93,7 +93,7 @@ class QueueChannel:
             raise ChannelRefusal("unroutable" if is_returned else "nacked")
 
     def get(self, queue: str, *, is_lent: bool) -> tuple[bytes, int] | None:
-        """The next element of `queue` and its number on this channel, None when there is none.
+        """Return the next element of `queue` and its number on this channel, None when there is none.
 
         When it `is_lent`, it goes back to the queue with the end of this channel, unless acknowledged before.
         """
@@ -105,25 +105,25 @@ class QueueChannel:
     def acknowledge(self, queue: str, number: int) -> None:
         """Acknowledge all elements up to `number`, and wait until the channel's member has heard it.
 
-        RabbitMQ does not answer acknowledgements. But it takes what comes over a channel in order, so an answer to
-        something asked later tells that it was heard: by the member, not yet by a majority.
+        RabbitMQ does not answer acknowledgements. But it handles the requests of a channel in order, so the answer to a
+        later request shows that the member has heard it; a majority may not have heard it yet.
         """
         self._sent(lambda: self._channel.basic_ack(number, multiple=True))
         self._asked(lambda: self._channel.queue_declare(queue, passive=True, callback=self._answer))
 
     def is_open(self) -> bool:
-        """Has neither side closed the channel, as far as is known here?"""
+        """Return whether neither side has closed the channel, as far as is known here."""
         self._turn()
         return bool(self._connection.is_open and self._channel.is_open)
 
     def close(self) -> None:
-        """Hang up, with a short farewell."""
+        """Close the connection, with a short farewell."""
         with suppress(OSError, self._errors.AMQPError):
             if self._connection.is_open:
                 self._connection.close()
                 self._turn_until(lambda: self._connection.is_closed, _FAREWELL_S)
             if not self._connection.is_closed and self._connection._transport is not None:
-                self._connection._transport.abort()  # nobody is there to answer the farewell
+                self._connection._transport.abort()  # no member is there to answer the farewell
                 self._turn()
         self._connection.ioloop.close()
 
@@ -145,19 +145,19 @@ class QueueChannel:
         self._answer(self._translated(reason))
 
     def _asked(self, ask: Callable[[], Any]) -> Any:
-        """What is answered to `ask`; for a new channel, that channel."""
+        """Send `ask`, and return its answer; for a new channel, that channel."""
         self._sent(ask)
         return self._wait()
 
     def _sent(self, ask: Callable[[], Any]) -> None:
-        """Hand `ask` to the network. Raises what is known of the channel by now."""
+        """Hand `ask` to the network. Raises the failure of the channel that is known by now."""
         try:
             ask()
         except self._errors.AMQPError as error:
             raise self._translated(error) from error
 
     def _wait(self, timeout_s: float | None = None) -> Any:
-        """The next answer. Raises ChannelRefusal, TimeoutError or ConnectionError."""
+        """Return the next answer. Raises ChannelRefusal, TimeoutError or ConnectionError."""
         self._turn_until(lambda: bool(self._answers), timeout_s or self._timeout_s)
         if not self._answers:
             raise TimeoutError(f"no answer within {self._timeout_s:g} s")
@@ -167,7 +167,7 @@ class QueueChannel:
         return answer
 
     def _turn_until(self, is_done: Callable[[], bool], timeout_s: float) -> None:
-        """Let the loop turn; every answer stops it."""
+        """Run the loop until `is_done` or the time is over; every answer stops it."""
         loop = self._connection.ioloop
         deadline_s = time.monotonic() + timeout_s
         timer = loop.call_later(timeout_s, loop.stop)
@@ -176,7 +176,7 @@ class QueueChannel:
         loop.remove_timeout(timer)
 
     def _turn(self) -> None:
-        """Let the loop send and hear what it can at once."""
+        """Let the loop send and receive all that it can at once."""
         loop = self._connection.ioloop
         loop.call_later(0, loop.stop)
         loop.start()

@@ -4,13 +4,13 @@
 
 | error | why nothing happened |
 |---|---|
-| `not-connected` | there was no channel to ask over |
-| `unroutable` | RabbitMQ gave a mandatory publication back, since there is no such queue |
+| `not-connected` | there was no channel for the request |
+| `unroutable` | RabbitMQ gave a mandatory publication back, since its queue does not exist |
 
-Everything else is `info`. So is a publication that was not confirmed in time, and one that was refused (`nacked`): the
-documentation promises for it only that RabbitMQ takes no responsibility. So is every way of taking an element out that
-failed: one that is handed out for good may be gone with the answer, and one that is lent comes back only when RabbitMQ
-notices the end of the channel, and meanwhile other clients find the queue empty.
+Every other failure is `info`. So is a publication that was not confirmed in time, and one that was refused (`nacked`):
+the documentation promises for it only that RabbitMQ takes no responsibility. So is every failed attempt to take an
+element out. An element that is handed out for good may be gone with the answer. One that is lent comes back only when
+RabbitMQ notices the end of the channel, and meanwhile other clients find the queue empty.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ outcomes = OutcomeRegistry([NOT_CONNECTED, "unroutable"])
 
 
 class QueueClient(MemberClient[QueueChannel]):
-    """One client process. What it takes out `is_lent` until it has acknowledged it, or is its own at once."""
+    """One client process; an element that it takes out `is_lent` until it is acknowledged, or belongs to it at once."""
 
     outcomes = outcomes
     failures = (OSError, ChannelRefusal)
@@ -58,19 +58,19 @@ class QueueClient(MemberClient[QueueChannel]):
         self._timeout_s = timeout_s
 
     def connect(self, address: str) -> QueueChannel:
-        """A channel to the member at `address`."""
+        """Return a channel to the member at `address`."""
         return QueueChannel(address, self._timeout_s, confirms=self._confirms, password=self._password)
 
     def hang_up(self, connection: QueueChannel) -> None:
-        """Close the channel; what was lent goes back."""
+        """Close the channel; lent elements go back to the queue."""
         connection.close()
 
     def is_open(self, connection: QueueChannel) -> bool:
-        """A member that pauses in a minority hangs up on its clients."""
+        """Return whether the channel is open: a member that pauses in a minority hangs up on its clients."""
         return connection.is_open()
 
     def perform(self, connection: QueueChannel, operation: Operation, node: str) -> Outcome:
-        """Put an element in, take one out, or take out all there are."""
+        """Put an element in, take one out, or take all out."""
         queue = str(operation.key)
         if operation.f == "enqueue":
             connection.publish(queue, msgspec.json.encode(operation.value))
@@ -80,13 +80,13 @@ class QueueClient(MemberClient[QueueChannel]):
         return ok(self._taken(connection, queue, None), node)
 
     def word_for(self, error: Exception) -> str:
-        """The refusal, `timeout`, or `connection-lost`."""
+        """Return the refusal, `timeout`, or `connection-lost`."""
         if isinstance(error, ChannelRefusal):
             return str(error)
         return "timeout" if isinstance(error, TimeoutError) else "connection-lost"
 
     def _taken(self, channel: QueueChannel, queue: str, count_max: int | None) -> list[Any]:
-        """The elements that come out, until the queue is empty or there are enough."""
+        """Take elements out until the queue is empty or there are enough, and return them."""
         taken: list[Any] = []
         number = 0
         while count_max is None or len(taken) < count_max:
@@ -96,5 +96,7 @@ class QueueClient(MemberClient[QueueChannel]):
             body, number = element
             taken.append(msgspec.json.decode(body))
         if taken and self._is_lent:
+            # After the last element: an acknowledgement covers all before it, and one that is lost only brings elements
+            # back.
             channel.acknowledge(queue, number)
         return taken

@@ -1,19 +1,19 @@
 """RabbitMQ as a system under test: quorum queues, each a Raft group of its own on all members.
 
-Debian's `rabbitmq-server` (3.10 in Debian 12). What a publisher was *confirmed* is in the logs of a majority; what it
-only sent may be anywhere (RabbitMQ documentation, "Consumer Acknowledgements and Publisher Confirms"). On the way out
-a queue promises one of two things. With `acknowledgements=manual` the element is only lent until it is acknowledged,
-and nobody confirms an acknowledgement: it comes out at least once. With `automatic` taking an element out is one entry
-of the Raft log: it comes out at most once, and is gone when the answer gets lost; so many dequeues without an answer
-excuse as many missing elements, and a run under faults often ends as `unknown`.
+Debian's `rabbitmq-server` (3.10 in Debian 12). A *confirmed* element is in the logs of a majority; one that was only
+sent may be on any member or none (RabbitMQ documentation, "Consumer Acknowledgements and Publisher Confirms"). On the
+way out a queue promises one of two things. With `acknowledgements=manual` the element is only lent until it is
+acknowledged, and acknowledgements are not confirmed: it comes out at least once. With `automatic` taking an element out
+is one entry of the Raft log: it comes out at most once, and is gone when the answer gets lost; so many dequeues without
+an answer excuse as many missing elements, and a run under faults often ends as `unknown`.
 
-Each member is an Erlang machine and its own `epmd`, which tells the members each other's ports. Both descend from the
+Each member is an Erlang machine with its own `epmd`, which tells the members each other's ports. Both descend from the
 member's first process and die with it. Machines are named by their addresses, so hosts need not know names. A host on
 which another epmd listens already is refused. A member counts as up when its `epmd` answers, not when clients can
 connect: members that were killed together wait for each other before they let clients in.
 
-Who leads is asked of the management plugin, which answers from the member's own copy of the metadata: a member that is
-cut off goes on naming the leader it knew.
+The management plugin names the leader from the member's own copy of the metadata: a member that is cut off goes on
+naming the leader it knew.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class RabbitMQ(RealStore):
     serving_timeout_s = 120.0
 
     def files(self, place: StorePlace) -> Mapping[str, str]:
-        """The configuration, the plugin, and the secret by which the members know each other."""
+        """Return the configuration, the plugin, and the secret by which the members know each other."""
         peers = [
             f"cluster_formation.classic_config.nodes.{number} = rabbit@{address}"
             for number, address in enumerate(place.addresses.values(), 1)
@@ -93,16 +93,18 @@ class RabbitMQ(RealStore):
         return {
             "rabbitmq.conf": "\n".join(lines) + "\n",
             "enabled_plugins": "[rabbitmq_management].\n",
-            # Who knows this may run code on a member.
+            # A process that knows this may run code on a member.
             ".erlang.cookie": self.password,
         }
 
     def preparation(self, place: StorePlace) -> str:
-        """Erlang refuses a secret that others may read or change."""
+        """Return the commands that hide the secret: Erlang refuses one that others may read or change."""
         return "chmod 400 .erlang.cookie rabbitmq.conf"
 
     def command(self, place: StorePlace) -> list[str]:
-        """The server with one scheduler that does not spin, since many members share a machine."""
+        """Return the command line of the server, with one scheduler that does not spin, since many members share a
+        machine.
+        """
         settings = {
             "HOME": place.folder,
             "RABBITMQ_CONF_ENV_FILE": "/dev/null",
@@ -132,9 +134,9 @@ class RabbitMQ(RealStore):
             channel.close()
 
     def status(self, address: str, timeout_s: float) -> NodeStatus:
-        """Who leads the first queue as this member knows it; before there is one, how many members it sees.
+        """Return the leader of the first queue as this member knows it, and how many members it sees.
 
-        RabbitMQ tells no generation: of two that say they lead, the one whom more members name leads.
+        RabbitMQ reports no generation: of two that say they lead, the one that more members name leads.
         """
         queues = _asked(address, "/api/queues?disable_stats=true&enable_queue_totals=true", timeout_s, self.password)
         nodes = _asked(address, "/api/nodes?columns=name,running", timeout_s, self.password)
@@ -142,7 +144,7 @@ class RabbitMQ(RealStore):
         return status_from(address, queues, seen)
 
     def serving(self, statuses: Mapping[str, NodeStatus | None]) -> str | None:
-        """All members see each other, and name one leader as soon as there are queues."""
+        """Report that the store serves, once all members see each other and, with queues, name one leader."""
         known = [status for status in statuses.values() if status is not None]
         together = len(known) == len(statuses) and all(status.detail["seen"] == len(statuses) for status in known)
         if not together or len({status.leader for status in known}) != 1:
@@ -152,7 +154,7 @@ class RabbitMQ(RealStore):
     def store_client(
         self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]
     ) -> QueueClient:
-        """A client that is connected to the member on `node` first, which passes on what the leader must do."""
+        """Return a client that is connected to the member on `node` first, which passes requests on to the leader."""
         return QueueClient(
             address_of,
             members,
@@ -165,7 +167,7 @@ class RabbitMQ(RealStore):
 
 
 def status_from(address: str, queues: Sequence[Mapping[str, Any]], seen: int) -> NodeStatus:
-    """The status of the member at `address` that sees `seen` members and tells this of its queues."""
+    """Return the status of the member at `address` that sees `seen` members and reports these queues."""
     first = min(queues, key=lambda queue: str(queue["name"]), default={})
     told = str(first.get("leader") or first.get("node") or "")
     leader = told.removeprefix("rabbit@") or None
@@ -173,7 +175,7 @@ def status_from(address: str, queues: Sequence[Mapping[str, Any]], seen: int) ->
 
 
 def _asked(address: str, path: str, timeout_s: float, password: str) -> Any:
-    """What the management plugin at `address` answers. Raises OSError."""
+    """Return the answer of the management plugin at `address`. Raises OSError."""
     account = "Basic " + base64.b64encode(f"{USER}:{password}".encode()).decode()
     page = status_page(address, MANAGEMENT_PORT, path, max(timeout_s, 1.0), {"Authorization": account})
     if page.code != HTTPStatus.OK:
@@ -182,7 +184,7 @@ def _asked(address: str, path: str, timeout_s: float, password: str) -> Any:
 
 
 def _listening_on(address: str) -> str:
-    """Erlang's arguments by which members take connections of each other on `address` alone, where it is a number."""
+    """Return Erlang's arguments to take connections of members on `address` alone, if it is a number."""
     parts = address.split(".")
     if len(parts) != 4 or not all(part.isdecimal() for part in parts):
         return ""

@@ -1,4 +1,4 @@
-"""What clients of Redis have in common, whether they ask Sentinels or a cluster who is to be asked."""
+"""The common part of clients of Redis, whether Sentinels or a cluster tell them which member to ask."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Connection = TypeVar("Connection")
 
 
 class RedisClient(MemberClient[Connection]):
-    """One client process; with `reads_replicas` it does not insist on reading from a master."""
+    """One client process; with `reads_replicas` it may read from a replica."""
 
     outcomes = outcomes
     failures = (OSError, RedisRefusal)
@@ -39,7 +39,7 @@ class RedisClient(MemberClient[Connection]):
         self._password = password
 
     def word_for(self, error: Exception) -> str:
-        """The first word of Redis's error, `timeout`, or `connection-lost`."""
+        """Return the first word of Redis's error, `timeout`, or `connection-lost`."""
         if isinstance(error, RedisRefusal):
             return error.word
         return "timeout" if isinstance(error, TimeoutError) else "connection-lost"

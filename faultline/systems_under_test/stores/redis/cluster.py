@@ -7,11 +7,11 @@ write on, and a master that is cut off, which goes on acknowledging writes for `
 it sees no majority of masters and refuses (`CLUSTERDOWN`). So the second window, unlike that of Sentinel, is short.
 
 **The members.** The first `masters` members begin as masters with an equal share of the slots each, the others as their
-replicas in turn: six hosts make three masters with a replica each. With three hosts there are no replicas, so nobody
+replicas in turn: six hosts make three masters with a replica each. With three hosts there are no replicas, so no member
 takes over; a fail-over needs a majority of at least three masters.
 
-**The clients** do what Redis asks of cluster clients: fetch the table of slots, go to the owner of a key's slot, follow
-`MOVED` and `ASK`, and fetch the table anew from another member after any other error.
+**The clients** follow the rules of Redis for cluster clients: fetch the table of slots, go to the owner of a key's
+slot, follow `MOVED` and `ASK`, and fetch the table anew from another member after any other error.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from faultline.harness.operation import Operation
 from faultline.harness.outcome import NOT_CONNECTED, Outcome
 from faultline.harness.system import OptionDescription, StorePlace
 from faultline.harness.world.ports import NodeStatus
-from faultline.systems_under_test.stores.library import client_library
+from faultline.systems_under_test.stores.client import client_library
 from faultline.systems_under_test.stores.redis.client import RedisClient
 from faultline.systems_under_test.stores.redis.commands import FUNCTIONS, execute
 from faultline.systems_under_test.stores.redis.connection import RedisConnection, RedisRefusal, ask_once
@@ -46,7 +46,7 @@ _POLL_S = 0.05
 
 
 def shares(masters: int) -> list[tuple[int, int]]:
-    """The first and last slot of each of so many masters."""
+    """Return the first and last slot of each of `masters` masters."""
     bounds = [SLOTS * number // masters for number in range(masters + 1)]
     return [(first, after - 1) for first, after in pairwise(bounds)]
 
@@ -71,16 +71,16 @@ class RedisCluster(RealStore):
     serving_timeout_s = 60.0
 
     def files(self, place: StorePlace) -> Mapping[str, str]:
-        """All members are alike; who is a master stands in `nodes.conf`, which Redis writes."""
+        """Return the configuration, the same for all members; Redis writes the masters into `nodes.conf`."""
         timeout = f"cluster-node-timeout {place.options['node_timeout_ms']}"
         return {"redis.conf": configuration(place, PORT, self.password, "cluster-enabled yes", timeout)}
 
     def command(self, place: StorePlace) -> list[str]:
-        """Redis with its configuration."""
+        """Return the command that starts Redis with its configuration."""
         return ["env", "LC_ALL=C", "redis-server", "redis.conf"]
 
     def form(self, addresses: Mapping[str, str], options: Mapping[str, str]) -> None:
-        """Introduce the members, deal slots to the masters and replicas to them, and wait until all agree."""
+        """Introduce the members, give slots and replicas to the masters, and wait until all agree."""
         known = list(addresses.values())
         masters = known[: _masters(options, len(known))]
         # The first member's epoch is the highest, so that faults which are aimed at the leader begin with it.
@@ -99,7 +99,7 @@ class RedisCluster(RealStore):
         )
 
     def status(self, address: str, timeout_s: float) -> NodeStatus:
-        """The member's role, its configuration epoch, and who has which slots as far as it knows.
+        """Return the member's role, its configuration epoch, and the owners of all slots as far as it knows.
 
         All masters lead, each its own slots; the one of the highest epoch, the latest to be elected, is the leader at
         which faults are aimed.
@@ -122,7 +122,7 @@ class RedisCluster(RealStore):
         )
 
     def serving(self, statuses: Mapping[str, NodeStatus | None]) -> str | None:
-        """It serves once all members see the same owners of all slots, and all replicas follow."""
+        """Report that the store serves, once all members see the same owners of all slots and all replicas follow."""
         known = [status for status in statuses.values() if status is not None]
         if len(known) < len(statuses):
             return None
@@ -136,7 +136,7 @@ class RedisCluster(RealStore):
     def store_client(
         self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]
     ) -> ClusterClient:
-        """A client that asks `node` for the table of slots first."""
+        """Return a client that asks `node` for the table of slots first."""
         return ClusterClient(
             address_of,
             members,
@@ -151,7 +151,7 @@ class RedisCluster(RealStore):
         return ask_once(address, PORT, *words, timeout_s=timeout_s, password=self.password)
 
     def _table(self, address: str, timeout_s: float = 1.0) -> list[list[str]]:
-        """The lines of CLUSTER NODES, in words: id, address, flags, master, times, epoch, link, slots."""
+        """Return the lines of CLUSTER NODES, in words: id, address, flags, master, times, epoch, link, slots."""
         text: Any = self._ask(address, "CLUSTER", "NODES", timeout_s=timeout_s)
         return [line.split() for line in text.splitlines()]
 
@@ -162,7 +162,7 @@ Place = tuple[str, int]
 
 @dataclass(slots=True)
 class _Session:
-    """What one client knows of the cluster: the owners of slots, each with its replicas, and connections to some."""
+    """One client's view of the cluster: the owners of slots, each with its replicas, and connections to some."""
 
     table: list[tuple[int, int, list[Place]]]
     moved: dict[int, Place] = field(default_factory=dict)
@@ -171,20 +171,20 @@ class _Session:
     """The address of the member that was asked last."""
 
     def owner(self, slot: int, *, replica: bool) -> Place:
-        """Who is to be asked for `slot`."""
+        """Return the member to ask for `slot`."""
         if slot in self.moved:
             return self.moved[slot]
         for first, last, places in self.table:
             if first <= slot <= last:
                 return places[-1 if replica else 0]
-        raise RedisRefusal("CLUSTERDOWN", f"nobody has the slot {slot}")
+        raise RedisRefusal("CLUSTERDOWN", f"no member has the slot {slot}")
 
 
 class ClusterClient(RedisClient[_Session]):
-    """One client process. With `reads_replicas` it reads from a replica of the key's master where there is one."""
+    """One client process; with `reads_replicas` it reads from a replica of the key's master where there is one."""
 
     def connect(self, address: str) -> _Session:
-        """The table of slots as the member at `address` has it."""
+        """Return the table of slots as the member at `address` has it."""
         rows = ask_once(address, PORT, "CLUSTER", "SLOTS", timeout_s=self._timeout_s, password=self._password)
         return _Session([(first, last, [(at[0], int(at[1])) for at in places]) for first, last, *places in rows])
 
@@ -194,7 +194,7 @@ class ClusterClient(RedisClient[_Session]):
             each.close()
 
     def perform(self, connection: _Session, operation: Operation, node: str) -> Outcome:
-        """Go to the owner of the key's slot, and where that one sends the client."""
+        """Ask the owner of the key's slot, and the members to which it sends the client."""
         slot = _slot_of(str(operation.key))
         place = connection.owner(slot, replica=self._reads_replicas and operation.f in self.reads)
         is_asking = False
@@ -202,6 +202,8 @@ class ClusterClient(RedisClient[_Session]):
             try:
                 return self._perform_at(connection, place, operation, is_asking)
             except RedisRefusal as refusal:
+                # A redirection comes before the command is executed, so the command may be sent again without doing it
+                # twice.
                 if refusal.word not in ("MOVED", "ASK"):
                     raise
                 place, is_asking = _redirection(refusal), refusal.word == "ASK"
@@ -210,7 +212,7 @@ class ClusterClient(RedisClient[_Session]):
         raise RedisRefusal("MOVED", f"more than {_REDIRECTIONS_MAX} times")
 
     def answering(self, connection: _Session, operation: Operation, node: str) -> str:
-        """The member that was asked last; the one that gave the table when that names nobody to ask."""
+        """Return the member that was asked last, or the one that gave the table when the table names none to ask."""
         return self._names.get(connection.asked, node)
 
     def _perform_at(self, session: _Session, place: Place, operation: Operation, is_asking: bool) -> Outcome:
@@ -221,7 +223,10 @@ class ClusterClient(RedisClient[_Session]):
         return execute(connection, operation, self._names[place[0]], self._waiting)
 
     def _connection_to(self, session: _Session, place: Place) -> RedisConnection:
-        """Raises a definite refusal when it does not come about: whoever sent the client here executed nothing."""
+        """Return the connection to `place`.
+
+        A failure to connect is a definite refusal: the member that sent the client here has executed nothing.
+        """
         known = session.connections.get(place)
         if known is not None and not known.is_open():
             session.connections.pop(place).close()
@@ -237,13 +242,13 @@ class ClusterClient(RedisClient[_Session]):
 
 
 def _slot_of(key: str) -> int:
-    """As Redis's own library counts it."""
+    """Return the slot of `key`, as Redis's own library computes it."""
     slot: int = client_library("redis.crc", extra="redis").key_slot(key.encode())
     return slot
 
 
 def _redirection(refusal: RedisRefusal) -> Place:
-    """Where `MOVED 3999 127.0.0.1:6381` sends the client."""
+    """Return the place to which `MOVED 3999 127.0.0.1:6381` sends the client."""
     host, _, port = refusal.text.split()[-1].rpartition(":")
     return host, int(port)
 

@@ -1,25 +1,25 @@
-"""What clients of Redis ask for, as commands on one connection, and which of Redis's errors are definite.
+"""The operations of Redis clients, as commands on one connection, and the errors of Redis that are definite.
 
-Each operation is one command, or one script where that is what Redis offers for it: scripts run without anything in
-between, which makes the compare-and-set atomic. Values are JSON. A read is a script too, since `read` means the whole
-of whatever the key holds: a string, a set or a list.
+Each operation is one command, or one script where Redis has no command for it: no other command runs during a script,
+which makes the compare-and-set atomic. Values are JSON. A read is a script too, since `read` means the whole content of
+the key: a string, a set or a list.
 
-**Definite errors**, after which a change certainly did not happen. Redis looks at all of these before it executes a
+**Definite errors**, after which a change certainly did not happen. Redis checks all of these before it executes a
 command (`processCommand`), and inside a script before it executes the script's only write:
 
 | error | why nothing happened |
 |---|---|
 | `READONLY` | the member is a replica, and takes no writes |
 | `NOREPLICAS` | a master that has fewer replicas than `min_replicas_to_write` takes no writes |
-| `MASTERDOWN` | a replica without its master serves nothing |
+| `MASTERDOWN` | a replica without its master serves no requests |
 | `LOADING` | the member is still reading its files |
 | `MISCONF` | a member that could not write its files takes no writes |
-| `OOM` | nor does one whose memory is used up |
-| `CLUSTERDOWN` | a member of Redis Cluster that does not see a majority, or not all slots, serves nothing |
+| `OOM` | nor does a member whose memory is used up |
+| `CLUSTERDOWN` | a member of Redis Cluster that does not see a majority, or not all slots, serves no requests |
 | `MOVED`, `ASK`, `TRYAGAIN` | another member has the key's slot; the command is not executed here |
 
-Everything else is `info`. So is a write that the master executed, but of which too few replicas told within
-`wait_timeout_ms` that they have it (`too-few-replicas`): the master keeps it, and who follows it may or may not.
+Every other failure is `info`. So is a write that the master executed, but that too few replicas confirmed within
+`wait_timeout_ms` (`too-few-replicas`): the master keeps it, and its successor may or may not have it.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ _RESULTS: Mapping[str, Callable[[Any], Any]] = {
     "dequeue": _decoded,
     "drain": _decoded,
 }
-"""What a change answers, for those that answer anything."""
+"""The results of the changes that have one."""
 
 
 _ANSWERS: Mapping[str, tuple[type, ...]] = {
@@ -117,18 +117,21 @@ _ANSWERS: Mapping[str, tuple[type, ...]] = {
     "drain": (list,),
     **dict.fromkeys(("cas", "add", "append", "increment", "generate", "enqueue"), (int,)),
 }
-"""What kinds of answer Redis gives to each."""
+"""The types of Redis's answers to each."""
 
 
 def _is_answer(f: str, answer: Any) -> bool:
-    """Is this how Redis answers?"""
+    """Return whether Redis answers `f` in this form."""
     if f == "write":
         return bool(answer == "OK")
     return type(answer) in _ANSWERS[f] and (f != "cas" or answer in (0, 1))
 
 
 def execute(connection: RedisConnection, operation: Operation, node: str, waiting: Waiting) -> Outcome:
-    """Perform `operation` on the member `node`, and let a change wait for replicas. Raises what the connection does."""
+    """Perform `operation` on the member `node`, and let a change wait for replicas.
+
+    Raises the same errors as the connection.
+    """
     answer = connection.ask(*_COMMANDS[operation.f](str(operation.key), operation.value))
     if not _is_answer(operation.f, answer):
         raise ForeignAnswer(f"{operation.f} was answered with {answer!r:.80}")
@@ -144,15 +147,15 @@ def execute(connection: RedisConnection, operation: Operation, node: str, waitin
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """How many replicas must have a change before it counts as done, and how long the master waits for them."""
+    """The number of replicas that must have a change before it counts as done, and the longest wait for them."""
 
     replicas: int
     timeout_ms: int
 
     def missing(self, connection: RedisConnection) -> str | None:
-        """Why what was just written over `connection` does not count; None when it does.
+        """Return why the write that was just made over `connection` does not count; None when it does.
 
-        Whatever goes wrong here, the write was executed: no error of this command is definite.
+        The write was executed in any case, so no error of this command is definite.
         """
         if not self.replicas:
             return None

@@ -1,18 +1,18 @@
 """One connection to one Redis or Sentinel, by redis-py with all its retries off.
 
-A retry inside a client library hides from the history what happened: the first attempt may have been executed. So this
-uses the library's `Connection` below its clients, pools and retry policies; a connection that failed is never used
-again (redis-py would silently open a new one), which the callers see to by hanging up on any error.
+A retry inside a client library falsifies the history: the first attempt may have been executed. So this module uses the
+library's `Connection` below its clients, pools and retry policies. Callers hang up on any error, so that a connection
+that failed is never used again (redis-py would silently open a new one).
 
 The library's exceptions become three: `RedisRefusal` when Redis answered with an error, TimeoutError, and
-ConnectionError. That also lets everything else here do without importing the library.
+ConnectionError. So no other module here needs to import the library.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from faultline.systems_under_test.stores.library import client_library
+from faultline.systems_under_test.stores.client import client_library
 
 __all__ = ["RedisConnection", "RedisRefusal", "ask_once"]
 
@@ -41,9 +41,9 @@ class RedisRefusal(Exception):
 
 
 class RedisConnection:
-    """An open connection to the Redis at `address`, which lets in only who knows the `password`, if there is one.
+    """An open connection to the Redis at `address`, with its `password`, if there is one.
 
-    Raises OSError when it does not come about.
+    Raises OSError when it cannot be made.
     """
 
     def __init__(self, address: str, port: int, timeout_s: float, password: str = "") -> None:
@@ -75,14 +75,14 @@ class RedisConnection:
             raise self._translated(error) from error
 
     def is_open(self) -> bool:
-        """Has Redis neither hung up nor said anything unasked? It never does the latter on these connections."""
+        """Return whether Redis has not hung up: it sends nothing unasked on these connections."""
         try:
             return not self._connection.can_read(0)
         except (OSError, self._errors.RedisError):
             return False
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._connection.disconnect()
 
     def _translated(self, error: Exception) -> Exception:
@@ -98,7 +98,10 @@ class RedisConnection:
 
 
 def ask_once(address: str, port: int, *words: object, timeout_s: float = 1.0, password: str = "") -> Any:
-    """One question over a connection of its own. Raises what the connection does."""
+    """Send one command over a connection of its own, and return the answer.
+
+    Raises the same errors as the connection.
+    """
     connection = RedisConnection(address, port, timeout_s, password)
     try:
         return connection.ask(*words)

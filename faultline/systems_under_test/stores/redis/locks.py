@@ -1,13 +1,13 @@
-"""Locks in Redis behind Sentinel: a key with an owner's name that times out, and what it guards.
+"""Locks in Redis behind Sentinel: a key with an owner's name that times out, and the resource that it guards.
 
 A lock is acquired by `SET key owner NX PX`, refreshed and given back by scripts that compare the owner (Redis
 documentation, "Distributed locks", the pattern for a single instance). The **fencing token** is a counter that is
 incremented in the same script. **With fencing** a script refuses a guarded write when a greater token has written
-before; **without** it just writes. A write's place is counted beside what it writes.
+before; **without** fencing it just writes. The number of a write is counted beside its value.
 
-All of this is replicated asynchronously. So a fail-over may forget that somebody has a lock, which tokens were given
-and what was written; and the owner at a deposed master goes on to refresh its lock there. The documentation says so:
-the pattern has "a race condition" with replication.
+All of this is replicated asynchronously. So a fail-over may forget locks, tokens and writes; and the owner at a deposed
+master goes on refreshing its lock there. The documentation says so: the pattern has "a race condition" with
+replication.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ if tonumber(redis.call('HGET', KEYS[1], 'token') or 0) > tonumber(ARGV[1]) then 
 
 
 class SentinelLocks(SentinelClient):
-    """The `LockingClient` of one client process; its locks live `ttl_ms` unrefreshed."""
+    """The `LockingClient` of one client process; its locks live for `ttl_ms` without a refresh."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class SentinelLocks(SentinelClient):
         self._acquired = 0
 
     def perform(self, connection: SentinelSession, operation: Operation, node: str) -> Outcome:
-        """Acquire, write or release, or perform what others perform."""
+        """Acquire, write, release, or perform any other operation."""
         if operation.f == "acquire":
             return self._acquire(connection, operation)
         if operation.f == "release":
@@ -123,7 +123,7 @@ class SentinelLocks(SentinelClient):
 
 
 class _Entry(TimedHook[SentinelSession]):
-    """A lock's key and its owner's name: refreshed at the master that was found first, for as long as that answers."""
+    """A lock's key with its owner's name, refreshed at the first master that was found, for as long as that answers."""
 
     def __init__(self, client: SentinelLocks, name: str, owner: str, ttl_ms: int) -> None:
         super().__init__(client, client.connect_to, first_member=0)
@@ -132,12 +132,12 @@ class _Entry(TimedHook[SentinelSession]):
         self._ttl_ms = ttl_ms
 
     def prolong(self, connection: SentinelSession) -> bool:
-        """Is the entry still this owner's?"""
+        """Refresh the entry; return whether it still belongs to this owner."""
         return bool(connection.master.ask("EVAL", _REFRESH, 1, _lock_key(self._name), self.owner, self._ttl_ms))
 
 
 def _number(answer: Any) -> int:
-    """What a script of ours answers: 0 where it refuses."""
+    """Return the answer of a script: 0 where it refuses."""
     if type(answer) is not int:
         raise ForeignAnswer(f"a script was answered with {answer!r:.80}")
     return answer

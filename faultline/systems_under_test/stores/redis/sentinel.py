@@ -1,12 +1,12 @@
 """Redis with Sentinel: one master, replicas that follow it asynchronously, and on each host a Sentinel that watches.
 
-When a majority of the Sentinels no longer hears the master, one of them promotes the replica that is furthest
-(Redis documentation, "High availability with Redis Sentinel"). What the old master had acknowledged and not yet
-passed on is lost then, which the documentation says plainly. It is more than the last moments: a master that is cut
-off from its replicas and all other Sentinels, but not from its clients, goes on acknowledging writes until the cut
-heals *and* the Sentinels have told it that it is a replica now, some ten seconds later; everything in between is
-discarded. `min_replicas_to_write` narrows that to `min_replicas_max_lag_s`, and `wait_replicas` (WAIT) refuses to call
-a write done that has not reached others; neither makes it linearizable, since a write that is not acknowledged is
+When a majority of the Sentinels no longer hears the master, one of them promotes the replica with the most data (Redis
+documentation, "High availability with Redis Sentinel"). Writes that the old master had acknowledged and not yet passed
+on are lost then, which the documentation says plainly. These are not only the writes of the last moments: a master that
+is cut off from its replicas and all other Sentinels, but not from its clients, goes on acknowledging writes until the
+cut heals *and* the Sentinels have told it that it is a replica now, some ten seconds later; all writes in between are
+discarded. `min_replicas_to_write` narrows that to `min_replicas_max_lag_s`, and `wait_replicas` (WAIT) does not report
+a write as done that has not reached others. Neither makes Redis linearizable, since a write that is not acknowledged is
 executed and read all the same.
 """
 
@@ -60,7 +60,10 @@ class RedisSentinel(RealStore):
     serving_timeout_s = 60.0
 
     def files(self, place: StorePlace) -> Mapping[str, str]:
-        """The first member begins as the master. Redis and Sentinel rewrite these files when roles change."""
+        """Return the configurations.
+
+        The first member begins as the master, and both programs rewrite them when roles change.
+        """
         first = place.addresses[place.members[0]]
         following = () if place.address == first else (f"replicaof {first} {REDIS_PORT}",)
         majority = len(place.members) // 2 + 1
@@ -81,30 +84,30 @@ class RedisSentinel(RealStore):
         }
 
     def command(self, place: StorePlace) -> list[str]:
-        """Redis and its Sentinel beside each other."""
+        """Return the command that runs Redis and its Sentinel beside each other."""
         return ["env", "LC_ALL=C", "bash", "-c", _START_BOTH]
 
     def form(self, addresses: Mapping[str, str], options: Mapping[str, str]) -> None:
         """Wait until all Sentinels know each other and all replicas: before that there is no fail-over.
 
-        Sentinels hear of replicas every ten seconds and of each other every two, which a run that begins need not
-        wait for: so they are hurried until they know each other, and go on at their usual pace then.
+        Sentinels hear of replicas every ten seconds and of each other every two. So that a run need not wait for that,
+        they work faster until they know each other, and at their usual pace from then on.
         """
         others = len(addresses) - 1
         deadline_s = time.monotonic() + _FORM_TIMEOUT_S
-        lacks = dict.fromkeys(addresses.values(), "does not answer")
-        while any(lacks.values()) and time.monotonic() < deadline_s:
+        obstacles = dict.fromkeys(addresses.values(), "does not answer")
+        while any(obstacles.values()) and time.monotonic() < deadline_s:
             time.sleep(_POLL_S)
-            lacks = {address: _lack(address, others, self.password) for address in lacks}
-        for address, lack in lacks.items():
-            if lack:
-                raise HarnessError(f"The member at {address} {lack}, after {_FORM_TIMEOUT_S:g} s.")
+            obstacles = {address: _obstacle(address, others, self.password) for address in obstacles}
+        for address, obstacle in obstacles.items():
+            if obstacle:
+                raise HarnessError(f"The member at {address} {obstacle}, after {_FORM_TIMEOUT_S:g} s.")
             _set_pace(address, _USUAL_PACE_MS, self.password)
 
     def status(self, address: str, timeout_s: float) -> NodeStatus:
-        """The role that Redis gives itself, in the epoch in which its own Sentinel last saw a master chosen.
+        """Return the role that Redis gives itself, in the epoch in which its own Sentinel last saw a master chosen.
 
-        A deposed master still says `leader`, and its Sentinel, cut off with it, still tells the old epoch.
+        A deposed master still says `leader`, and its Sentinel, cut off with it, still reports the old epoch.
         """
         try:
             role = ask_once(address, REDIS_PORT, "ROLE", timeout_s=timeout_s, password=self.password)
@@ -120,7 +123,7 @@ class RedisSentinel(RealStore):
         )
 
     def serving(self, statuses: Mapping[str, NodeStatus | None]) -> str | None:
-        """The master serves once it is the only one, all others follow it, and all Sentinels know."""
+        """Report that the master serves, once it is the only one, all others follow it, and all Sentinels know it."""
         known = {name: status for name, status in statuses.items() if status is not None}
         leaders = [name for name, status in known.items() if status.role == "leader"]
         if len(known) < len(statuses) or len(leaders) != 1:
@@ -132,7 +135,7 @@ class RedisSentinel(RealStore):
     def store_client(
         self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]
     ) -> LockOwner:
-        """A client that asks the Sentinel beside `node` first."""
+        """Return a client that asks the Sentinel beside `node` first."""
         client = SentinelLocks(
             address_of,
             members,
@@ -148,14 +151,14 @@ class RedisSentinel(RealStore):
 
 
 def _master(address: str, timeout_s: float, password: str) -> dict[str, str]:
-    """What the Sentinel at `address` knows of the master, by Redis's names for it."""
+    """Return the master's state as the Sentinel at `address` knows it, by Redis's names."""
     asked = ("SENTINEL", "MASTER", MASTER)
     told = ask_once(address, SENTINEL_PORT, *asked, timeout_s=timeout_s, password=password)
     return dict(zip(told[::2], told[1::2]))
 
 
-def _lack(address: str, others: int, password: str) -> str:
-    """What the member at `address` still lacks for a fail-over; empty when nothing."""
+def _obstacle(address: str, others: int, password: str) -> str:
+    """Return why the member at `address` is not ready for a fail-over; empty when it is."""
     try:
         _set_pace(address, _HURRY_MS, password)
         knows = _master(address, 1.0, password)
@@ -169,6 +172,6 @@ def _lack(address: str, others: int, password: str) -> str:
 
 
 def _set_pace(address: str, periods_ms: Mapping[str, int], password: str) -> None:
-    """How often the Sentinel at `address` asks and tells others what it knows."""
+    """Set the intervals at which the Sentinel at `address` asks others and reports to them."""
     words = (word for pair in periods_ms.items() for word in pair)
     ask_once(address, SENTINEL_PORT, "SENTINEL", "DEBUG", *words, password=password)

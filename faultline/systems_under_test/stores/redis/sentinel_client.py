@@ -1,4 +1,4 @@
-"""A client of Redis behind Sentinel: who it asks, and with whom it stays.
+"""A client of Redis behind Sentinel: the member that it asks, and with which it stays.
 
 It follows the protocol for Sentinel clients: ask a Sentinel for the master, ask the master for its role, stay with it
 until the connection breaks or it answers with an error, then ask the next Sentinel. So clients of a deposed master stay
@@ -25,7 +25,7 @@ MASTER = "faultline"
 
 @dataclass(slots=True)
 class SentinelSession:
-    """The connections of one client: to the master, and to where it reads; each with the member's name."""
+    """The connections of one client: to the master, and to the member for reads; each with the member's name."""
 
     master: RedisConnection
     master_name: str
@@ -34,16 +34,17 @@ class SentinelSession:
 
 
 class SentinelClient(RedisClient[SentinelSession]):
-    """One client process. With `reads_replicas` it reads from its own member, and asks Sentinels only for writes."""
+    """One client process; with `reads_replicas` it reads from its own member, and asks Sentinels only for writes."""
 
     def connect(self, address: str) -> SentinelSession:
-        """Ask the Sentinel at `address` who the master is, and that one whether it is."""
+        """Ask the Sentinel at `address` for the master, and the master whether it is one."""
         asked = ("SENTINEL", "GET-MASTER-ADDR-BY-NAME", MASTER)
         found = ask_once(address, SENTINEL_PORT, *asked, timeout_s=self._timeout_s, password=self._password)
         if not found:
             raise RedisRefusal("NOMASTER", "the Sentinel knows none")
         master = RedisConnection(found[0], int(found[1]), self._timeout_s, self._password)
         try:
+            # A Sentinel that is cut off still names the old master, which may have become a replica.
             if (role := master.ask("ROLE")[0]) != "master":
                 raise RedisRefusal("NOMASTER", f"it is a {role}")
             reader = master
@@ -56,20 +57,20 @@ class SentinelClient(RedisClient[SentinelSession]):
         return SentinelSession(master, self._names[found[0]], reader, self._names[read_at])
 
     def hang_up(self, connection: SentinelSession) -> None:
-        """Close both."""
+        """Close both connections."""
         connection.master.close()
         connection.reader.close()
 
     def is_open(self, connection: SentinelSession) -> bool:
-        """A master that Sentinels make a replica hangs up on its clients."""
+        """Return whether both connections are open: a master that becomes a replica hangs up on its clients."""
         return connection.master.is_open() and connection.reader.is_open()
 
     def perform(self, connection: SentinelSession, operation: Operation, node: str) -> Outcome:
-        """Change on the master, read where this client reads."""
+        """Perform changes on the master, and reads on the member for reads."""
         if operation.f in self.reads:
             return execute(connection.reader, operation, connection.reader_name, self._waiting)
         return execute(connection.master, operation, connection.master_name, self._waiting)
 
     def answering(self, connection: SentinelSession, operation: Operation, node: str) -> str:
-        """The master or the reader, not the Sentinel's member."""
+        """Return the name of the master or of the member for reads, not of the Sentinel's member."""
         return connection.reader_name if operation.f in self.reads else connection.master_name

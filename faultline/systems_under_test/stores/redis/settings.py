@@ -1,8 +1,8 @@
-"""Options that both kinds of Redis have, and the configuration that they become.
+"""Options of both kinds of Redis, and the configuration made from them.
 
-What is not an option is Redis's default, but for three settings: no snapshots beside the append-only file, which are
-forks that a test does not need; replicas are served at once (`repl-diskless-sync-delay`), since a cluster forms before
-each run; and replicas tell each second how far they are, so that a lag can be measured in seconds.
+All other settings are Redis's defaults, but for three: no snapshots beside the append-only file, which are forks that a
+test does not need; replicas are served at once (`repl-diskless-sync-delay`), since a cluster forms before each run; and
+replicas report each second how far they are, so that a lag can be measured in seconds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ OPTIONS: Mapping[str, OptionDescription] = {
     "read_from": OptionDescription(
         default="master",
         choices=("master", "replica"),
-        summary="replica: each client reads from its own member, whatever that is; may be stale",
+        summary="replica: each client reads from its own member, of any role; may be stale",
     ),
     "min_replicas_to_write": OptionDescription(
         default="0", summary="a master with fewer replicas that keep up refuses writes"
@@ -41,12 +41,12 @@ OPTIONS: Mapping[str, OptionDescription] = {
 
 
 def _guard(password: str) -> list[str]:
-    """The lines by which a server asks for the password, and knows it itself."""
+    """Return the lines by which a server demands the password, and gives it to others."""
     return [f"requirepass {password}", f"masterauth {password}"] if password else []
 
 
 def configuration(place: StorePlace, port: int, password: str, *more: str) -> str:
-    """The text of `redis.conf` for a server on `port`, with `more` lines at its end."""
+    """Return the text of `redis.conf` for a server on `port`, with `more` lines at its end."""
     options = place.options
     lines = [
         f"port {port}",
@@ -67,5 +67,5 @@ def configuration(place: StorePlace, port: int, password: str, *more: str) -> st
 
 
 def waiting_of(options: Mapping[str, str]) -> Waiting:
-    """What `options` say about waiting for replicas."""
+    """Return the waiting for replicas that `options` ask for."""
     return Waiting(int(options["wait_replicas"]), int(options["wait_timeout_ms"]))

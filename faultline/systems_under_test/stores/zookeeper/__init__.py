@@ -1,1 +1,1 @@
-"""Apache ZooKeeper, the coordination service that most others are measured by, as a store that runs on hosts."""
+"""Apache ZooKeeper, the coordination service with which most others are compared, as a store that runs on hosts."""

@@ -1,15 +1,16 @@
-"""A client of one ZooKeeper ensemble over kazoo, and what each of its failures means.
+"""A client of one ZooKeeper ensemble over kazoo, and the meaning of each of its failures.
 
 **Reads.** A member answers from its own copy, which may be behind. With a `sync` before it, the member first catches up
-with the leader (ZooKeeper Programmer's Guide, "Consistency Guarantees"). What is read before a conditional write is
-read after a `sync` in either mode, so that a compare-and-set that finds another value has really seen it.
+with the leader (ZooKeeper Programmer's Guide, "Consistency Guarantees"). The read before a conditional write follows a
+`sync` in either mode, so that a compare-and-set that finds another value has really seen it.
 
-**Outcomes.** Definite are: a session that did not come about; a version that no longer stood (`bad-version`, also after
-several attempts: ZooKeeper refused each of them); a comparison that saw another value; an account that does not hold
-enough; a read that failed. Loss of the connection, an expired session and a time-out are `info`: what was sent may have
-been proposed, and may still be committed.
+**Outcomes.** Definite are: a session that was not made; a version that had changed (`bad-version`, also after several
+attempts: ZooKeeper refused each of them); a comparison that saw another value; an account that does not hold enough; a
+read that failed. Loss of the connection, an expired session and a time-out are `info`: the request may have been
+proposed, and may still be committed.
 
-A client that changes members takes along how far it has seen (its `zxid`); a member that is behind that turns it away.
+A client that changes members tells the new one the last transaction that it has seen (its `zxid`); a member that is
+behind it refuses the client.
 """
 
 from __future__ import annotations
@@ -43,15 +44,15 @@ outcomes = OutcomeRegistry([NOT_CONNECTED, CAS_MISMATCH, BAD_VERSION, INSUFFICIE
 """The errors after which a change certainly did not happen."""
 
 _ATTEMPTS = 8
-"""How often what is optimistic is tried."""
+"""The attempts of an optimistic change."""
 
-# kazoo tells of every lost connection, which is what this harness makes; outcomes tell it better.
+# kazoo logs every lost connection. This harness causes them, and the outcomes of operations show them.
 logging.getLogger("kazoo").addHandler(logging.NullHandler())
 logging.getLogger("kazoo").propagate = False
 
 
 class ZooKeeperClient(MemberClient[KazooClient]):
-    """One client process. Unless it `syncs`, reads are answered by one member from what it has itself."""
+    """One client process; unless it `syncs`, a single member answers reads from its own copy."""
 
     outcomes = outcomes
     failures = (OSError, KazooException, KazooTimeoutError)
@@ -74,8 +75,8 @@ class ZooKeeperClient(MemberClient[KazooClient]):
         self._last_zxid = 0
 
     def connect(self, address: str) -> KazooClient:
-        """A session through the member at `address`, which is not behind what this client has seen."""
-        # kazoo would try a member that refuses until the time is over.
+        """Return a session through the member at `address`, which has all that this client has seen."""
+        # kazoo would try a member that refuses the connection until the time is over.
         socket.create_connection((address, CLIENT_PORT), self._timeout_s).close()
         session = KazooClient(hosts=f"{address}:{CLIENT_PORT}", timeout=self._session_s)
         session.last_zxid = self._last_zxid
@@ -85,11 +86,11 @@ class ZooKeeperClient(MemberClient[KazooClient]):
         return session
 
     def is_open(self, connection: KazooClient) -> bool:
-        """Does the session stand, as far as kazoo knows?"""
+        """Return whether the session is connected, as far as kazoo knows."""
         return bool(connection.connected)
 
     def hang_up(self, connection: KazooClient) -> None:
-        """End the session, in a thread of its own: kazoo waits for an answer, which a stopped member owes for long."""
+        """End the session, in a thread of its own: kazoo waits for an answer, which a stopped member does not give."""
         self._last_zxid = max(self._last_zxid, connection.last_zxid)
         threading.Thread(target=_end_session, args=(connection,), daemon=True).start()
 
@@ -104,7 +105,7 @@ class ZooKeeperClient(MemberClient[KazooClient]):
             return outcomes.outcome(refusal.code, node)
 
     def word_for(self, error: Exception) -> str:
-        """`timeout`, kazoo's own name for it (`connection-loss`, `session-expired-error`), or `connection-lost`."""
+        """Return `timeout`, kazoo's own name (`connection-loss`, `session-expired-error`), or `connection-lost`."""
         if isinstance(error, (TimeoutError, KazooTimeoutError)):
             return "timeout"
         if isinstance(error, KazooException):
@@ -113,7 +114,7 @@ class ZooKeeperClient(MemberClient[KazooClient]):
 
 
 def make_root(addresses: Sequence[str], timeout_s: float) -> None:
-    """Make the node under which everything is kept. Raises OSError."""
+    """Make the node above all others. Raises OSError."""
     session = KazooClient(hosts=",".join(f"{address}:{CLIENT_PORT}" for address in addresses))
     try:
         session.start(timeout_s)
@@ -125,18 +126,15 @@ def make_root(addresses: Sequence[str], timeout_s: float) -> None:
 
 
 def _end_session(session: KazooClient) -> None:
-    # kazoo raises a variety of things when the connection is broken already; nothing is left to be done then.
+    # kazoo raises a variety of errors when the connection is broken already; there is no more to do then.
     with suppress(Exception):
         session.stop()
     with suppress(Exception):
         session.close()
 
 
-# -- operations -----------------------------------------------------------------------------------------------------
-
-
 def _read(tree: Tree, operation: Operation, *, syncs: bool) -> Any:
-    """The node's value; when it has none, its children, if any."""
+    """Return the node's value; when it has none, its children, if any."""
     found = tree.find(_key(operation), syncs=syncs)
     if found is None or found.value is not None:
         return found and found.value
@@ -159,13 +157,13 @@ def _compare_and_set(tree: Tree, operation: Operation) -> Any:
 
 
 def _add(tree: Tree, operation: Operation) -> Any:
-    """An element of a set is a child of its node."""
+    """Add an element of a set: a child of its node."""
     tree.make_child(_key(operation), str(operation.value))
     return operation.value
 
 
 def _generate(tree: Tree, operation: Operation) -> int:
-    """An identifier is the number of a sequential node."""
+    """Return a new identifier: the number of a sequential node."""
     return int(tree.make_child(_key(operation), "", numbered=True))
 
 
@@ -180,7 +178,7 @@ def _increment(tree: Tree, operation: Operation) -> Any:
 
 
 def _transfer(tree: Tree, operation: Operation) -> None:
-    """Between the accounts of one object."""
+    """Transfer between the accounts of one object."""
     source, target, amount = (operation.value[name] for name in ("from", "to", "amount"))
 
     def moved(before: dict[str, int] | None) -> dict[str, int]:
@@ -194,7 +192,7 @@ def _transfer(tree: Tree, operation: Operation) -> None:
 
 
 def _change(tree: Tree, operation: Operation, change: Callable[[Any], Any]) -> Any:
-    """Replace a value by what `change` makes of it, and return that."""
+    """Replace a value by the result of `change`, and return the new value."""
     for _ in range(_ATTEMPTS):
         found = tree.find(_key(operation))
         new = change(found.value if found else None)
@@ -204,7 +202,9 @@ def _change(tree: Tree, operation: Operation, change: Callable[[Any], Any]) -> A
 
 
 def _transact(tree: Tree, operation: Operation) -> Any:
-    """Run the operation's program until nothing that it read has changed meanwhile, and write all of it or nothing."""
+    """Run the operation's program until none of its reads has changed meanwhile, and write all of its values or
+    none.
+    """
     program = program_of(operation)
     assert program is not None, f"{operation.f} stands in FUNCTIONS, but has no program"
     for _ in range(_ATTEMPTS):
@@ -217,7 +217,7 @@ def _transact(tree: Tree, operation: Operation) -> Any:
 
 
 def _run_dry(tree: Tree, program: Program, found: dict[str, Found], written: dict[str, Any]) -> Any:
-    """The program's answer; what it read goes into `found`, and what it wants to write into `written`."""
+    """Return the program's answer; its reads go into `found`, and its writes into `written`."""
     answer = None
     while True:
         try:
@@ -245,11 +245,14 @@ _VERBS: Mapping[str, Callable[[Tree, Operation], Any]] = {
     "bookings": _transact,
 }
 FUNCTIONS = ("read", *_VERBS)
-"""What a client can be asked to do."""
+"""The functions of a client."""
 
 
 def _verb(operation: Operation) -> Callable[[Tree, Operation], Any]:
-    """A transfer under a key is one between accounts of that object; without, the accounts are objects themselves."""
+    """Return the verb: a transfer under a key is within that object.
+
+    Without a key the accounts are objects themselves.
+    """
     return _transact if operation.key is None else _VERBS[operation.f]
 
 

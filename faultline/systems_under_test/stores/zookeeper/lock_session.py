@@ -1,8 +1,8 @@
 """A session for one lock, which can crash: its connection breaks and is never made again, and ZooKeeper is not told.
 
-A session that is closed takes its ephemeral nodes along at once. An owner that crashed does not close anything; its
-session ends when nobody has heard of it for its time-out, as the leader counts it. kazoo would connect again by itself,
-so the connections of such a session are made through here, where they can be refused.
+A session that is closed takes its ephemeral nodes along at once. An owner that crashed does not close its session; the
+session ends when it was not heard of for its time-out, as the leader counts it. kazoo would connect again by itself, so
+the connections of such a session are made here, where they can be refused.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ __all__ = ["LockSession"]
 
 
 class LockSession:
-    """A session through the member at `address`, open after `open`; the lock at `path` hangs on it.
+    """A session through the member at `address`, open after `open`; the lock at `path` depends on it.
 
-    `session_s` is its time-out, `timeout_s` how long one answer may take.
+    `session_s` is its time-out, `timeout_s` the longest wait for one answer.
     """
 
     def __init__(self, address: str, path: str, session_s: float, timeout_s: float) -> None:
@@ -39,12 +39,15 @@ class LockSession:
         self._session = KazooClient(hosts=address, timeout=session_s, handler=handler)
 
     def open(self) -> None:
-        """Begin the session. Raises OSError when it does not come about in time."""
+        """Begin the session. Raises OSError when it is not made in time."""
         if not self._session.start_async().wait(self._timeout_s):
             raise ConnectionError("no session")
 
     def acquire(self) -> int:
-        """Make the lock's node; its `czxid` is the token. Raises what kazoo does, NodeExistsError if it is taken."""
+        """Make the lock's node, and return its `czxid` as the token.
+
+        Raises kazoo's errors, NodeExistsError if it is taken.
+        """
         made = self._session.create_async(self.path, ephemeral=True, include_data=True)
         _, stat = made.get(timeout=self._timeout_s)
         self._number = self._session.client_id[0]
@@ -52,11 +55,14 @@ class LockSession:
         return int(stat.czxid)
 
     def release(self) -> None:
-        """Delete the lock's node: this session's own, since another's is never there while this one lives."""
+        """Delete the lock's node, which is this session's: while it lives, no other session can make one."""
         self._session.delete_async(self.path).get(timeout=self._timeout_s)
 
     def refresh(self) -> bool:
-        """Be heard of, and see that the node is still the same one. Raises OSError when nobody says."""
+        """Show that the owner lives, and check that the node is still the same one.
+
+        Raises OSError without an answer.
+        """
         try:
             stat = self._session.exists_async(self.path).get(timeout=self._timeout_s)
         except SessionExpiredError:
@@ -66,10 +72,10 @@ class LockSession:
         return stat is not None and stat.czxid == self._token
 
     def rest(self) -> None:
-        """A session is ended by whoever lets the lock go."""
+        """Do nothing: `let_go` or `end` ends the session."""
 
     def holds(self) -> bool:
-        """Is it connected, and still the session that it was? kazoo begins another when one has expired."""
+        """Return whether it is connected, and still the same session: kazoo begins another when one has expired."""
         return bool(self._session.connected) and self._session.client_id[0] == self._number
 
     def let_go(self) -> None:
@@ -83,7 +89,7 @@ class LockSession:
         self.end()
 
     def end(self) -> None:
-        """End the session, and tell ZooKeeper so unless it has crashed. In a thread: kazoo waits for an answer."""
+        """End the session, and tell ZooKeeper so unless it has crashed; in a thread, as kazoo waits for an answer."""
         self._has_ended = True
         threading.Thread(target=_stop, args=(self._session,), daemon=True).start()
 
@@ -95,7 +101,7 @@ class LockSession:
 
 
 def _stop(session: KazooClient) -> None:
-    # kazoo raises a variety of things when the connection is broken already; nothing is left to be done then.
+    # kazoo raises a variety of errors when the connection is broken already; there is no more to do then.
     with suppress(Exception):
         session.stop()
         session.close()

@@ -1,17 +1,18 @@
-"""Locks in ZooKeeper: an ephemeral node, and what it guards.
+"""Locks in ZooKeeper: an ephemeral node, and the resource that it guards.
 
-A lock is acquired by making its node, which fails when there is one, and the node goes with its session. ZooKeeper's
-own recipe waits in a queue of sequential nodes instead of trying once; what it hangs on is the same. The **fencing
-token** is the node's `czxid`, the number of the transaction that made it: ZooKeeper numbers all changes in one order.
+A lock is acquired by making its node, which fails when the node exists, and the node is deleted with its session.
+ZooKeeper's own recipe waits in a queue of sequential nodes instead of trying once, but depends on a session in the same
+way. The **fencing token** is the node's `czxid`, the number of the transaction that made it: ZooKeeper numbers all
+changes in one order.
 
 A member that is cut off answers its clients for as long as it believes in its leader, which is five ticks
 (`syncLimit`), while the leader counts from when it last heard of them. So an owner leaves two fifths of its session's
 time unused, which covers five ticks of the fifteen that a session lives by default.
 
-What a lock guards is another node, written over another session, as if it stood in another store: else ZooKeeper would
-be a fence by itself, since it takes no writes of a session that has ended. **With fencing** a guarded write reads that
-node and is one transaction then, a `multi`: there is a lock, and the node still has the version that was read, under
-which no newer token had been written. **Without** the write just goes in.
+The guarded resource is another node, written over another session, as if it were in another store: otherwise ZooKeeper
+would be a fence by itself, since it takes no writes of a session that has ended. **With fencing** a guarded write reads
+that node, and then is one transaction, a `multi`: the lock exists, and the node still has the version that was read,
+under which no newer token had been written. **Without** fencing the write goes in unconditionally.
 
 Sources: ZooKeeper's documentation, "Recipes and Solutions"; Kleppmann, "How to do distributed locking" (2016).
 """
@@ -40,11 +41,11 @@ __all__ = ["ZooKeeperLocks"]
 
 _TRUSTED_SHARE = 0.6
 _ATTEMPTS = 4
-"""How often a guarded write is tried that lost against another to the same node."""
+"""The attempts of a guarded write that lost against another to the same node."""
 
 
 class ZooKeeperLocks(ZooKeeperClient):
-    """The `LockingClient` of one client process. Each lock has a session of its own, of `session_s`."""
+    """The `LockingClient` of one client process; each lock has a session of its own, of `session_s`."""
 
     def __init__(
         self,
@@ -62,7 +63,7 @@ class ZooKeeperLocks(ZooKeeperClient):
         self.keeping = LockKeeping[LockSession](_TRUSTED_SHARE)
 
     def perform(self, connection: KazooClient, operation: Operation, node: str) -> Outcome:
-        """Acquire, write or release, or perform what others perform."""
+        """Acquire, write, release, or perform any other operation."""
         if operation.f == "acquire":
             return self._acquire(connection, str(operation.key), node)
         if operation.f == "release":
@@ -78,7 +79,7 @@ class ZooKeeperLocks(ZooKeeperClient):
         return super().perform(connection, operation, node)
 
     def _acquire(self, connection: KazooClient, name: str, node: str) -> Outcome:
-        """Most find the lock taken, so a look goes before the session."""
+        """Acquire the lock; most clients find it taken, so that is checked before a session is made."""
         if connection.exists_async(_lock_path(name)).get(timeout=self._timeout_s) is not None:
             return lock_outcomes.outcome(DUPLICATE_LEASE, node)
         address = f"{self._address_of(node)}:{client_module.CLIENT_PORT}"
@@ -91,6 +92,8 @@ class ZooKeeperLocks(ZooKeeperClient):
             session.end()
             return lock_outcomes.outcome(DUPLICATE_LEASE, node)
         except self.failures:
+            # Whether the node was made is unknown, so the session must end without a word, as that of an owner that
+            # crashed.
             session.let_go()
             raise
         self.keeping.granted(name, token, session, sent_us, self._session_s)
@@ -98,10 +101,10 @@ class ZooKeeperLocks(ZooKeeperClient):
 
 
 class _Resource(Tree):
-    """What a lock guards: a node with the token of its last writer; a write answers its transaction's number."""
+    """The resource of a lock: a node with the token of its last writer; a write answers its transaction's number."""
 
     def write(self, lock: KeptLock[LockSession], value: Any, node: str) -> Outcome:
-        """Write, whoever wrote before."""
+        """Write without a look at the lock or its token."""
         path = _resource_path(lock.name)
         content = _content(lock, value)
         try:
@@ -112,7 +115,7 @@ class _Resource(Tree):
         return ok(int(stat.mzxid), node)
 
     def write_fenced(self, lock: KeptLock[LockSession], value: Any, node: str) -> Outcome:
-        """Write if no newer token has written, and there is a lock. What lost every race has not happened."""
+        """Write if no newer token has written and the lock exists; a write that lost every attempt has not happened."""
         for _ in range(_ATTEMPTS):
             found = self.find_or_make(f"{lock.name}-resource")
             if found.value is not None and found.value[0] > lock.token:

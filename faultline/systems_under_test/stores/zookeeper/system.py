@@ -1,9 +1,9 @@
-"""ZooKeeper as a system under test: its configuration, who leads it, its clients, and what it promises.
+"""ZooKeeper as a system under test: its configuration, its leader, its clients, and its promise.
 
 Debian's `zookeeper` (3.8 in Debian 12), one Java process on each host. Writes go through the leader and are committed
 by a majority (Zab; Junqueira, Reed and Serafini, "Zab: High-performance broadcast for primary-backup systems", DSN
-2011); reads are answered by the member that the client talks to, from its own copy. `--option read_mode=local` reads
-so, and staleness is no bug then but documented. The default puts a `sync` before each read.
+2011); reads are answered by the member that the client talks to, from its own copy. `--option read_mode=local` reads in
+that way, and staleness is then documented and not a bug. The default puts a `sync` before each read.
 
 **The promise has a documented hole.** A `sync` goes to the leader, but the leader does not ask a majority whether it
 still leads (ZooKeeper Programmer's Guide, "Consistency Guarantees": "sync is not a quorum operation"). A leader that
@@ -37,7 +37,7 @@ class ZooKeeper(RealStore):
     """One ZooKeeper server on each host."""
 
     name = "zookeeper"
-    promise = "each node is linearizable for whoever syncs before he reads; local reads may be stale, but go not back"
+    promise = "each node is linearizable for clients that sync first; local reads may be stale, but never go back"
     summary = "Apache ZooKeeper from Debian's package, over kazoo, on hosts"
     functions = (
         *("read", "write", "cas", "add", "generate", "append", "increment"),
@@ -57,7 +57,7 @@ class ZooKeeper(RealStore):
         ),
         "fencing": FENCING,
         "tick_ms": OptionDescription(
-            default="200", summary="ZooKeeper's tickTime; who is silent for five of them is given up"
+            default="200", summary="ZooKeeper's tickTime; a member that is silent for five of them is given up"
         ),
     }
     programs: ClassVar[Mapping[str, str]] = {
@@ -68,10 +68,10 @@ class ZooKeeper(RealStore):
     up_port = ELECTION_PORT
     client_port = _CLIENT_PORT
     serving_timeout_s = 60.0
-    """A Java machine on a busy host takes its time."""
+    """A Java machine on a busy host starts slowly."""
 
     def files(self, place: StorePlace) -> Mapping[str, str]:
-        """The configuration, and the member's number in the data folder, as ZooKeeper wants it."""
+        """Return the configuration, and the member's number in the data folder, as ZooKeeper demands."""
         settings = {
             "tickTime": place.options["tick_ms"],
             "initLimit": "50",
@@ -89,36 +89,36 @@ class ZooKeeper(RealStore):
         return {"zoo.cfg": lines, "data/myid": f"{place.members.index(place.node) + 1}\n"}
 
     def command(self, place: StorePlace) -> list[str]:
-        """The member's command line; the cheapest collector and compiler, since three share a machine."""
+        """Return the member's command line; the cheapest collector and compiler, since three share a machine."""
         return [
             *("java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
-            # Without a format the logger tells milliseconds since its start, which no other log can be set beside.
+            # Without a format the logger writes milliseconds since its start, which cannot be compared with other logs.
             *("-Dorg.slf4j.simpleLogger.showDateTime=true", f"-Dorg.slf4j.simpleLogger.dateTimeFormat={_LOG_TIME}"),
             "-Djava.net.preferIPv4Stack=true",
             *("-cp", _JARS, "org.apache.zookeeper.server.quorum.QuorumPeerMain", f"{place.folder}/zoo.cfg"),
         ]
 
     def provision(self, addresses: Mapping[str, str], options: Mapping[str, str]) -> None:
-        """The node under which everything is kept. Raises OSError."""
+        """Make the node above all others. Raises OSError."""
         from faultline.systems_under_test.stores.zookeeper.client import make_root
 
         make_root(list(addresses.values()), self.serving_timeout_s)
 
     def status(self, address: str, timeout_s: float) -> NodeStatus:
-        """What the member at `address` says of itself. Raises OSError when it does not answer."""
+        """Return the member's own report of its status. Raises OSError when it does not answer."""
         said = dict(line.partition(": ")[::2] for line in _server_statistics(address, timeout_s).splitlines())
         epoch = int(said.get("Zxid", "0x0"), 16) >> _EPOCH_SHIFT
         return NodeStatus(role=said.get("Mode", "electing"), generation=epoch)
 
     def serving(self, statuses: Mapping[str, NodeStatus | None]) -> str | None:
-        """One leads, and all others follow: who does neither turns its clients away."""
+        """Report that the store serves, once one member leads and all others follow; any other refuses its clients."""
         roles = {status.role if status else "" for status in statuses.values()}
         return super().serving(statuses) if roles <= {"leader", "follower"} else None
 
     def store_client(
         self, address_of: Callable[[str], str], members: Sequence[str], node: str, options: Mapping[str, str]
     ) -> LockOwner:
-        """A client that talks to `node` first."""
+        """Return a client that talks to `node` first."""
         from faultline.systems_under_test.stores.zookeeper.locks import ZooKeeperLocks
 
         client = ZooKeeperLocks(
@@ -134,13 +134,13 @@ class ZooKeeper(RealStore):
 
 
 def _session_s(options: Mapping[str, str]) -> float:
-    """How long a session lives: ZooKeeper gives what was asked for, within these bounds."""
+    """Return the time-out of a session: ZooKeeper grants the requested one within these bounds."""
     tick_ms = int(options["tick_ms"])
     return min(max(int(options["session_timeout_ms"]), 2 * tick_ms), 20 * tick_ms) / 1000
 
 
 def _server_statistics(address: str, timeout_s: float) -> str:
-    """The answer to the four-letter word `srvr`, after which the member hangs up."""
+    """Return the answer to the four-letter word `srvr`, after which the member hangs up."""
     with socket.create_connection((address, _CLIENT_PORT), timeout_s) as connection:
         connection.sendall(b"srvr")
         with connection.makefile(encoding="utf-8", errors="replace") as answer:

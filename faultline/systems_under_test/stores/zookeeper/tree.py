@@ -1,9 +1,10 @@
 """ZooKeeper's tree of nodes, as one operation of one client sees it: values with their versions, until a deadline.
 
 A value is JSON in a node's data. ZooKeeper has no transactions that read, but every node has a version, and a change
-may demand one (`setData` with a version, `check` in a `multi`; ZooKeeper Programmer's Guide, "Data Access"). So what
-reads before it writes is *optimistic*: it writes on condition that the versions it has read still stand. A request that
-ZooKeeper refuses for a version has changed nothing, also none of the other nodes of its `multi`.
+may demand one (`setData` with a version, `check` in a `multi`; ZooKeeper Programmer's Guide, "Data Access"). So an
+operation that reads before it writes is *optimistic*: it writes on condition that the versions it has read are still
+the present ones. A request that ZooKeeper refuses for a version has changed no node, also none of the others in its
+`multi`.
 """
 
 from __future__ import annotations
@@ -22,27 +23,27 @@ from faultline.systems_under_test.stores.client import ForeignAnswer
 __all__ = ["ROOT", "Found", "Tree"]
 
 ROOT = "/faultline"
-"""The node under which everything is kept."""
+"""The node above all others."""
 
 _AT_LEAST_S = 0.001
 
 
 class Found(NamedTuple):
-    """What a node holds, and in which version; a node without data of its own holds None."""
+    """The value of a node, and its version; a node without data of its own has the value None."""
 
     value: Any
     version: int
 
 
 class Tree:
-    """The nodes under ROOT, through `session`. Whatever waits past `deadline_s` raises kazoo's time-out."""
+    """The nodes under ROOT, through `session`; a wait past `deadline_s` raises kazoo's time-out."""
 
     def __init__(self, session: KazooClient, deadline_s: float) -> None:
         self._session = session
         self._deadline_s = deadline_s
 
     def find(self, key: str, *, syncs: bool = True) -> Found | None:
-        """The node of `key`; a `sync` goes before on the same connection, which ZooKeeper answers in order."""
+        """Return the node of `key`; a `sync` goes before on the same connection, which ZooKeeper answers in order."""
         if syncs:
             self._wait(self._session.sync_async(_path(key)))
         try:
@@ -52,19 +53,19 @@ class Tree:
         return Found(msgspec.json.decode(data), stat.version)
 
     def find_or_make(self, key: str) -> Found:
-        """The node of `key`, made without a value when there was none: only what is there has a version."""
+        """Return the node of `key`, made without a value if it did not exist: only an existing node has a version."""
         self.make(key)
         found = self.find(key)
-        assert found is not None, "nobody deletes nodes"
+        assert found is not None, "no client deletes nodes"
         return found
 
     def make(self, key: str) -> None:
-        """A node without a value, unless there is one already."""
+        """Make the node of `key` without a value, unless it exists."""
         with suppress(NodeExistsError):
             self._wait(self._session.create_async(_path(key), _encoded(None)))
 
     def put(self, key: str, value: Any) -> None:
-        """Write `value`, whatever is there."""
+        """Write `value` unconditionally."""
         try:
             self._wait(self._session.set_async(_path(key), _encoded(value)))
         except NoNodeError:
@@ -72,7 +73,7 @@ class Tree:
             self._wait(self._session.set_async(_path(key), _encoded(value)))
 
     def replace(self, key: str, found: Found | None, value: Any) -> bool:
-        """Write `value` if `found` still stands; says whether it did."""
+        """Write `value` if `found` is still the present state; return whether it was."""
         try:
             if found is None:
                 self._wait(self._session.create_async(_path(key), _encoded(value)))
@@ -83,7 +84,7 @@ class Tree:
         return True
 
     def replace_all(self, found: Mapping[str, Found], written: Mapping[str, Any]) -> bool:
-        """Write all of `written` at once if all of `found`, to which they belong, still stand; says whether so."""
+        """Write all of `written` at once if all of `found` is still the present state; return whether it was."""
         transaction = self._session.transaction()
         for key, (_, version) in found.items():
             if key in written:
@@ -98,11 +99,14 @@ class Tree:
         return True
 
     def children(self, key: str) -> list[str]:
-        """The names of the nodes under that of `key`, in the order of their names."""
+        """Return the names of the nodes under that of `key`, in the order of their names."""
         return sorted(self._wait(self._session.get_children_async(_path(key))))
 
     def make_child(self, key: str, name: str, *, numbered: bool = False) -> str:
-        """A node under that of `key`, which is made when there is none; its name, `numbered` by ZooKeeper if so."""
+        """Make a node under that of `key`, which is made too if it does not exist.
+
+        Return its name, to which ZooKeeper adds a number if `numbered`.
+        """
         path = f"{_path(key)}/{name}"
         try:
             made = self._wait(self._session.create_async(path, sequence=numbered))
@@ -112,7 +116,7 @@ class Tree:
         return str(made).rpartition("/")[2]
 
     def _wait(self, answer: Any) -> Any:
-        """What kazoo's `answer` brings. Raises what it brings instead, or a time-out."""
+        """Return the result of kazoo's `answer`. Raises its error, or a time-out."""
         return answer.get(timeout=max(self._deadline_s - time.monotonic(), _AT_LEAST_S))
 
 

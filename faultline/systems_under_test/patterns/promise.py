@@ -1,7 +1,7 @@
 """A promise: the result of work that is not done yet, completed exactly once, without threads or an event loop.
 
 The book's singular update queue answers with a `CompletableFuture`. A node has one thread of control and no scheduler
-of its own, so its future is only a box and a list of callbacks: completing it calls them at once, in the order they
+of its own, so its future is only a value and a list of callbacks: completing it calls them at once, in the order they
 were added, and a callback added later is called at once.
 """
 
@@ -16,7 +16,7 @@ Value = TypeVar("Value")
 
 
 class AlreadyCompleted(RuntimeError):
-    """The promise has its result; a second one is a bug of whoever completes it."""
+    """The promise has its result already; a second result is a bug of the caller."""
 
 
 class NotCompleted(RuntimeError):
@@ -36,11 +36,11 @@ class Promise(Generic[Value]):
 
     @property
     def done(self) -> bool:
-        """Has it been completed, with a value or an error?"""
+        """True once it was completed, with a value or an error."""
         return self._done
 
     def result(self) -> Value:
-        """The value; raises the error it failed with, or `NotCompleted`."""
+        """Return the value; raises the error with which it failed, or `NotCompleted`."""
         if not self._done:
             raise NotCompleted("the promise has no result yet")
         if self._error is not None:
@@ -50,7 +50,10 @@ class Promise(Generic[Value]):
     def then(
         self, on_value: Callable[[Value], None], on_error: Callable[[Exception], None] | None = None
     ) -> Promise[Value]:
-        """Call `on_value` with the value or `on_error` with the error, at once when it is there; returns itself."""
+        """Call `on_value` with the value or `on_error` with the error, at once when it is completed.
+
+        Return the promise.
+        """
         if self._done:
             self._tell(on_value, on_error)
         else:
@@ -58,11 +61,11 @@ class Promise(Generic[Value]):
         return self
 
     def complete(self, value: Value) -> None:
-        """Give it its value. Raises `AlreadyCompleted`."""
+        """Complete the promise with `value`. Raises `AlreadyCompleted`."""
         self._finish(value, None)
 
     def fail(self, error: Exception) -> None:
-        """Give it an error instead of a value. Raises `AlreadyCompleted`."""
+        """Complete the promise with an error instead of a value. Raises `AlreadyCompleted`."""
         self._finish(None, error)
 
     def _finish(self, value: Value | None, error: Exception | None) -> None:

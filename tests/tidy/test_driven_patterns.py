@@ -1,0 +1,80 @@
+"""Patterns are driven by a system that uses them; the ones that are not yet are listed, each with its system."""
+
+from __future__ import annotations
+
+from tidy_drivers import complaints_about_undriven_modules, undriven_modules
+from tidy_sources import Source, python_sources
+
+from faultline import registry
+
+BOOK = (
+    "faultline.systems_under_test.patterns",
+    "faultline.systems_under_test.threads",
+    "faultline.systems_under_test.stores",
+)
+COMMAND_LINE = tuple(
+    f"faultline.systems_under_test.patterns.{name}" for name in ("catalogue", "lesson", "requirement_rows", "variants")
+)
+"""Tables of the patterns, for `faultline list` and `faultline show`; no system has a use for them."""
+
+_REPLICATION = "faultline.systems_under_test.patterns.data_replication"
+_MEMBERSHIP = "faultline.systems_under_test.patterns.cluster_management"
+_COMMUNICATION = "faultline.systems_under_test.patterns.node_communication"
+_THREADS = "faultline.systems_under_test.threads"
+
+DRIVEN_BY_NO_SYSTEM = {
+    f"{_COMMUNICATION}.single_socket_channel": "consistent-core: the wire of its clients and peers",
+    f"{_COMMUNICATION}.socket_channel": "consistent-core: the caller's end of that wire",
+    f"{_COMMUNICATION}.socket_listener": "consistent-core: the listener's end of that wire",
+    f"{_COMMUNICATION}.pipelined_sender": "consistent-core: several requests in flight over that wire, in order",
+    f"{_COMMUNICATION}.request_batch": "consistent-core: several requests in one message over that wire",
+    f"{_REPLICATION}.closed_timestamp": "consistent-core, as a kind of follower reads; or transactional-kv",
+    f"{_REPLICATION}.logged_store": "consistent-core: its store of one server, without replication",
+    f"{_REPLICATION}.versioned_value_on_disk": "consistent-core: store=versioned with the versions in a file",
+    f"{_REPLICATION}.wal_request_consumer": "consistent-core: the lone server's way from a request to the log",
+    f"{_MEMBERSHIP}.gossip_heartbeats": "gossip: detector=heartbeats",
+    f"{_MEMBERSHIP}.lifeguard_probing": "gossip: detector=lifeguard",
+    f"{_THREADS}.threaded_update_queue": "consistent-core in the local world: the update queue on threads",
+    f"{_THREADS}.work_queues": "consistent-core in the local world: the queue between those threads",
+}
+"""Modules that only tests import, with the system that each is meant for. Entries go; none is added."""
+
+
+def roots() -> list[str]:
+    """Return the modules of all systems, stores and workloads that are found by name."""
+    tables = (registry.systems(), registry.stores(), registry.workloads())
+    return sorted({target.partition(":")[0] for table in tables for target in table.values()})
+
+
+def test_no_module_of_the_book_is_driven_by_no_system_but_those_that_are_listed() -> None:
+    undriven = undriven_modules(python_sources("faultline"), roots(), BOOK)
+    left = [module for module in undriven if module not in COMMAND_LINE]
+    assert not (complaints := complaints_about_undriven_modules(left, DRIVEN_BY_NO_SYSTEM)), "\n".join(complaints)
+
+
+def source(module: str, text: str) -> Source:
+    return Source(f"{module.replace('.', '/')}.py", text)
+
+
+SOURCES = [
+    source("faultline.systems.core", "from faultline.book.log import Log\n"),
+    source("faultline.book.log", "def read() -> None:\n    from faultline.book import clock\n"),
+    source("faultline.book.clock", ""),
+    source("faultline.book.__init__", ""),
+    source("faultline.book.lease", "from faultline.book.log import Log\n"),
+    source("faultline.cli", "from faultline.book.lease import Lease\n"),
+]
+
+
+def test_a_module_that_only_others_than_systems_import_is_undriven() -> None:
+    assert undriven_modules(SOURCES, ["faultline.systems"], ["faultline.book"]) == ["faultline.book.lease"]
+
+
+def test_an_undriven_module_that_is_not_listed_is_complained_about() -> None:
+    (complaint,) = complaints_about_undriven_modules(["faultline.book.lease"], {})
+    assert complaint.startswith("faultline.book.lease: no system")
+
+
+def test_a_listed_module_that_is_driven_by_now_is_complained_about() -> None:
+    (complaint,) = complaints_about_undriven_modules([], {"faultline.book.lease": "the core"})
+    assert complaint.endswith("remove the entry, so that it stays driven")
