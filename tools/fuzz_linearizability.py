@@ -22,11 +22,11 @@ from functools import partial
 from time import perf_counter
 from typing import Any
 
+from faultline.checkers.linearizability.decision import Decision
 from faultline.checkers.linearizability.engine.batch import Method, check_columns
 from faultline.checkers.linearizability.engine.columns import Columns
 from faultline.checkers.linearizability.engine.native import engine_in_use
 from faultline.checkers.linearizability.engine.registers import columns_of
-from faultline.checkers.linearizability.engine.result import KeyResult
 from faultline.checkers.linearizability.engine.texts import text_columns
 from faultline.checkers.linearizability.kv import KvOperation, referee_kv
 from faultline.checkers.linearizability.models import KV_MODEL, referee_operations, register_model
@@ -39,7 +39,7 @@ from faultline.checkers.linearizability.operations import (
     RegisterOperation,
 )
 from faultline.checkers.linearizability.witness import is_linearization
-from faultline.checkers.porcupine import CheckResult, check_operations
+from faultline.checkers.porcupine import check_operations
 
 __all__ = ["disagreements", "main", "random_history", "random_texts"]
 
@@ -199,20 +199,20 @@ def disagreements(seeds: Sequence[int], counts: Counter[str], model: str = "cas-
     complaints: list[str] = []
     for engine in ["python"] if engine_in_use().name == "python" else ["native", "python"]:
         for method in METHODS:
-            results = check_columns(columns, engine=engine, method=method)
-            for key, (seed, is_legal, result) in enumerate(zip(seeds, expected, results)):
-                counts[f"{engine}, {result.decided_by}: {result.result}"] += 1
-                if (result.result is CheckResult.OK) != is_legal:
-                    complaints.append(f"seed {seed}: {engine} ({method}) says {result.result}, the port {is_legal}")
-                elif is_legal and model != "kv" and not _holds(histories, key, result):
+            decisions = check_columns(columns, engine=engine, method=method)
+            for key, (seed, is_legal, decision) in enumerate(zip(seeds, expected, decisions)):
+                counts[f"{engine}, {decision.engine}: {decision.legality}"] += 1
+                if decision.is_legal != is_legal:
+                    complaints.append(f"seed {seed}: {engine} ({method}) says {decision.legality}, the port {is_legal}")
+                elif is_legal and model != "kv" and not _holds(histories, key, decision):
                     complaints.append(f"seed {seed}: {engine} ({method}) gives a false witness")
     return complaints
 
 
-def _holds(histories: Sequence[Sequence[RegisterOperation]], key: int, result: KeyResult) -> bool:
+def _holds(histories: Sequence[Sequence[RegisterOperation]], key: int, decision: Decision) -> bool:
     """Whether the linearization found is one, by the oldest of the three replays."""
     begin = sum(map(len, histories[:key]))
-    return is_linearization([histories[key][i - begin] for i in result.order], histories[key])
+    return is_linearization([histories[key][i - begin] for i in decision.order], histories[key])
 
 
 def _joined(histories: Sequence[Sequence[RegisterOperation]]) -> Columns:

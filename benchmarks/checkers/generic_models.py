@@ -116,7 +116,7 @@ def _figures(history: Sequence[BankOperation], port_steps_max: int) -> dict[str,
     figures: dict[str, Any] = {}
     for name, hooks in HOOKS.items():
         best_ms, found = _best_ms(partial(check_part, BANK, history, UNLIMITED, hooks))
-        figures |= {f"{name}, ms": best_ms, f"{name}, steps": found.steps, f"{name}, verdict": found.result.value}
+        figures |= {f"{name}, ms": best_ms, f"{name}, steps": found.steps, f"{name}, verdict": found.legality.value}
     port_ms, port = _best_ms(lambda: check_single(BANK, history, Budget(port_steps_max)), 1)
     return figures | {"port, ms": port_ms, "port, steps": port.steps, "port, verdict": port.result.value}
 

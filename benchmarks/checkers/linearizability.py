@@ -131,9 +131,9 @@ def _measure(columns: Columns, engine: str | None) -> dict[str, object]:
     best, verdicts = float("inf"), ""
     for _ in range(REPETITIONS):
         start = process_time()
-        results = check_columns(columns, Budget(STEPS_MAX), engine=engine)
+        decisions = check_columns(columns, Budget(STEPS_MAX), engine=engine)
         best = min(best, process_time() - start)
-        verdicts = ", ".join(sorted({f"{result.result} by {result.decided_by}" for result in results}))
+        verdicts = ", ".join(sorted({f"{decision.legality} by {decision.engine}" for decision in decisions}))
         if best > 2:
             break
     return {"ms": round(best * 1000, 3), "verdict": verdicts, "peak_mb": _peak_mb()}

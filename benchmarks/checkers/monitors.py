@@ -168,7 +168,7 @@ def _timed(kind: str, history: list[Operation[Call, Any]], port_max: int) -> dic
     start = process_time()
     found = decide(kind, history, UNLIMITED)
     figures: dict[str, Any] = {
-        "verdict": found.result.value,
+        "verdict": found.legality.value,
         "engine": found.engine,
         "confirmed": found.is_confirmed,
         "core": len(found.core),

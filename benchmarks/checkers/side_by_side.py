@@ -45,6 +45,7 @@ from faultline.checkers.linearizability.kv import kv_operations, referee_kv
 from faultline.checkers.linearizability.models import KV_MODEL, referee_operations, register_model
 from faultline.checkers.linearizability.monitors.decision import decide, hooks_for
 from faultline.checkers.linearizability.operations import INFINITY, RegisterOperation
+from faultline.checkers.linearizability.referee import decide_by_port
 from faultline.checkers.porcupine import UNLIMITED, check_single
 from faultline.checkers.transactions.checker import check_transactions
 
@@ -78,18 +79,18 @@ def _of_columns(make: Callable[[], Columns]) -> dict[str, Callable[[], Check]]:
     def port(by: Callable[..., Any]) -> Check:
         keys = _by_key(make())
         model = register_model(0)
-        return lambda: _worst(by(model, operations, UNLIMITED).result.value for operations in keys)
+        return lambda: _worst(by(model, operations, UNLIMITED).legality.value for operations in keys)
 
     def engine(**how: Any) -> Check:
         columns = make()
-        return lambda: _worst(result.result.value for result in check_columns(columns, UNLIMITED, **how))
+        return lambda: _worst(decision.legality.value for decision in check_columns(columns, UNLIMITED, **how))
 
     return {
         "native": partial(engine, engine="native"),
         "search": partial(engine, engine="native", method="search"),
         "python": partial(engine, engine="python"),
         "generic": partial(port, check_part),
-        "port": partial(port, check_single),
+        "port": partial(port, decide_by_port),
     }
 
 
@@ -109,7 +110,7 @@ def _of_kv(path: Path) -> dict[str, Callable[[], Check]]:
 
     def engine(name: str) -> Check:
         columns = text_columns(parts())
-        return lambda: _worst(result.result.value for result in check_columns(columns, UNLIMITED, engine=name))
+        return lambda: _worst(decision.legality.value for decision in check_columns(columns, UNLIMITED, engine=name))
 
     def port() -> Check:
         operations = [referee_kv(part) for _, part in parts()]
@@ -121,7 +122,7 @@ def _of_kv(path: Path) -> dict[str, Callable[[], Check]]:
 def _of_bank(clients: int, operations: int) -> dict[str, Callable[[], Check]]:
     def engine(hooks: str) -> Check:
         history = generic_models.bank_history(clients, operations, 1)
-        return lambda: check_part(generic_models.BANK, history, UNLIMITED, generic_models.HOOKS[hooks]).result.value
+        return lambda: check_part(generic_models.BANK, history, UNLIMITED, generic_models.HOOKS[hooks]).legality.value
 
     def port() -> Check:
         history = generic_models.bank_history(clients, operations, 1)
@@ -133,11 +134,11 @@ def _of_bank(clients: int, operations: int) -> dict[str, Callable[[], Check]]:
 def _of_data_type(kind: str, operations: int) -> dict[str, Callable[[], Check]]:
     def monitor() -> Check:
         history = monitors.true_history(kind, operations, 1)
-        return lambda: decide(kind, history, UNLIMITED).result.value
+        return lambda: decide(kind, history, UNLIMITED).legality.value
 
     def generic() -> Check:
         history = monitors.true_history(kind, operations, 1)
-        return lambda: check_part(MODEL_FACTORIES[kind].model(), history, UNLIMITED, hooks_for(kind)).result.value
+        return lambda: check_part(MODEL_FACTORIES[kind].model(), history, UNLIMITED, hooks_for(kind)).legality.value
 
     def port() -> Check:
         history = monitors.true_history(kind, operations, 1)

@@ -24,7 +24,7 @@ from faultline.campaign.simulate import SimulationJob, broken_run, progress_mark
 from faultline.campaign.summary import Progress
 from faultline.campaign.tasks import failure_sentence, on_workers
 from faultline.checkers.linearizability.checker import LinearizabilityChecker
-from faultline.checkers.linearizability.keys import KeyJudgement
+from faultline.checkers.linearizability.judgement import KeyJudgement
 from faultline.checkers.porcupine import Budget
 from faultline.harness.history import History
 from faultline.harness.judgement import Judgement

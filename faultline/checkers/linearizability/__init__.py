@@ -1,12 +1,14 @@
 """Linearizability of registers, and of whatever else has a sequential model.
 
-operations   history rows as demands on, and changes of, a register
-search       the fast search; witness replays what it finds
-minimise     relaxing an illegal history to its core; evidence does so for registers
-classify     the name of the anomaly; losses: whether a write was lost; explain: its sentence
-judgement    all of that for one key; checker: for a whole run; keys: what both answer for a key
-undecided    what is known about a key whose search was given up
 descriptions the sequential specifications by name; models and data_types: what they are
+data_type    the road from the rows of a history to a finding, and where kinds of objects differ on it
+registers, kv, objects   the three kinds; operations: rows as demands on, and changes of, a register
+decision     the one answer of every engine, monitor and search
+search       registers: the engine, and the first return that cannot be explained; generic: the same for any model
+referee      the port of Porcupine, which confirms refusals; witness replays linearizations
+evidence     an illegal register made small by minimise; classify and losses name it; explain and finding tell it
+undecided    what is known about a key whose search was given up
+judgement    the walk along the road for one key; checker: for a whole run
 """
 
 from __future__ import annotations

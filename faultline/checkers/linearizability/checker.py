@@ -1,4 +1,4 @@
-"""The linearizability checker: every key of a run must behave like one register that does one thing at a time.
+"""The linearizability checker: every key of a run must behave like one object that does one thing at a time.
 
 Keys are checked one by one (linearizability is local: Herlihy & Wing 1990, section 3), each with its own budget of
 steps, so that the verdict does not depend on the machine. A key whose budget ends is *unknown*, and the result says how
@@ -10,28 +10,22 @@ imported when it is first used: this module is ready in a few milliseconds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
-
-from msgspec import to_builtins
 
 from faultline.checkers.anomalies import gravity
 from faultline.checkers.common.words import counted
-from faultline.checkers.linearizability.descriptions import DATA_TYPES, model_named
-from faultline.checkers.linearizability.engine.batch import check_columns
-from faultline.checkers.linearizability.engine.columns import Columns
+from faultline.checkers.linearizability.data_type import Clock
+from faultline.checkers.linearizability.decision import Decision
+from faultline.checkers.linearizability.descriptions import model_named
 from faultline.checkers.linearizability.engine.native import engine_in_use
-from faultline.checkers.linearizability.engine.registers import register_columns
-from faultline.checkers.linearizability.engine.result import KeyResult
-from faultline.checkers.linearizability.keys import KeyJudgement
-from faultline.checkers.linearizability.operations import FailedCas, register_operations
+from faultline.checkers.linearizability.judgement import KeyJudgement, judge_key, legal_key
+from faultline.checkers.linearizability.operations import FailedCas
 from faultline.checkers.porcupine.budget import Budget
-from faultline.checkers.porcupine.budget import CheckResult as Decision
 from faultline.harness.history import History
 from faultline.harness.verdict import Cause, CheckResult, Reason, Verdict, merge
 
 if TYPE_CHECKING:
-    from faultline.checkers.linearizability.explain import Clock
     from faultline.harness.run_record import RunRecord
 
 __all__ = ["FINDINGS_MAX", "STEPS_MAX", "LinearizabilityChecker"]
@@ -67,62 +61,46 @@ class LinearizabilityChecker:
         self.timeout_s = timeout_s
         self.clock = clock
         self.failed_cas = failed_cas
+        self._data_type = self.model.data_type(failed_cas)
 
     def check(self, history: History, run: RunRecord | None = None) -> CheckResult:
-        """The verdict on `history`. Of `run` nothing is needed."""
-        budget = Budget.of(self.steps_max, self.timeout_s)
+        """Return the verdict on `history`. Nothing of `run` is needed."""
+        budget = self._budget()
         judgements = self.judge_keys(history, budget)
         return self._result(history, judgements, self._reason(budget))
 
     def refutes(self, history: History, run: RunRecord | None = None) -> bool:
-        """Whether `check` finds a violation, without the explanation, which takes most of its time."""
-        if self.model.name in DATA_TYPES:
-            return self.check(history, run).verdict is Verdict.VIOLATION
-        results = check_columns(self._columns(history), Budget.of(self.steps_max, self.timeout_s))
-        return any(result.result is Decision.ILLEGAL for result in results)
+        """Return whether `check` finds a violation, without the explanation, which takes most of its time."""
+        return any(decision.is_illegal for decision in self._decisions(history))
+
+    def _decisions(self, history: History) -> Iterable[Decision]:
+        budget = self._budget()
+        together = self._data_type.decide_together(history, budget)
+        if together is not None:
+            return (decision for _, decision in together)
+        calls = (self._data_type.calls(history, rows) for rows in history.rows_by_key().values())
+        return (self._data_type.decide(each, budget) for each in calls)
 
     def judge_keys(self, history: History, budget: Budget) -> list[KeyJudgement]:
-        """The verdicts on all keys, in order of first use: all at once, and one by one those that are not legal."""
-        if self.model.name in DATA_TYPES:
-            return [self.judge_key(history, key, rows, budget) for key, rows in history.rows_by_key().items()]
-        columns = self._columns(history)
-        results = check_columns(columns, budget)
-        if all(result.result is Decision.OK for result in results):
-            return list(map(_legal, columns.keys, results))
+        """Return the judgements on all keys, in order of first use: all at once, then those not legal one by one."""
+        together = self._data_type.decide_together(history, budget) or []
+        legal = {key: legal_key(key, decision) for key, decision in together if decision.is_legal}
+        if together and len(legal) == len(together):
+            return list(legal.values())
         by_key = history.rows_by_key()
-        return [
-            _legal(key, result) if result.result is Decision.OK else self.judge_key(history, key, by_key[key], budget)
-            for key, result in zip(columns.keys, results)
-        ]
-
-    def _columns(self, history: History) -> Columns:
-        if self.model.name == "kv":
-            from faultline.checkers.linearizability.engine.texts import text_columns
-            from faultline.checkers.linearizability.kv import kv_operations
-
-            return text_columns((key, kv_operations(history, rows)) for key, rows in history.rows_by_key().items())
-        return register_columns(history, self.failed_cas, self.model.functions)
+        return [legal.get(key) or self.judge_key(history, key, rows, budget) for key, rows in by_key.items()]
 
     def judge_key(
         self, history: History, key: str | None, rows: Sequence[int], budget: Budget | None = None
     ) -> KeyJudgement:
-        """The verdict on one key, whose operations are in `rows`."""
-        budget = budget or Budget.of(self.steps_max, self.timeout_s)
-        if self.model.name in DATA_TYPES:
-            from faultline.checkers.linearizability.monitors.judgement import judge_data_type
+        """Return the judgement on one key, whose operations are in `rows`."""
+        return judge_key(self._data_type, history, key, rows, budget or self._budget(), self.clock)
 
-            return judge_data_type(history, key, rows, self.model.name, budget, self.clock)
-        if self.model.name == "kv":
-            from faultline.checkers.linearizability.kv import judge_kv, kv_operations
-
-            return judge_kv(history, key, kv_operations(history, rows), budget, self.clock)
-        from faultline.checkers.linearizability.judgement import judge_register
-
-        operations = register_operations(history, rows, self.failed_cas, self.model.functions)
-        return judge_register(history, key, rows, operations, budget, self.clock)
+    def _budget(self) -> Budget:
+        return Budget.of(self.steps_max, self.timeout_s)
 
     def _reason(self, budget: Budget) -> Reason:
-        """Why keys that were not decided were not."""
+        """Return why undecided keys, if there are any, were not decided."""
         if budget.is_over():
             return Reason(cause=Cause.TIME)
         return Reason(cause=Cause.BUDGET, option="steps_max", value=self.steps_max)
@@ -148,16 +126,10 @@ class LinearizabilityChecker:
             "keys": len(judgements),
             "illegal_keys": sum(judgement.verdict is Verdict.VIOLATION for judgement in judgements),
             "unknown_keys": {str(judgement.key): [judgement.placed, judgement.completed] for judgement in unknown},
-            "undecided": [to_builtins(judgement.undecided) for judgement in unknown[:FINDINGS_MAX]],
+            "undecided": [judgement.undecided for judgement in unknown[:FINDINGS_MAX]],
             "steps": sum(judgement.steps for judgement in judgements),
             "engine": engine_in_use().name,
         }
-
-
-def _legal(key: str | None, result: KeyResult) -> KeyJudgement:
-    return KeyJudgement(
-        key=key, verdict=Verdict.PASS, completed=result.furthest, placed=result.furthest, steps=result.steps
-    )
 
 
 def _sentence(operations: int, keys: int, sentences: Sequence[str], unknown: Sequence[KeyJudgement]) -> str:
@@ -175,5 +147,5 @@ def _unknown_sentence(keys: int, unknown: Sequence[KeyJudgement]) -> str:
     decided = keys - len(unknown)
     others = f" {counted(decided, 'other key')} {'is' if decided == 1 else 'are'} linearizable." if decided else ""
     undecided = f"{len(unknown):,} of {counted(keys, 'key')}" if keys > 1 else "the history"
-    told = f" {least.undecided.sentence}" if least.undecided is not None else ""
+    told = f" {least.undecided['sentence']}" if least.undecided is not None else ""
     return f"Whether {undecided} can be linearized was not decided.{told}{others}"

@@ -15,9 +15,9 @@ place for each. The names and their rules stand in `checkers.anomalies`. Registe
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from dataclasses import replace
 
-from faultline.checkers.linearizability.evidence import RegisterEvidence
+from faultline.checkers.linearizability.data_type import Evidence
 from faultline.checkers.linearizability.losses import find_loss
 from faultline.checkers.linearizability.operations import (
     AVOID,
@@ -31,48 +31,42 @@ from faultline.checkers.linearizability.operations import (
 )
 from faultline.harness.history import History
 
-__all__ = ["Anomaly", "classify"]
-
-
-class Anomaly(NamedTuple):
-    """A name, the row of the operation that shows it, and the row it contradicts (None when there is none to name)."""
-
-    name: str
-    accused: int
-    against: int | None = None
+__all__ = ["classify"]
 
 
 def classify(
     history: History,
     rows: Sequence[int],
     operations: Sequence[RegisterOperation],
-    evidence: RegisterEvidence,
-) -> Anomaly:
-    """The name of the anomaly that `evidence` proves; `rows` and `operations` are all of its key."""
+    evidence: Evidence[RegisterOperation],
+) -> Evidence[RegisterOperation]:
+    """Return `evidence` with the name of its anomaly; `rows` and `operations` are all of its key."""
     refused = evidence.refused
     if refused.kind in (OBSERVE, SWAP):
         unwritten = _unwritten(history, rows, operations, refused)
         if unwritten is not None:
-            return unwritten
+            return replace(evidence, anomaly=unwritten[0], against=unwritten[1])
     if refused.kind == SWAP:
         rival = _latest(other for other in evidence.core if _is_rival(other, refused))
         if rival is not None:
-            return Anomaly("lost-update", refused.row, rival.row)
+            return replace(evidence, anomaly="lost-update", against=rival.row)
     loss = find_loss(history, operations, refused)
     if loss is not None:
-        return Anomaly("lost-write", loss.missed_by.row, loss.write.row)
+        return replace(evidence, anomaly="lost-write", accused=loss.missed_by.row, against=loss.write.row)
     newer = _latest(other for other in evidence.core if _contradicts(other, refused))
+    against = newer.row if newer else None
     if refused.kind == AVOID:
-        return Anomaly("refused-cas", refused.row, newer.row if newer else None)
-    if newer is None:
-        return Anomaly("non-linearizable", refused.row)
-    return Anomaly("stale-read", refused.row, newer.row)
+        return replace(evidence, anomaly="refused-cas", against=against)
+    return evidence if newer is None else replace(evidence, anomaly="stale-read", against=against)
 
 
 def _unwritten(
     history: History, rows: Sequence[int], operations: Sequence[RegisterOperation], reader: RegisterOperation
-) -> Anomaly | None:
-    """The anomaly of a value that cannot have been written before it was seen, if `reader` saw one."""
+) -> tuple[str, int | None] | None:
+    """Return the anomaly of a value that cannot have been written before `reader` saw it, and the row it contradicts.
+
+    None when the value may have been written in time.
+    """
     if reader.demand is None:
         return None
     writers = [operation for operation in operations if operation.kind >= WRITE and operation.produce == reader.demand]
@@ -80,10 +74,8 @@ def _unwritten(
         return None
     failed = next((row for row in rows if _failed_to_write(history, row, reader.demand)), None)
     if failed is not None:
-        return Anomaly("aborted-read", reader.row, failed)
-    if writers:
-        return Anomaly("future-read", reader.row, writers[0].row)
-    return Anomaly("garbage-read", reader.row)
+        return "aborted-read", failed
+    return ("future-read", writers[0].row) if writers else ("garbage-read", None)
 
 
 def _failed_to_write(history: History, row: int, value: Value) -> bool:
@@ -100,7 +92,7 @@ def _is_rival(other: RegisterOperation, swap: RegisterOperation) -> bool:
 
 
 def _contradicts(other: RegisterOperation, reader: RegisterOperation) -> bool:
-    """Whether `other` ended before `reader` began and shows that the register held another value by then."""
+    """Return whether `other` ended before `reader` began and shows that the register held another value by then."""
     if other.row == reader.row or other.return_ >= reader.call or other.kind == AVOID:
         return False
     shown = other.demand if other.kind == OBSERVE else other.produce

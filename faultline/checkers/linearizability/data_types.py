@@ -1,6 +1,6 @@
 """Sequential specifications of sets, queues, stacks, locks and counters, as Porcupine models over plain calls.
 
-An input is a pair of a function's name and its argument, an output what the object answered; UNKNOWN, the output of an
+An input is a pair of a function's name and its argument, an output the answer of the object; UNKNOWN, the output of an
 operation whose answer was not seen, fits everything that has an effect.
 
 | name      | calls                                | answers                                              |
@@ -9,7 +9,7 @@ operation whose answer was not seen, fits everything that has an effect.
 | `queue`   | enqueue(v), dequeue                  | nothing; the oldest value, None from an empty queue  |
 | `stack`   | push(v), pop                         | nothing; the newest value, None from an empty stack  |
 | `lock`    | acquire(client), release(client)     | False when refused; only the holder can release      |
-| `mutex`   | acquire, release                     | False when refused; anybody can release              |
+| `mutex`   | acquire, release                     | False when refused; any client can release           |
 | `counter` | add(n), read                         | nothing; the sum                                     |
 
 All begin empty, free or at 0. A set without whole reads is checked value by value.
@@ -35,7 +35,7 @@ __all__ = [
     "STACK_MODEL",
     "UNKNOWN",
     "Call",
-    "DataType",
+    "Specification",
     "Unknown",
 ]
 
@@ -148,42 +148,38 @@ STACK_MODEL: Model[tuple[Any, ...], Call, Any] = Model(init=tuple, step=_stack_s
 LOCK_MODEL: Model[tuple[Hashable, ...], Call, Any] = Model(
     init=lambda: _FREE, step=_lock_step, describe_operation=_describe
 )
-"""A lock with a holder, who alone can release it; the state is () or (holder,)."""
+"""A lock with a holder, which alone can release it; the state is () or (holder,)."""
 
 MUTEX_MODEL: Model[bool, Call, Any] = Model(init=lambda: False, step=_mutex_step, describe_operation=_describe)
-"""A lock without a memory of who holds it, as Knossos has it; the state says whether it is held."""
+"""A lock without a memory of its holder, as Knossos has it; the state says whether it is held."""
 
 COUNTER_MODEL: Model[int, Call, Any] = Model(init=lambda: 0, step=_counter_step, describe_operation=_describe)
 """A counter that starts at 0."""
 
 
 @dataclass(frozen=True, slots=True)
-class DataType:
-    """A specification by name: how to get it, and which functions it knows (`reads` change nothing).
-
-    `takes_process` says that the argument of a call is the process that made it.
-    """
+class Specification:
+    """A sequential specification by name: how to get it, and which functions it knows (`reads` change nothing)."""
 
     name: str
     model: Callable[[], Model[Any, Call, Any]]
     reads: frozenset[str] = frozenset()
-    takes_process: bool = False
 
     @property
     def functions(self) -> frozenset[str]:
-        """The functions it knows."""
+        """The functions that the object knows."""
         return DATA_TYPES[self.name].functions
 
 
-MODEL_FACTORIES: Mapping[str, DataType] = {
-    data_type.name: data_type
-    for data_type in (
-        DataType("set", lambda: SET_MODEL, frozenset(("contains", "read"))),
-        DataType("queue", lambda: QUEUE_MODEL),
-        DataType("stack", lambda: STACK_MODEL),
-        DataType("lock", lambda: LOCK_MODEL, takes_process=True),
-        DataType("mutex", lambda: MUTEX_MODEL),
-        DataType("counter", lambda: COUNTER_MODEL, frozenset(("read",))),
+MODEL_FACTORIES: Mapping[str, Specification] = {
+    specification.name: specification
+    for specification in (
+        Specification("set", lambda: SET_MODEL, frozenset(("contains", "read"))),
+        Specification("queue", lambda: QUEUE_MODEL),
+        Specification("stack", lambda: STACK_MODEL),
+        Specification("lock", lambda: LOCK_MODEL),
+        Specification("mutex", lambda: MUTEX_MODEL),
+        Specification("counter", lambda: COUNTER_MODEL, frozenset(("read",))),
     )
 }
 """The data types of `descriptions.DATA_TYPES` by name; registers and string stores are in `models`."""

@@ -1,16 +1,17 @@
 """From an illegal register history to the few operations that prove it.
 
 First the history is cut where it becomes illegal: at the first return, in order of returns, by which its operation
-cannot have been linearized. What was open then may still happen, or not. The rest is `minimise`d, and the port of
-Porcupine has the last word on what remains (or, when that is too hard for it, on the prefix): every step was a
-relaxation, so what it refuses, it would refuse in full.
+cannot have been linearized. Operations open at that moment may still happen, or not. The rest is `minimise`d, and the
+port of Porcupine has the last word on the operations that remain (or, when these are too hard for it, on the prefix):
+every step was a relaxation, so a core that it refuses, it would refuse in full.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
 
+from faultline.checkers.linearizability.data_type import Evidence
+from faultline.checkers.linearizability.decision import Decision
 from faultline.checkers.linearizability.minimise import ShrinkBudget, minimise
 from faultline.checkers.linearizability.models import referee_operations, register_model
 from faultline.checkers.linearizability.operations import (
@@ -22,69 +23,49 @@ from faultline.checkers.linearizability.operations import (
     WRITE,
     RegisterOperation,
 )
-from faultline.checkers.linearizability.search import SearchResult, decide, illegal_prefix, search
-from faultline.checkers.porcupine import Budget, CheckResult, check_single
-from faultline.harness.errors import HarnessError
+from faultline.checkers.linearizability.referee import confirms
+from faultline.checkers.linearizability.search import decide, illegal_prefix, search
+from faultline.checkers.porcupine.budget import Budget
 
-__all__ = ["RegisterEvidence", "likely_cores", "register_evidence", "relaxations"]
+__all__ = ["likely_cores", "register_evidence", "relaxations"]
 
 
-@dataclass(frozen=True, slots=True)
-class RegisterEvidence:
-    """A confirmed core.
-
-    `core` holds the operations as far as they constrain, in order of call; `refused` is the first of them, in order of
-    returns, that cannot be placed; `order` is the longest way the others can be placed before it, `state` where that
-    ends; `longest_prefix` counts the completed operations of the whole history before the first that cannot be placed.
-    """
-
-    core: tuple[RegisterOperation, ...]
-    refused: RegisterOperation
-    order: tuple[RegisterOperation, ...]
-    state: Hashable
-    longest_prefix: int
-    is_minimal: bool
+_CORE_BUDGET = Budget(50_000)
+"""The steps that the referee may spend on a core. A large one with many optional operations can be harder than its
+prefix."""
 
 
 def register_evidence(
-    operations: Sequence[RegisterOperation], found: SearchResult, initial: Hashable, budget: Budget
-) -> RegisterEvidence | None:
-    """The evidence for what `search` `found` illegal, confirmed by the referee; None when there is none.
+    operations: Sequence[RegisterOperation], found: Decision, initial: Hashable, budget: Budget
+) -> Evidence[RegisterOperation] | None:
+    """Return the evidence for a register that `search` `found` illegal, confirmed by the referee, or None.
 
-    What the search could not decide may still be shown illegal, if the trouble is close to where the search stopped.
+    A register that was not decided may still be shown illegal, if the trouble is close to where the search stopped.
     """
     shrinking, guessing = ShrinkBudget(budget), ShrinkBudget(budget)
 
     def is_illegal(candidate: Sequence[RegisterOperation], within: ShrinkBudget = shrinking) -> bool:
-        checked = decide(candidate, initial, within.next())
-        return within.proves_illegal(checked.result, checked.steps)
+        return within.proves_illegal(decide(candidate, initial, within.next()))
 
     prefix = illegal_prefix(operations, found.furthest)
+    # A guess that is illegal spares the minimisation most of its checks: it begins with a few operations, not with all.
     likely = next((guess for guess in likely_cores(prefix) if is_illegal(guess, guessing)), None)
-    if likely is None and found.result is not CheckResult.ILLEGAL:
+    if likely is None and not found.is_illegal:
         return None
     core, is_minimal = minimise(likely or prefix, is_illegal, relaxations)
+    # What the referee refuses after relaxations it would refuse before them. The prefix has no optional operations but
+    # those of the history, so that it can be confirmed where a core with many of them is too hard.
     if not (_is_confirmed(core, initial, _CORE_BUDGET) or _is_confirmed(prefix, initial, budget)):
         return None
     is_complete = is_minimal and not shrinking.is_spent
     final = search(core, initial, budget)
     refused = sorted((operation for operation in core if operation.return_ != INFINITY), key=_by_return)[final.furthest]
-    return RegisterEvidence(tuple(core), refused, tuple(final.order), final.state, found.furthest, is_complete)
-
-
-_CORE_BUDGET = Budget(50_000)
-"""What the referee may spend on a core. A large one with many optional operations can be harder than its prefix."""
+    order = tuple(core[position] for position in final.order)
+    return Evidence(tuple(core), refused, found.furthest, is_complete, order, accused=refused.row)
 
 
 def _is_confirmed(operations: Sequence[RegisterOperation], initial: Hashable, budget: Budget) -> bool:
-    """Whether the port of Porcupine also refuses `operations`; raises HarnessError when it accepts them."""
-    result = check_single(register_model(initial), referee_operations(operations), budget).result
-    if result is CheckResult.OK:
-        raise HarnessError(
-            "The two linearizability searches disagree about the same few operations, so one of them is wrong.",
-            f"Report this as a bug of Faultline, with the operations: {operations!r}.",
-        )
-    return result is CheckResult.ILLEGAL
+    return confirms(register_model(initial), referee_operations(operations), budget)
 
 
 def _by_return(operation: RegisterOperation) -> int:
@@ -92,10 +73,11 @@ def _by_return(operation: RegisterOperation) -> int:
 
 
 def likely_cores(prefix: Sequence[RegisterOperation]) -> Iterator[list[RegisterOperation]]:
-    """Strong relaxations of an illegal prefix that may still be illegal, smallest first.
+    """Yield strong relaxations of an illegal prefix that may still be illegal, smallest first.
 
-    Trouble is mostly local: what the last operation saw contradicts what happened shortly before. So only a few of the
-    latest completions are kept as they are; others stay, free, only as far as they can supply a value that is demanded.
+    Trouble is mostly local: the value that the last operation saw contradicts what happened shortly before. So only a
+    few of the latest completions are kept as they are; others stay, free, only as far as they can supply a value that
+    is demanded.
     """
     latest = sorted((operation for operation in prefix if operation.return_ != INFINITY), key=_by_return, reverse=True)
     for size in _GUESS_SIZES:
@@ -110,7 +92,7 @@ _GUESS_SIZES = (4, 16, 64, 256)
 
 
 def _with_suppliers(kept: Sequence[RegisterOperation], prefix: Sequence[RegisterOperation]) -> list[RegisterOperation]:
-    """`kept`, and of the rest of `prefix`, freed, what may supply a demanded value, directly or through others.
+    """Return `kept`, and of the rest of `prefix`, freed, what may supply a demanded value, directly or through others.
 
     A failed compare-and-set among `kept` demands any other value, so then every write stays.
     """
@@ -131,7 +113,7 @@ def _with_suppliers(kept: Sequence[RegisterOperation], prefix: Sequence[Register
 
 
 def relaxations(operation: RegisterOperation, among: Sequence[RegisterOperation]) -> list[RegisterOperation | None]:
-    """Sound ways to make `operation` constrain less, strongest first; empty when it constrains nothing any more."""
+    """Return sound ways to make `operation` constrain less, strongest first; none when it constrains nothing."""
     if operation.kind in (OBSERVE, AVOID):
         return [None]
     weaker: list[RegisterOperation | None] = []
@@ -144,9 +126,9 @@ def relaxations(operation: RegisterOperation, among: Sequence[RegisterOperation]
 
 
 def _is_of_use(operation: RegisterOperation, among: Sequence[RegisterOperation]) -> bool:
-    """Whether the effect of `operation` may be what makes another one of `among` legal.
+    """Return whether the effect of `operation` may be what makes another one of `among` legal.
 
-    One that demands its value is; and so is any failed compare-and-set, which needs some other value than its own.
+    An operation that demands its value may be; and so may any failed compare-and-set, which needs some other value.
     """
     return any(
         other.kind == AVOID or (other.kind != WRITE and other.demand == operation.produce)

@@ -3,37 +3,37 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Literal
+from typing import Any
 
 from faultline.checkers.common.words import counted
-from faultline.checkers.linearizability.classify import Anomaly
+from faultline.checkers.linearizability.data_type import AnyCall, Clock, Evidence
 from faultline.harness.history import OPEN, History
 
-__all__ = ["Clock", "describe_row", "describe_value", "explain", "moment", "seconds"]
+__all__ = ["describe_row", "describe_value", "explain", "moment", "seconds"]
 
 _LONGEST_VALUE = 60
 
 
-Clock = Literal["seconds", "events"]
-"""How moments are told: in seconds, or by the number of the event when a foreign history has no times."""
-
-
-def explain(history: History, key: str | None, anomaly: Anomaly, core_size: int, clock: Clock = "seconds") -> str:
-    """The anomaly as a sentence: who saw what when, what it contradicts, how few operations show it."""
+def explain(
+    history: History, key: str | None, evidence: Evidence[AnyCall], core_size: int, clock: Clock = "seconds"
+) -> str:
+    """Return the anomaly as a sentence: who saw what when, what it contradicts, how few operations show it."""
     speaker = _Speaker(history, clock)
     enough = (
         f"{core_size} of {counted(len(history), 'operation')} {'suffice' if core_size > 1 else 'suffices'} to show it"
     )
-    return f"{speaker.accusation(anomaly, key)} {speaker.reason(anomaly)}; {enough}."
+    return (
+        f"{speaker.accusation(evidence.accused, key)} {speaker.reason(evidence.anomaly, evidence.against)}; {enough}."
+    )
 
 
 def seconds(time_us: int) -> str:
-    """A time in microseconds, as seconds for readers."""
+    """Return a time in microseconds as seconds for readers."""
     return f"{time_us / 1_000_000:.3f} s"
 
 
 def describe_value(value: Any) -> str:
-    """A JSON value in a sentence, cut when it is long; None is `nothing`."""
+    """Return a JSON value for a sentence, cut when it is long; None is `nothing`."""
     if value is None:
         return "nothing"
     text = json.dumps(value, ensure_ascii=False, default=str)
@@ -41,14 +41,14 @@ def describe_value(value: Any) -> str:
 
 
 def moment(history: History, row: int, clock: Clock) -> str:
-    """When the operation ended, or began if it never did."""
+    """Return the moment at which the operation ended, or began if it never ended."""
     speaker = _Speaker(history, clock)
     ended = speaker.ended(row)
     return f"event {ended + 1}" if clock == "events" else seconds(ended)
 
 
 def describe_row(history: History, row: int) -> str:
-    """An operation as a noun: `client 2's read of 5`."""
+    """Return an operation as a noun: `client 2's read of 5`."""
     f = history.f[row]
     told = describe_value(history.result[row] if f in _READS else history.value[row])
     if f == "cas" and isinstance(history.value[row], (list, tuple)) and len(history.value[row]) == 2:
@@ -62,36 +62,35 @@ _UNEXPLAINED = "which no order of the operations that respects real time can exp
 
 
 class _Speaker:
-    """Puts rows of one history into words."""
+    """A speaker that puts rows of one history into words."""
 
     def __init__(self, history: History, clock: Clock) -> None:
         self.history = history
         self.clock = clock
 
-    def accusation(self, anomaly: Anomaly, key: str | None) -> str:
-        """When, who, what: the operation that shows the anomaly."""
-        row, place = anomaly.accused, key if key is not None else "the register"
+    def accusation(self, row: int, key: str | None) -> str:
+        """Tell the operation that shows the anomaly: when, by which client, what."""
+        place = key if key is not None else "the register"
         did = f"read {describe_value(self.history.result[row])} from {place}"
         if self.history.f[row] == "cas":
             did = f"{self._replacement(row, was_refused=self.history.outcome[row] == 'fail')} in {place}"
         return f"{self._at(self.ended(row))} {self.client(row)} {did}"
 
-    def reason(self, anomaly: Anomaly) -> str:
-        """What the operation contradicts."""
-        other = anomaly.against
-        if anomaly.name == "garbage-read":
+    def reason(self, anomaly: str, other: int | None) -> str:
+        """Tell what the operation contradicts: the operation in the row `other`, where there is one."""
+        if anomaly == "garbage-read":
             return "although that value was never written"
         if other is None:
-            return "although nothing else can have been there" if anomaly.name == "refused-cas" else _UNEXPLAINED
-        if anomaly.name == "aborted-read":
+            return "although nothing else can have been there" if anomaly == "refused-cas" else _UNEXPLAINED
+        if anomaly == "aborted-read":
             return f"although {self.whose(other)} of it had definitely failed ({self.history.error[other]})"
-        if anomaly.name == "future-read":
+        if anomaly == "future-read":
             return f"although {self.whose(other)} of it began only {self._at(self.began(other), '')}"
         known = f"although {self.fact(other)} {self._at(self.ended(other), '')}"
-        return f"{known}, and no later operation saw it" if anomaly.name == "lost-write" else known
+        return f"{known}, and no later operation saw it" if anomaly == "lost-write" else known
 
     def fact(self, row: int) -> str:
-        """What the contradicting operation had established, up to the time at which it had."""
+        """Tell what the contradicting operation had established by its end."""
         f = self.history.f[row]
         if f in ("read", "get"):
             return f"{self.client(row)} had already read {describe_value(self.history.result[row])}"
@@ -100,20 +99,20 @@ class _Speaker:
         return f"{self.whose(row)} of {describe_value(self.history.value[row])} had completed"
 
     def client(self, row: int) -> str:
-        """The process that performed the operation."""
+        """Name the process that performed the operation."""
         return f"client {self.history.process[row]}"
 
     def whose(self, row: int) -> str:
-        """`client 2's write`."""
+        """Name an operation by its client: `client 2's write`."""
         f = self.history.f[row]
         return f"{self.client(row)}'s {_MUTATIONS.get(f, f)}"
 
     def began(self, row: int) -> int:
-        """The moment of the invocation, by the clock of this speaker."""
+        """Return the moment of the invocation, by the clock of this speaker."""
         return self.history.invoke_index[row] if self.clock == "events" else self.history.invoke_us[row]
 
     def ended(self, row: int) -> int:
-        """The moment of the completion, or of the invocation when there was none."""
+        """Return the moment of the completion, or of the invocation when there was none."""
         if self.history.complete_index[row] == OPEN:
             return self.began(row)
         return self.history.complete_index[row] if self.clock == "events" else self.history.complete_us[row]

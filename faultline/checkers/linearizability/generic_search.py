@@ -2,13 +2,14 @@
 
 As in `search`, which does the same for registers, a configuration does not grow with the history. It is the *rank* of
 the next operation that must return, which of the operations open at that moment are linearized already (a bit for each
-open *slot*), the number of the state, and which pending operations were used up. What a register search knows about
-its operations is here learnt from the model, or told by its author through hooks:
+open *slot*), the number of the state, and which pending operations were used up. The facts that a register search
+knows about its operations are here learnt from the model, or told by its author through hooks:
 
 - of equal open operations only the one that returns first is tried, of equal pending ones the one called first;
-- an operation that changes nothing is linearized as soon as it is legal. Which operations these are says the hook
-  `readonly`; beyond that, whatever has never changed a state so far is guessed to be such. A linearization found that
-  way is as good as any, and when none is found although guesses were made, the search runs again without them;
+- an operation that changes nothing is linearized as soon as it is legal. The hook `readonly` says which operations
+  these are; beyond that, an operation that has never changed a state so far is guessed to be such. A linearization
+  found that way is as good as any, and when none is found although guesses were made, the search runs again without
+  them;
 - a pending operation that would change nothing is not used; and a configuration is hopeless when the same one was
   visited with fewer pending operations used up;
 - when an open operation is illegal and the hook `can_reach` says that nothing called before its return can help, turn
@@ -26,11 +27,12 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any, Generic, TypeVar
 
+from faultline.checkers.linearizability.decision import Decision, Legality
 from faultline.checkers.linearizability.generic_tables import ILLEGAL, Machine, OperationClasses
-from faultline.checkers.porcupine.model import PENDING, CheckResult, Model, NondeterministicModel, Operation
-from faultline.checkers.porcupine.search import Budget
+from faultline.checkers.porcupine.budget import Budget
+from faultline.checkers.porcupine.model import PENDING, Model, NondeterministicModel, Operation
 
-__all__ = ["NO_HOOKS", "GenericResult", "Hooks", "search_generic"]
+__all__ = ["NO_HOOKS", "Hooks", "search_generic"]
 
 State = TypeVar("State")
 Input = TypeVar("Input")
@@ -42,7 +44,7 @@ CanReach = Callable[[State, Operation[Input, Output], Sequence[Operation[Input, 
 
 @dataclass(frozen=True, slots=True)
 class Hooks(Generic[State, Input, Output]):
-    """What the author of a model may tell the search; each may be left out.
+    """The facts that the author of a model may tell the search; each may be left out.
 
     `readonly(input, output)`: in every state in which this operation is legal it leaves the state as it is.
     `dead(state)`: the operations of this history cannot tell this state from any other dead one, now or ever.
@@ -63,22 +65,6 @@ NO_HOOKS: Hooks[Any, Any, Any] = Hooks()
 """Nothing is known of the model but its step function."""
 
 
-@dataclass(frozen=True, slots=True)
-class GenericResult:
-    """`order`: positions of the linearization found, else of the longest.
-
-    `furthest`: how many completed operations, in order of return, can be placed before one cannot. `refuted`: the rank
-    of the operation by whose return an illegal history is illegal, later than `furthest` when `can_reach` foresaw it.
-    `steps`: configurations visited.
-    """
-
-    result: CheckResult
-    order: tuple[int, ...]
-    furthest: int
-    steps: int
-    refuted: int = 0
-
-
 _Slot = tuple[int, int, int, int]
 """An open operation within a window: its bit, class and position, and the bits of equal ones that return earlier."""
 
@@ -93,17 +79,17 @@ class _PendingClass:
     calls: list[float] = field(default_factory=list)
 
     def count_used(self, used: int) -> int:
-        """How many of them are in the set `used`."""
+        """Return how many of them are in the set `used`."""
         return (used >> self.offset & ((1 << len(self.positions)) - 1)).bit_count()
 
     def next_unused(self, used: int, return_: float) -> int | None:
-        """Which of them is to be used next before `return_`; None when all that were called are used up."""
+        """Return the one to be used next before `return_`; None when all that were called are used up."""
         count = self.count_used(used)
         return count if count < len(self.positions) and self.calls[count] <= return_ else None
 
 
 class _Problem(Generic[State, Input, Output]):
-    """One part, prepared: who is open when each completed operation returns, and the pending operations by class."""
+    """One part, prepared: the operations open at the return of each completed one, and the pending ones by class."""
 
     def __init__(
         self,
@@ -127,7 +113,7 @@ class _Problem(Generic[State, Input, Output]):
         self.pending = self._pending()
 
     def _windows(self) -> list[tuple[_Slot, ...]]:
-        """For each rank the open operations, in order of return; the first is the one that must be linearized."""
+        """Return for each rank the open operations, in order of return; the first must be linearized."""
         called = [self._calls[position] for position in self.completed]
         calls = sorted(range(len(called)), key=called.__getitem__)
         self._by_call = [self.operations[self.completed[rank]] for rank in calls]
@@ -150,11 +136,11 @@ class _Problem(Generic[State, Input, Output]):
         return windows
 
     def called_between(self, rank: int, position: int) -> list[Operation[Input, Output]]:
-        """The completed operations called after the return of `rank` and before that of the one at `position`."""
+        """Return the completed operations called between the return of `rank` and that of the one at `position`."""
         return self._by_call[self._called[rank] : self._called[self.rank_of[position]]]
 
     def unused(self, used: int, position: int) -> list[Operation[Input, Output]]:
-        """The pending operations not in `used` that were called before the operation at `position` returned."""
+        """Return the pending operations not in `used` that were called before the operation at `position` returned."""
         return_ = self.operations[position].return_
         unused = [self.operations[each] for group in self.pending for each in group.positions[group.count_used(used) :]]
         return [operation for operation in unused if operation.call <= return_]
@@ -174,7 +160,7 @@ class _Problem(Generic[State, Input, Output]):
 
 
 def _window(slots: list[_Slot]) -> tuple[_Slot, ...]:
-    """The slots, in order of return, with their twins."""
+    """Return the slots, in order of return, with their twins."""
     if len({slot[1] for slot in slots}) == len(slots):
         return tuple(slots)
     earlier: dict[int, int] = {}
@@ -190,15 +176,16 @@ def search_generic(
     operations: Sequence[Operation[Input, Output]],
     budget: Budget,
     hooks: Hooks[State, Input, Output] = NO_HOOKS,
-) -> GenericResult:
+) -> Decision:
     """Look for a linearization of `operations`, all of one part. Raises TooManyComparisons for states without hash."""
     problem = _Problem(model, operations, hooks)
     pairs = problem.classes.pairs
     known = [hooks.readonly(given, answer) if hooks.readonly else False for given, answer in pairs]
     guess = _Search(problem, hooks, known, is_guessing=True)
     found = guess.run(budget, 0)
-    if found.result is not CheckResult.ILLEGAL or not guess.has_guessed:
+    if not found.is_illegal or not guess.has_guessed:
         return found
+    # A wrong guess linearizes an operation too early, which can hide an order but never make one up.
     return _Search(problem, hooks, known, is_guessing=False).run(budget, found.steps)
 
 
@@ -220,7 +207,7 @@ class _Search(Generic[State, Input, Output]):
         self._can_reach = hooks.can_reach
         self._visited: dict[int, int | tuple[int, ...]] = {}
 
-    def run(self, budget: Budget, steps: int) -> GenericResult:
+    def run(self, budget: Budget, steps: int) -> Decision:
         """Walk until a linearization is found, all is visited, or the budget, of which `steps` are gone, ends."""
         windows, size, can_reach = self.problem.windows, len(self.problem.windows), self._can_reach
         rank, linearized, state, used = 0, 0, self.problem.machine.initial, 0
@@ -232,12 +219,13 @@ class _Search(Generic[State, Input, Output]):
                 linearized ^= windows[rank][0][0]
                 rank += 1
             if rank == size:
-                return GenericResult(CheckResult.OK, tuple(path), size, steps)
+                return Decision(Legality.LEGAL, "generic", tuple(path), size, steps)
             if budget.is_spent(steps):
                 longest = max(longest, (rank, tuple(path)))
-                return GenericResult(CheckResult.UNKNOWN, longest[1], longest[0], steps)
+                return Decision(Legality.UNKNOWN, "generic", longest[1], longest[0], steps)
             steps += 1
             linearized = self._observe(windows[rank], linearized, state, path)
+            # The next to return may just have been observed: then the frontier moves on before anything is chosen.
             if linearized & windows[rank][0][0]:
                 continue
             if rank > longest[0]:
@@ -248,8 +236,9 @@ class _Search(Generic[State, Input, Output]):
                 frames.append([rank, linearized, state, used, len(path), 0])
             while True:
                 if not frames:
+                    # The look-ahead refuses for an operation that returns later than the one that was tried last.
                     refuted = max(longest[0], self._foreseen)
-                    return GenericResult(CheckResult.ILLEGAL, longest[1], longest[0], steps, refuted)
+                    return Decision(Legality.ILLEGAL, "generic", longest[1], longest[0], steps, refuted=refuted)
                 rank, linearized, state, used, length, _ = frames[-1]
                 del path[length:]
                 choice = self._choice(frames[-1])
@@ -261,7 +250,7 @@ class _Search(Generic[State, Input, Output]):
             path.append(position)
 
     def _observe(self, window: tuple[_Slot, ...], linearized: int, state: int, path: list[int]) -> int:
-        """Linearize every open operation that changes nothing and is legal; answers the new bits."""
+        """Linearize every open operation that changes nothing and is legal; return the new bits."""
         row, readonly = self._rows[state], self._readonly
         for bit, class_, position, _ in window:
             if not readonly[class_] or linearized & bit:
@@ -274,16 +263,18 @@ class _Search(Generic[State, Input, Output]):
                 path.append(position)
                 self.has_guessed = self.has_guessed or not self._known[class_]
             elif reached != ILLEGAL and not self._known[class_]:
+                # The guess was wrong. Orders in which the class was observed earlier stay: they are legal as they are.
                 readonly[class_] = False
         return linearized
 
     def _is_new(self, rank: int, linearized: int, state: int, used: int) -> bool:
-        """Remember a configuration; False when it was visited with no more pending operations used up."""
+        """Remember a configuration; return False when it was visited with no more pending operations used up."""
         key = (rank << self.problem.slots | linearized) << STATE_BITS | state
         before = self._visited.get(key)
         if before is None:
             self._visited[key] = used
             return True
+        # Most configurations are visited with one set only, which is kept without a tuple around it.
         explored = before if isinstance(before, tuple) else (before,)
         if any(sparing & used == sparing for sparing in explored):
             return False
@@ -293,9 +284,9 @@ class _Search(Generic[State, Input, Output]):
     def _has_hope(
         self, can_reach: CanReach[State, Input, Output], rank: int, linearized: int, state: int, used: int
     ) -> bool:
-        """Whether, as far as the hook knows, the operations that are illegal now may become legal in time.
+        """Return whether, as far as the hook knows, the operations that are illegal now may become legal in time.
 
-        Asked of the next to return, and of those open that change nothing, whose legality is known already.
+        The hook is asked about the next to return, and about open ones that change nothing, whose legality is known.
         """
         problem, row = self.problem, self._rows[state]
         window = problem.windows[rank]
@@ -315,13 +306,14 @@ class _Search(Generic[State, Input, Output]):
         return True
 
     def _choice(self, frame: list[int]) -> tuple[int, int, int, int] | None:
-        """The next operation to linearize in a configuration: (its bit, next state, position, bit of the used set)."""
+        """Return the next operation to linearize in a configuration: its bit, next state, position, bit of `used`."""
         rank, linearized, state, _, _, index = frame
         window = self.problem.windows[rank]
         row = self._rows[state]
         while index < len(window):
             bit, class_, position, twins = window[index]
             index += 1
+            # An equal operation that returns earlier, its twin, goes first: the two can be exchanged in any order.
             if linearized & bit or twins & ~linearized:
                 continue
             reached = row.get(class_)

@@ -2,7 +2,7 @@
 
 A model's states are Python objects and its step function is Python code, both slow to compare and to call. So each
 state gets a number the first time it is seen, each distinct pair of input and output becomes an *operation class*, and
-what a class does to a state is asked of the model once and kept. After that the search moves between numbers.
+the model is asked for the effect of a class on a state only once. After that the search moves between numbers.
 
 For a nondeterministic model a state of the machine is the *set* of states it may be in; the model is asked once for
 each member and class, whatever sets the member occurs in.
@@ -53,7 +53,7 @@ class Interner(Generic[State]):
         self._buckets: dict[Hashable, list[int]] = {}
 
     def number(self, value: State) -> int:
-        """The number of `value`; all states that are dead share one."""
+        """Return the number of `value`; all states that are dead share one."""
         if self._dead is not None and self._dead(value):
             if self._dead_number is None:
                 self._dead_number = self._append(value)
@@ -93,7 +93,7 @@ class OperationClasses(Generic[Input, Output]):
         self._exact: dict[Hashable, int] = {}
 
     def number(self, operation: Operation[Input, Output]) -> int:
-        """The class of `operation`. Most pairs are new, so types are compared only when something equal was there."""
+        """Return the class of `operation`. Most pairs are new, so types are compared only for an equal pair."""
         pair = (operation.input, operation.output)
         try:
             known = self._equal.get(pair)
@@ -115,7 +115,7 @@ class OperationClasses(Generic[Input, Output]):
 
 
 def _exact(value: Any) -> Any:
-    """A stand-in for `value` that also tells scalars of different types apart, inside tuples too."""
+    """Return a stand-in for `value` that also tells scalars of different types apart, inside tuples too."""
     kind = type(value)
     if kind is tuple:
         return tuple([_exact(item) for item in value])
@@ -149,11 +149,11 @@ class Machine(Generic[State, Input, Output]):
         self.initial = self._intern(self.initial_value)
 
     def value(self, state: int) -> Any:
-        """The model's own state behind a number (for a nondeterministic model a frozenset of numbers)."""
+        """Return the model's own state behind a number (for a nondeterministic model a frozenset of numbers)."""
         return self._states.values[state]
 
     def next_state(self, state: int, class_: int) -> int:
-        """Ask the model what `class_` does in `state`, and remember it."""
+        """Ask the model for the next state of `class_` in `state`, and remember it."""
         value = self._states.values[state]
         if self._step is None:
             after = self._choose(value, class_)
@@ -184,7 +184,7 @@ class _Choices(Generic[State, Input, Output]):
         self.initial = frozenset([self.states.number(state) for state in model.init()])
 
     def next_set(self, members: frozenset[int], class_: int) -> frozenset[int]:
-        """Every state that some member may be in after an operation of `class_`."""
+        """Return every state that some member may be in after an operation of `class_`."""
         return frozenset().union(*[self._next(member, class_) for member in members])
 
     def _next(self, member: int, class_: int) -> frozenset[int]:

@@ -1,37 +1,36 @@
-"""Judging one key of a string store (get, put, append).
+"""Strings on the road: one for each key, put or appended to, and read (get).
 
-The engine judges the texts that gets answered (see `engine.texts`), and the port of Porcupine confirms what it
-refuses. The illegal prefix is found by bisection: a longer prefix than an illegal one is illegal too, since what had
+The engine judges the texts that gets answered (see `engine.texts`), and the port of Porcupine confirms its refusals.
+The illegal prefix is found by bisection: a longer prefix than an illegal one is illegal too, since operations that had
 not returned by its end may still happen, or not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
-from msgspec import structs
-
-from faultline.checkers.linearizability.classify import Anomaly
+from faultline.checkers.linearizability.data_type import NON_LINEARIZABLE, Clock, Evidence
+from faultline.checkers.linearizability.decision import Decision
 from faultline.checkers.linearizability.engine.batch import check_columns
-from faultline.checkers.linearizability.engine.result import KeyResult
 from faultline.checkers.linearizability.engine.texts import text_columns
-from faultline.checkers.linearizability.explain import Clock, explain
-from faultline.checkers.linearizability.keys import CHECKER, KeyJudgement, core_rows, key_judgement
+from faultline.checkers.linearizability.finding import anomaly_finding
 from faultline.checkers.linearizability.minimise import ShrinkBudget, minimise
 from faultline.checkers.linearizability.models import KV_MODEL, KvInput
 from faultline.checkers.linearizability.operations import BEGINNING, INFINITY
-from faultline.checkers.linearizability.undecided import GIVEN_UP, REFUSED, ruled_out, undecided
-from faultline.checkers.porcupine import PENDING, Budget, CheckResult, Model, Operation, PartResult, check_single
-from faultline.harness.errors import HarnessError, UsageError
+from faultline.checkers.linearizability.referee import confirms, decide_by_port
+from faultline.checkers.linearizability.undecided import ruled_out, undecided
+from faultline.checkers.porcupine.budget import Budget
+from faultline.checkers.porcupine.model import PENDING, Model, Operation
+from faultline.harness.errors import UsageError
 from faultline.harness.history import History
-from faultline.harness.verdict import Finding, Verdict
+from faultline.harness.verdict import Finding
 
-__all__ = ["KvOperation", "judge_kv", "kv_operations", "kv_relaxations", "live_model", "referee_kv"]
+if TYPE_CHECKING:
+    from faultline.checkers.linearizability.descriptions import ModelDescription
 
-
-_PENDING_ANSWER = "pending"
-"""What stands for the answer of a put or append that never returned."""
+__all__ = ["KvOperation", "Strings", "kv_operations", "kv_relaxations", "live_model", "referee_kv"]
 
 
 class KvOperation(NamedTuple):
@@ -44,8 +43,99 @@ class KvOperation(NamedTuple):
     row: int
 
 
+class Strings:
+    """The `DataType` of strings."""
+
+    def __init__(self, model: ModelDescription, _failed_cas: str = "") -> None:
+        self.name = model.name
+
+    def calls(self, history: History, rows: Sequence[int]) -> list[KvOperation]:
+        """Return the operations in `rows` but those that failed, and gets that were never answered."""
+        return kv_operations(history, rows)
+
+    def decide_together(self, history: History, budget: Budget) -> list[tuple[str | None, Decision]]:
+        """Decide all keys in one call of the engine."""
+        by_key = history.rows_by_key().items()
+        columns = text_columns((key, kv_operations(history, rows)) for key, rows in by_key)
+        return list(zip(columns.keys, check_columns(columns, budget)))
+
+    def decide(self, calls: Sequence[KvOperation], budget: Budget) -> Decision:
+        """Decide one string."""
+        columns = text_columns([(None, calls)])
+        decision = check_columns(columns, budget)[0]
+        # The columns leave out appends of nothing, so positions there are translated by way of the rows.
+        place = {operation.row: position for position, operation in enumerate(calls)}
+        in_calls = [place[row] for row in columns.row]
+        core = tuple(in_calls[i] for i in decision.core)
+        return replace(decision, order=[in_calls[i] for i in decision.order], core=core)
+
+    def evidence(
+        self,
+        history: History,
+        rows: Sequence[int],
+        calls: Sequence[KvOperation],
+        decision: Decision,
+        budget: Budget,
+    ) -> Evidence[KvOperation] | None:
+        """Return the confirmed core of an illegal string, with the name of its anomaly."""
+        if not decision.is_illegal:
+            return None
+        shrinking = ShrinkBudget(budget)
+        prefix, longest = _shortest_illegal_prefix(calls, shrinking)
+        core, is_minimal = minimise(prefix, lambda candidate: _is_illegal(candidate, shrinking), kv_relaxations)
+        if not confirms(live_model(core), referee_kv(core), budget):
+            return None
+        telling = ShrinkBudget(budget)
+        end = _shortest_illegal_prefix(core, telling)[1]
+        refused = sorted(core, key=lambda operation: operation.return_)[end]
+        partial = decide_by_port(live_model(core), referee_kv(core), telling.next(), verbose=True)
+        order = tuple(core[position] for position in partial.order)
+        anomaly, against = _classify(core, refused, calls)
+        return Evidence(
+            core=tuple(core),
+            refused=refused,
+            longest_prefix=longest,
+            is_minimal=is_minimal and not shrinking.is_spent,
+            order=order,
+            state=_state_after(order),
+            anomaly=anomaly,
+            accused=refused.row,
+            against=against,
+        )
+
+    def finding(
+        self, history: History, key: str | None, evidence: Evidence[KvOperation], decision: Decision, clock: Clock
+    ) -> Finding:
+        """Return the evidence as a finding, told in one sentence."""
+        return anomaly_finding(history, key, evidence, clock)
+
+    def undecided(
+        self,
+        history: History,
+        key: str | None,
+        calls: Sequence[KvOperation],
+        decision: Decision,
+        budget: Budget,
+        clock: Clock,
+    ) -> dict[str, object]:
+        """Return the longest order, the text it ends with, and what the search ruled out behind its beginning."""
+        columns = text_columns([(key, calls)])
+        known, order = set(columns.row), [calls[position] for position in decision.order]
+        beginning, excluded = ruled_out(columns, budget)
+        return undecided(
+            history,
+            key,
+            [operation for operation in calls if operation.row in known],
+            [operation.row for operation in order],
+            decision,
+            state=_state_after(order),
+            refuted=([columns.row[i] for i in beginning], [columns.row[i] for i in excluded]),
+            clock=clock,
+        )
+
+
 def kv_operations(history: History, rows: Sequence[int]) -> list[KvOperation]:
-    """The operations in `rows` (of one key); what failed, and gets that were never answered, are left out."""
+    """Return the operations in `rows` (of one key) but those that failed, and gets that were never answered."""
     operations: list[KvOperation] = []
     for row in rows:
         f, outcome = history.f[row], history.outcome[row]
@@ -63,7 +153,7 @@ def kv_operations(history: History, rows: Sequence[int]) -> list[KvOperation]:
 
 
 def referee_kv(operations: Sequence[KvOperation]) -> list[Operation[KvInput, str | None]]:
-    """The same for the port of Porcupine."""
+    """Return the operations in the form that the port of Porcupine takes."""
     return [
         Operation(
             0, KvInput(f, "", text), call, text if f == "get" else None, PENDING if return_ == INFINITY else return_
@@ -72,77 +162,11 @@ def referee_kv(operations: Sequence[KvOperation]) -> list[Operation[KvInput, str
     ]
 
 
-def judge_kv(
-    history: History, key: str | None, operations: Sequence[KvOperation], budget: Budget, clock: Clock = "seconds"
-) -> KeyJudgement:
-    """Judge one key of a string store."""
-    returns = [operation.return_ for operation in operations]
-    found = check_columns(text_columns([(key, operations)]), budget)[0]
-    if found.result is CheckResult.OK:
-        return key_judgement(key, Verdict.PASS, returns, found.furthest, found.steps)
-    if found.result is CheckResult.UNKNOWN:
-        return _unknown(history, key, operations, found, budget, clock)
-    shrinking = ShrinkBudget(budget)
-    prefix, placed = _shortest_illegal_prefix(operations, shrinking)
-    core, is_minimal = minimise(prefix, lambda candidate: _is_illegal(candidate, shrinking), kv_relaxations)
-    if not _is_confirmed(core, budget):
-        return _unknown(history, key, operations, found, budget, clock)
-    detail = {"longest_prefix": placed, "minimal": is_minimal and not shrinking.is_spent}
-    finding = _finding(history, key, operations, core, ShrinkBudget(budget), clock, detail)
-    return key_judgement(key, Verdict.VIOLATION, returns, placed, found.steps, finding)
-
-
-def _unknown(
-    history: History,
-    key: str | None,
-    operations: Sequence[KvOperation],
-    found: KeyResult,
-    budget: Budget,
-    clock: Clock,
-) -> KeyJudgement:
-    columns = text_columns([(key, operations)])
-    rows, by_row = columns.row, {operation.row: operation for operation in operations}
-    spans = zip(rows, columns.call, (INFINITY if return_ < 0 else return_ for return_ in columns.return_))
-    beginning, excluded = ruled_out(columns, budget)
-    order = [rows[i] for i in found.order]
-    known = undecided(
-        history,
-        key,
-        spans,
-        order,
-        placed=max(found.furthest, 0),
-        steps=found.steps,
-        state=_state_after([by_row[row] for row in order]),
-        refuted=([rows[i] for i in beginning], [rows[i] for i in excluded]),
-        gave_up=REFUSED if found.result is CheckResult.ILLEGAL else GIVEN_UP,
-        clock=clock,
-    )
-    returns = [operation.return_ for operation in operations]
-    unknown = key_judgement(key, Verdict.UNKNOWN, returns, found.furthest, found.steps)
-    return structs.replace(unknown, undecided=known)
-
-
-def _is_illegal(operations: Sequence[KvOperation], shrinking: ShrinkBudget) -> bool:
-    checked = check_columns(text_columns([(None, operations)]), shrinking.next())[0]
-    return shrinking.proves_illegal(checked.result, checked.steps)
-
-
-def _is_confirmed(core: Sequence[KvOperation], budget: Budget) -> bool:
-    """Whether the port of Porcupine also refuses `core`; raises HarnessError when it accepts it."""
-    result = check_single(live_model(core), referee_kv(core), budget).result
-    if result is CheckResult.OK:
-        raise HarnessError(
-            "The engine and the port of Porcupine disagree about the same few operations, so one of them is wrong.",
-            f"Report this as a bug of Faultline, with the operations: {core!r}.",
-        )
-    return result is CheckResult.ILLEGAL
-
-
 def live_model(operations: Sequence[KvOperation]) -> Model[str | None, KvInput, str | None]:
-    """The model as far as the gets of `operations` can tell, which keeps many optional operations from exploding.
+    """Return the model as far as the gets of `operations` can tell, so that optional operations do not explode.
 
     A string that is not the beginning of any answer can only be seen again after a put, so all such strings are one
-    dead state, None; and a pending operation that would end there can as well stay away.
+    dead state, None.
     """
     answers = [operation.text for operation in operations if operation.f == "get"]
 
@@ -151,15 +175,19 @@ def live_model(operations: Sequence[KvOperation]) -> Model[str | None, KvInput, 
             return answer == state, state
         text = given.value if given.f == "put" else None if state is None else state + given.value
         after = text if text is not None and any(seen.startswith(text) for seen in answers) else None
-        return answer != _PENDING_ANSWER or after is not None, after
+        return True, after
 
     return Model(init=lambda: "", step=step)
+
+
+def _is_illegal(operations: Sequence[KvOperation], shrinking: ShrinkBudget) -> bool:
+    return shrinking.proves_illegal(check_columns(text_columns([(None, operations)]), shrinking.next())[0])
 
 
 def _shortest_illegal_prefix(
     operations: Sequence[KvOperation], shrinking: ShrinkBudget
 ) -> tuple[list[KvOperation], int]:
-    """The history up to the first return that makes it illegal, and how many operations had returned before."""
+    """Return the history up to the first return that makes it illegal, and how many operations had returned before."""
     returns = sorted(operation.return_ for operation in operations if operation.return_ != INFINITY)
     legal, illegal = -1, len(returns) - 1
     while illegal - legal > 1:
@@ -178,9 +206,9 @@ def _prefix(operations: Sequence[KvOperation], cut: int) -> list[KvOperation]:
 
 
 def kv_relaxations(operation: KvOperation, among: Sequence[KvOperation]) -> list[KvOperation | None]:
-    """Sound ways to make `operation` constrain less, strongest first.
+    """Return sound ways to make `operation` constrain less, strongest first.
 
-    A put or append whose text is in no answer may be left out: between it and the next put nobody can have looked.
+    A put or append whose text is in no answer may be left out: no get can have looked between it and the next put.
     """
     if operation.f == "get":
         return [None]
@@ -192,45 +220,6 @@ def kv_relaxations(operation: KvOperation, among: Sequence[KvOperation]) -> list
     return weaker + [step for step in dict.fromkeys(steps) if step != operation]
 
 
-def _finding(
-    history: History,
-    key: str | None,
-    operations: Sequence[KvOperation],
-    core: Sequence[KvOperation],
-    shrinking: ShrinkBudget,
-    clock: Clock,
-    detail: dict[str, Any],
-) -> Finding:
-    end = _shortest_illegal_prefix(core, shrinking)[1]
-    refused = sorted(core, key=lambda operation: operation.return_)[end]
-    anomaly = _classify(core, refused, operations)
-    rows = sorted({operation.row for operation in core})
-    roles = {operation.row: "optional" if operation.return_ == INFINITY else "bound" for operation in core}
-    partial = check_single(live_model(core), referee_kv(core), shrinking.next(), verbose=True)
-    order = [core[position] for position in _longest(partial)]
-    placed = [operation.row for operation in order]
-    detail |= {
-        "core": core_rows(history, rows, roles | {refused.row: "refused"}),
-        "order": placed,
-        "state": _state_after(order),
-        "refused": [row for row in rows if row not in placed],
-    }
-    return Finding(
-        checker=CHECKER,
-        anomaly=anomaly.name,
-        sentence=explain(history, key, anomaly, len(rows), clock),
-        key=key,
-        operations=tuple(rows),
-        time_us=history.complete_us[refused.row],
-        node=history.node[refused.row] or None,
-        detail=detail,
-    )
-
-
-def _longest(result: PartResult) -> tuple[int, ...]:
-    return result.linearizations[0] if result.linearizations else ()
-
-
 def _state_after(order: Sequence[KvOperation]) -> str:
     state = ""
     for operation in referee_kv(order):
@@ -238,22 +227,25 @@ def _state_after(order: Sequence[KvOperation]) -> str:
     return state
 
 
-def _classify(core: Sequence[KvOperation], refused: KvOperation, operations: Sequence[KvOperation]) -> Anomaly:
+def _classify(
+    core: Sequence[KvOperation], refused: KvOperation, operations: Sequence[KvOperation]
+) -> tuple[str, int | None]:
+    """Return the name of the anomaly that `refused` shows, and the row of the operation it contradicts, if one does."""
     if not _is_made_of(refused.text, [operation.text for operation in core if operation.f != "get"]):
-        return Anomaly("garbage-read", refused.row)
+        return "garbage-read", None
     missing = [
         operation
         for operation in core
         if operation.return_ < refused.call and operation.text not in refused.text and operation.row != refused.row
     ]
     if not missing:
-        return Anomaly("non-linearizable", refused.row)
+        return NON_LINEARIZABLE, None
     latest = max(missing, key=lambda operation: operation.return_)
-    return Anomaly("lost-write" if _is_lost(latest, refused, operations) else "stale-read", refused.row, latest.row)
+    return "lost-write" if _is_lost(latest, refused, operations) else "stale-read", latest.row
 
 
 def _is_lost(write: KvOperation, missed_by: KvOperation, operations: Sequence[KvOperation]) -> bool:
-    """Whether `write` is in no get that ended after `missed_by` began, and no other put may have overwritten it."""
+    """Return whether no get that ended after `missed_by` began has `write`, and no put may have overwritten it."""
     if write.f == "get":
         return False
     others = [operation for operation in operations if operation.row != write.row]
@@ -262,7 +254,7 @@ def _is_lost(write: KvOperation, missed_by: KvOperation, operations: Sequence[Kv
 
 
 def _is_made_of(text: str, pieces: Sequence[str]) -> bool:
-    """Whether `text` is, to its very end, a concatenation of some of `pieces`."""
+    """Return whether `text` is, to its very end, a concatenation of some of `pieces`."""
     ends = {0}
     for start in range(len(text)):
         if start in ends:

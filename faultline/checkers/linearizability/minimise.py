@@ -1,16 +1,17 @@
 """Making an illegal history small without making it wrong.
 
-Taking an operation out of a history may create an anomaly (a read of a value that nobody seems to write), so a smaller
-history only proves something about the larger one when every change was a *relaxation*: one after which everything that
-was a legal explanation still is. These are:
+Taking an operation out of a history may create an anomaly (a read of a value that no operation seems to write), so a
+smaller history only proves something about the larger one when every change was a *relaxation*: one after which each
+legal explanation still is one. These are:
 
 - leave out an operation that only observes;
 - let an operation that changes the state become pending: it may happen later, or never;
 - let it begin earlier;
 - leave out a pending operation that could not help to explain what remains.
 
-An illegal history that stays illegal under a relaxation is relaxed; when no single relaxation is possible any more,
-what still constrains is the core. Chunks are tried before single operations, as in delta debugging (Zeller 1999).
+An illegal history that stays illegal under a relaxation is relaxed; when no single relaxation is possible any more, the
+operations that still constrain are the core. Chunks are tried before single operations, as in delta debugging (Zeller
+1999).
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from faultline.checkers.porcupine import Budget, CheckResult
+from faultline.checkers.linearizability.decision import Decision
+from faultline.checkers.porcupine.budget import Budget
 
 __all__ = ["ShrinkBudget", "minimise"]
 
@@ -40,20 +42,20 @@ class ShrinkBudget:
         self.is_spent = False
 
     def next(self) -> Budget:
-        """The budget of the next check: a tenth of all at most, so that one hard check cannot take everything."""
+        """Return the budget of the next check: a tenth of all at most, so that a hard check cannot take everything."""
         return Budget(min(self._steps_left, SHRINK_STEPS_MAX // 10), self._deadline_s)
 
-    def proves_illegal(self, result: CheckResult, steps: int) -> bool:
-        """Whether a check that took `steps` steps was decided, and how."""
-        self._steps_left = max(0, self._steps_left - steps)
-        self.is_spent = self.is_spent or result is CheckResult.UNKNOWN
-        return result is CheckResult.ILLEGAL
+    def proves_illegal(self, checked: Decision) -> bool:
+        """Return whether a check came out illegal; take its steps off, and note when it had to be given up."""
+        self._steps_left = max(0, self._steps_left - checked.steps)
+        self.is_spent = self.is_spent or checked.is_unknown
+        return checked.is_illegal
 
 
 def minimise(
     items: Sequence[Item], is_illegal: Callable[[Sequence[Item]], bool], relax: Relax[Item], checks_max: int = 4000
 ) -> tuple[list[Item], bool]:
-    """A core of the illegal history `items`, and whether it is minimal (False: `checks_max` checks were not enough)."""
+    """Return a core of the illegal history `items`, and if it is minimal (not if `checks_max` checks were too few)."""
     current = list(items)
     checks = 0
     size = max(1, len(current) // 2)
@@ -67,15 +69,17 @@ def minimise(
             checks += len(options)
             position += size
             if smaller is not None:
+                # Items that were left out have moved the next ones forward.
                 position -= len(current) - len(smaller)
                 current, changed = smaller, True
+        # One relaxation may make another possible, so single items are tried until a whole pass changes nothing.
         if size == 1 and not changed:
             return current, True
         size = max(1, size // 2)
 
 
 def _relaxed(items: list[Item], position: int, size: int, relax: Relax[Item]) -> list[list[Item]]:
-    """The history with the items from `position` on relaxed: as a chunk one way, a single item in every way."""
+    """Return histories with the items from `position` on relaxed: a chunk in one way, a single item in every way."""
     chunk = items[position : position + size]
     options = [relax(item, items) for item in chunk]
     if len(chunk) == 1:

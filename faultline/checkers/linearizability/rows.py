@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from faultline.checkers.linearizability.checker import STEPS_MAX, LinearizabilityChecker
-from faultline.checkers.linearizability.keys import KeyJudgement
+from faultline.checkers.linearizability.judgement import KeyJudgement
 from faultline.checkers.linearizability.operations import FailedCas
 from faultline.harness.history import History
 

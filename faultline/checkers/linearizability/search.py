@@ -1,80 +1,67 @@
-"""Looking for a linearization of one register, whatever the engine decides it with.
+"""Looking for a linearization of one register.
 
-The engine (`engine.batch`) decides; here its answer is put in terms of the operations it was given. The engine refuses
-a history for whatever reason it finds first, near its end perhaps. People, and whoever makes it smaller, want the first
-return, in order of returns, that cannot be explained; that one is found by cutting the history at one return and
-another, beginning where the engine found its reason.
+The engine (`engine.batch`) decides. It refuses a history for the first reason that it finds, which may be near its end.
+A reader, and the search for a small core, want the first return, in order of returns, that cannot be explained. It is
+found by cutting the history at one return after another, beginning where the engine found its reason.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import NamedTuple
+from dataclasses import replace
 
+from faultline.checkers.linearizability.decision import Decision
 from faultline.checkers.linearizability.engine.batch import check_columns
 from faultline.checkers.linearizability.engine.registers import columns_of
-from faultline.checkers.linearizability.engine.result import KeyResult
 from faultline.checkers.linearizability.operations import INFINITY, WRITE, RegisterOperation
-from faultline.checkers.porcupine import UNLIMITED, Budget, CheckResult
+from faultline.checkers.porcupine.budget import UNLIMITED, Budget
 
-__all__ = ["SearchResult", "decide", "illegal_prefix", "search"]
-
-
-class SearchResult(NamedTuple):
-    """`order`: the linearization found, or the longest one; `furthest`: completed operations that can be placed, in
-    order of return, before one cannot (all of them when OK); `state`: the state after `order`."""
-
-    result: CheckResult
-    order: list[RegisterOperation]
-    furthest: int
-    state: Hashable
-    steps: int
+__all__ = ["decide", "illegal_prefix", "search"]
 
 
-def search(
-    operations: Sequence[RegisterOperation], initial: Hashable = None, budget: Budget = UNLIMITED
-) -> SearchResult:
-    """Look for a linearization of `operations` (one register) that starts from `initial`."""
+def search(operations: Sequence[RegisterOperation], initial: Hashable = None, budget: Budget = UNLIMITED) -> Decision:
+    """Look for a linearization of `operations` on one register that holds `initial` at first.
+
+    When there is none, `furthest` is the first return that makes the history illegal, and `order` the longest one of
+    what came before that.
+    """
     found = decide(operations, initial, budget)
-    if found.result is not CheckResult.ILLEGAL:
-        return _search_result(found, operations, initial, found.furthest)
+    if not found.is_illegal:
+        return found
     furthest = _first_illegal_return(operations, initial, budget, found)
     before = illegal_prefix(operations, furthest - 1) if furthest else []
-    longest = _search_result(decide(before, initial, budget), before, initial, furthest)
-    return longest._replace(result=CheckResult.ILLEGAL, steps=found.steps)
+    longest = decide(before, initial, budget)
+    place = {operation.row: position for position, operation in enumerate(operations)}
+    return replace(found, furthest=furthest, order=[place[before[i].row] for i in longest.order])
 
 
-def decide(operations: Sequence[RegisterOperation], initial: Hashable = None, budget: Budget = UNLIMITED) -> KeyResult:
-    """Whether there is a linearization: the engine's bare answer, whose operations are positions."""
+def decide(operations: Sequence[RegisterOperation], initial: Hashable = None, budget: Budget = UNLIMITED) -> Decision:
+    """Return the bare decision of the engine on `operations`."""
     return check_columns(columns_of(operations, initial), budget)[0]
 
 
-def _search_result(
-    found: KeyResult, operations: Sequence[RegisterOperation], initial: Hashable, furthest: int
-) -> SearchResult:
-    order = [operations[i] for i in found.order]
-    state = next((operation.produce for operation in reversed(order) if operation.kind >= WRITE), initial)
-    return SearchResult(found.result, order, furthest, state, found.steps)
-
-
 def _first_illegal_return(
-    operations: Sequence[RegisterOperation], initial: Hashable, budget: Budget, found: KeyResult
+    operations: Sequence[RegisterOperation], initial: Hashable, budget: Budget, found: Decision
 ) -> int:
-    """How many returns come before the first that makes the history, which the engine `found` illegal, so.
+    """Return how many returns come before the first that makes the history, which the engine `found` illegal, so.
 
     When a prefix cannot be decided within the budget it counts as legal, and the answer may be too late a return.
     """
     returns = sorted(operation.return_ for operation in operations if operation.return_ != INFINITY)
-    named = [operations[i].return_ for i in found.certificate if i >= 0]
-    last = max((return_ for return_ in named if return_ != INFINITY), default=None)
+    named = [operations[i].return_ for i in found.core if operations[i].return_ != INFINITY]
+    last = max(named, default=None)
+    # Where the zones named operations, the history is illegal by the return of the last of them, and mostly no earlier:
+    # two tries decide that. Otherwise the slot search has come as far as the last legal return, as a rule.
     guess = max(found.furthest, 0) if last is None else returns.index(last)
     tries = [guess] if last is None else [guess - 1, guess]
     legal, illegal = found.furthest - 1 if found.furthest >= 0 else -1, len(returns) - 1
+    # A longer prefix than an illegal one is illegal too, since what had not returned by its end may happen later or
+    # never: so bisection finds the shortest.
     while illegal - legal > 1 or tries:
         middle = tries.pop() if tries else (legal + illegal) // 2
         if not legal < middle < illegal:
             continue
-        if decide(illegal_prefix(operations, middle), initial, budget).result is CheckResult.ILLEGAL:
+        if decide(illegal_prefix(operations, middle), initial, budget).is_illegal:
             illegal = middle
         else:
             legal = middle
@@ -82,7 +69,7 @@ def _first_illegal_return(
 
 
 def illegal_prefix(operations: Sequence[RegisterOperation], furthest: int) -> list[RegisterOperation]:
-    """The history up to the return of the completed operation number `furthest`, in order of return.
+    """Return the history up to the return of the completed operation number `furthest`, in order of return.
 
     Operations that return later are pending, and those of them that only observe are left out.
     """

@@ -1,4 +1,4 @@
-"""What is known about a key whose search was given up: how far it came, what it ruled out, and what that cost.
+"""A key whose search was given up: how far it came, the ways it ruled out, and its cost.
 
 Three things hold whatever the rest of the search would have found:
 
@@ -12,17 +12,17 @@ Three things hold whatever the rest of the search would have found:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from faultline.checkers.common.words import counted
+from faultline.checkers.linearizability.data_type import AnyCall, Clock
+from faultline.checkers.linearizability.decision import Decision
 from faultline.checkers.linearizability.engine.columns import Columns
-from faultline.checkers.linearizability.explain import Clock, describe_row, moment
-from faultline.checkers.linearizability.keys import Undecided
+from faultline.checkers.linearizability.explain import describe_row, moment
 from faultline.checkers.linearizability.operations import INFINITY
-from faultline.checkers.porcupine.search import Budget
+from faultline.checkers.porcupine.budget import Budget
 from faultline.harness.history import History
 
-__all__ = ["GIVEN_UP", "OPERATIONS_MAX", "REFUSED", "STEPS_MAX", "ruled_out", "undecided"]
+__all__ = ["OPERATIONS_MAX", "STEPS_MAX", "ruled_out", "undecided"]
 
 OPERATIONS_MAX = 5_000
 """The largest key whose search is repeated; preparing one in Python costs some microseconds an operation."""
@@ -30,9 +30,8 @@ OPERATIONS_MAX = 5_000
 STEPS_MAX = 2_000
 """The budget of the repetition, some hundredths of a second."""
 
-GIVEN_UP = "was given up"
-REFUSED = "found no order, which the port of Porcupine could not confirm within the budget, and ended"
-"""How a search without a verdict came to its end."""
+_GIVEN_UP = "was given up"
+_REFUSED = "found no order, which the port of Porcupine could not confirm within the budget, and ended"
 
 _NAMED_MAX = 5
 
@@ -43,41 +42,49 @@ Refuted = tuple[Sequence[int], Sequence[int]]
 def undecided(
     history: History,
     key: str | None,
-    spans: Iterable[tuple[int, int, int]],
+    calls: Iterable[AnyCall],
     order: Sequence[int],
+    decision: Decision,
     *,
-    placed: int,
-    steps: int,
-    state: Any = None,
+    state: object = None,
     refuted: Refuted = ((), ()),
-    gave_up: str = GIVEN_UP,
     clock: Clock = "seconds",
-) -> Undecided:
-    """What is known about `key`: `spans` are row, call and return of its operations, `order` the rows of the longest
-    order, of which the first `placed` returns are part."""
-    spans = sorted(spans, key=lambda span: span[2])
-    returned = [span for span in spans if span[2] != INFINITY]
-    stuck = returned[placed] if 0 <= placed < len(returned) else None
+) -> dict[str, object]:
+    """Return what is known about `key` as plain data, whose operations are rows of the history.
+
+    `order` holds the rows of the longest order found, which leads to `state`; the first returns of `calls`, as many as
+    could be placed, are part of it. In the record, `stuck` is the operation that returns next (None when there is
+    none); `open` were under way when it returned and are not in `order`. Behind `beginning` the operations in
+    `ruled_out` need not be tried.
+    """
+    calls = sorted(calls, key=lambda call: call.return_)
+    returned = [call for call in calls if call.return_ != INFINITY]
+    placed = max(decision.furthest, 0)
+    stuck = returned[placed] if placed < len(returned) else None
     in_order = set(order)
-    beside = [row for row, call, _ in spans if stuck and row != stuck[0] and call < stuck[2] and row not in in_order]
-    rows = None if stuck is None else stuck[0]
+    beside = [
+        call.row
+        for call in calls
+        if stuck and call is not stuck and call.call < stuck.return_ and call.row not in in_order
+    ]
+    gave_up = _REFUSED if decision.is_illegal else _GIVEN_UP
     named = "The search" if key is None else f"The search of {key}"
-    sentence = f"{named} {gave_up} after {counted(steps, 'step')}: "
-    sentence += _proved(history, [span[0] for span in returned[:placed]], len(returned), clock)
-    sentence += _not_placed(history, rows) + _excluded(history, refuted)
-    return Undecided(
-        key=key,
-        sentence=sentence,
-        completed=len(returned),
-        placed=placed,
-        steps=steps,
-        order=tuple(order),
-        state=state,
-        stuck=rows,
-        open=tuple(beside),
-        beginning=tuple(refuted[0]),
-        ruled_out=tuple(refuted[1]),
-    )
+    sentence = f"{named} {gave_up} after {counted(decision.steps, 'step')}: "
+    sentence += _proved(history, [call.row for call in returned[:placed]], len(returned), clock)
+    sentence += _not_placed(history, stuck.row if stuck else None) + _excluded(history, refuted)
+    return {
+        "key": key,
+        "sentence": sentence,
+        "completed": len(returned),
+        "placed": placed,
+        "steps": decision.steps,
+        "order": list(order),
+        "state": state,
+        "stuck": stuck.row if stuck else None,
+        "open": beside,
+        "beginning": list(refuted[0]),
+        "ruled_out": list(refuted[1]),
+    }
 
 
 def _proved(history: History, placed: Sequence[int], completed: int, clock: Clock) -> str:
@@ -107,7 +114,7 @@ def _excluded(history: History, refuted: Refuted) -> str:
 
 
 def ruled_out(columns: Columns, budget: Budget) -> Refuted:
-    """What the beginning of a search of the one key in `columns` rules out, as numbers of operations there."""
+    """Return what the beginning of a search of the one key in `columns` rules out, as numbers of operations there."""
     if len(columns) > OPERATIONS_MAX:
         return (), ()
     from faultline.checkers.linearizability.engine.problem import problem_of

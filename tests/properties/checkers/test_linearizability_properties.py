@@ -21,7 +21,7 @@ from faultline.checkers.linearizability.operations import (
 )
 from faultline.checkers.linearizability.search import search
 from faultline.checkers.linearizability.witness import is_linearization
-from faultline.checkers.porcupine import UNLIMITED, CheckResult, check_operations
+from faultline.checkers.porcupine import UNLIMITED, check_operations
 from faultline.harness.history import History
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, fail, info, ok
@@ -99,7 +99,7 @@ def brute_force(operations):
 def test_search_port_and_brute_force_agree(operations):
     expected = brute_force(operations)
     found = search(operations)
-    assert (found.result is CheckResult.OK) == expected
+    assert found.is_legal == expected
     assert check_operations(register_model(), referee_operations(operations)) == expected
 
 
@@ -107,17 +107,15 @@ def test_search_port_and_brute_force_agree(operations):
 @given(register_histories(size_max=12))
 def test_search_and_port_agree_on_longer_histories_and_every_ok_has_a_witness(operations):
     found = search(operations)
-    assert (found.result is CheckResult.OK) == check_operations(register_model(), referee_operations(operations))
-    if found.result is CheckResult.OK:
-        assert is_linearization(found.order, operations)
-    else:
-        assert is_linearization(found.order, [*found.order])
+    assert found.is_legal == check_operations(register_model(), referee_operations(operations))
+    order = [operations[i] for i in found.order]
+    assert is_linearization(order, operations if found.is_legal else order)
 
 
 @given(register_histories(size_max=12))
 def test_the_shortest_illegal_prefix_is_illegal_and_one_return_earlier_it_is_not(operations):
     found = search(operations)
-    if found.result is CheckResult.ILLEGAL:
+    if found.is_illegal:
         assert not check_operations(register_model(), referee_operations(illegal_prefix(operations, found.furthest)))
         if found.furthest:
             before = illegal_prefix(operations, found.furthest - 1)
@@ -127,7 +125,7 @@ def test_the_shortest_illegal_prefix_is_illegal_and_one_return_earlier_it_is_not
 @given(register_histories(size_max=10))
 def test_a_core_is_illegal_and_legal_after_any_single_relaxation(operations):
     found = search(operations)
-    if found.result is not CheckResult.ILLEGAL:
+    if not found.is_illegal:
         return
     evidence = register_evidence(operations, found, None, UNLIMITED)
     assert evidence is not None
@@ -143,7 +141,7 @@ def test_a_core_is_illegal_and_legal_after_any_single_relaxation(operations):
 
 @given(register_histories(size_max=7))
 def test_no_relaxation_turns_a_legal_history_illegal(operations):
-    if search(operations).result is CheckResult.OK:
+    if search(operations).is_legal:
         for position, operation in enumerate(operations):
             for relaxed in relaxations(operation, operations):
                 weaker = operations[:position] + [relaxed] * (relaxed is not None) + operations[position + 1 :]
@@ -155,7 +153,7 @@ def test_no_relaxation_turns_a_legal_history_illegal(operations):
 def test_no_likely_core_of_a_legal_history_is_illegal(history):
     operations = register_operations(history, range(len(history)))
     for guess in likely_cores(operations):
-        assert search(guess).result is CheckResult.OK
+        assert search(guess).is_legal
 
 
 @settings(max_examples=300)

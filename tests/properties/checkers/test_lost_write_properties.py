@@ -120,7 +120,8 @@ def test_one_read_of_an_old_state_at_a_node_that_lags_is_never_a_lost_write(seed
         assume(number != stale or len(register.states) > old)
         done.append(register.carry_out(step, old if number == stale else None))
         nodes.append("follower" if number == stale else "leader")
-    assert set(names_in(steps, done, nodes)) <= {"stale-read", "non-linearizable"}
+    # A compare-and-set that was rightly refused may return before the stale read, and then it is what has no place.
+    assert set(names_in(steps, done, nodes)) <= {"stale-read", "refused-cas", "non-linearizable"}
 
 
 @given(st.integers(0, 1 << 32), st.integers(2, 3), st.integers(5, 25))

@@ -9,17 +9,17 @@ from object_histories import KINDS, corrupted, invented_histories, true_historie
 
 from faultline.checkers.linearizability.data_types import MODEL_FACTORIES
 from faultline.checkers.linearizability.monitors import decide
-from faultline.checkers.linearizability.monitors.result import replays
-from faultline.checkers.porcupine import UNLIMITED, CheckResult, check_operations
+from faultline.checkers.linearizability.monitors.replay import replays
+from faultline.checkers.porcupine import UNLIMITED, check_operations
 
 
 def agrees_with_the_port(kind, history):
     model = MODEL_FACTORIES[kind].model()
     expected = check_operations(model, history)
     found = decide(kind, history, UNLIMITED)
-    assert (found.result is CheckResult.OK) == expected, (found, history)
+    assert found.is_legal == expected, (found, history)
     assert found.is_confirmed
-    if found.result is CheckResult.ILLEGAL:
+    if found.is_illegal:
         assert not check_operations(model, [history[position] for position in found.core])
     elif found.engine == "monitor":
         assert replays(kind, history, found.order)

@@ -6,7 +6,7 @@ import pytest
 
 from faultline.checkers import LinearizabilityChecker
 from faultline.checkers.linearizability.models import MODEL_FACTORIES, MODELS
-from faultline.checkers.linearizability.monitors.judgement import data_type_operations
+from faultline.checkers.linearizability.objects import object_calls
 from faultline.harness.errors import UsageError
 from faultline.harness.history import History
 from faultline.harness.operation import Operation
@@ -129,7 +129,7 @@ def test_true_and_one_are_different_values_in_a_container():
 
 def test_rows_become_operations_with_their_place_in_the_common_order():
     history = history_of((3, "acquire", None, ok()), (4, "acquire", None, info("timeout")))
-    first, second = data_type_operations(history, range(2), MODEL_FACTORIES["lock"])
+    first, second = object_calls(history, range(2), MODEL_FACTORIES["lock"])
     assert (first.row, first.operation.input, first.operation.call, first.operation.return_) == (
         0,
         ("acquire", 3),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from faultline.checkers.linearizability import generic
+from faultline.checkers.linearizability.decision import Decision, Legality, worst
 from faultline.checkers.linearizability.generic import (
     check_operations,
     check_operations_report,
@@ -13,7 +14,7 @@ from faultline.checkers.linearizability.generic import (
     illegal_prefix,
     is_linearization,
 )
-from faultline.checkers.linearizability.generic_search import GenericResult, Hooks, search_generic
+from faultline.checkers.linearizability.generic_search import Hooks, search_generic
 from faultline.checkers.linearizability.generic_tables import COMPARED_MAX
 from faultline.checkers.porcupine import PENDING, UNLIMITED, CheckResult, Model, NondeterministicModel, Operation
 from faultline.harness.errors import HarnessError
@@ -48,17 +49,17 @@ def test_both_engines_give_the_same_answers(engine):
 
 
 def test_a_report_tells_order_engine_and_that_it_was_confirmed():
-    (part,) = check_operations_report(Register, LEGAL).parts
-    assert part.engine == "generic" and part.reason == "" and part.is_confirmed
+    (part,) = check_operations_report(Register, LEGAL)
+    assert part.engine == "generic" and part.handed_over == "" and part.is_confirmed
     assert is_linearization(Register, LEGAL, part.order)
-    (part,) = check_operations_report(Register, ILLEGAL).parts
-    assert part.result is CheckResult.ILLEGAL and part.is_confirmed
+    (part,) = check_operations_report(Register, ILLEGAL)
+    assert part.is_illegal and part.is_confirmed
     assert part.furthest == 1
 
 
 def test_the_port_is_used_when_asked_for_and_the_report_says_so():
-    (part,) = check_operations_report(Register, ILLEGAL, engine="port").parts
-    assert (part.engine, part.reason) == ("port", "the port was asked for")
+    (part,) = check_operations_report(Register, ILLEGAL, engine="port")
+    assert (part.engine, part.handed_over) == ("port", "the port was asked for")
     assert part.furthest == 1
 
 
@@ -80,8 +81,8 @@ def test_many_equal_pending_operations_cost_little():
 
 def test_a_spent_budget_is_unknown_and_says_how_far_it_came():
     report = check_operations_report(Register, [*LEGAL, *HARD], steps_max=3)
-    assert report.result is CheckResult.UNKNOWN
-    assert report.parts[0].steps == 3
+    assert worst(report) is Legality.UNKNOWN
+    assert report[0].steps == 3
     assert check_operations_timeout(Register, ILLEGAL, timeout_s=0.0) is CheckResult.UNKNOWN
 
 
@@ -92,10 +93,10 @@ def test_the_first_illegal_part_ends_the_check_and_outranks_an_unknown_one():
         partition=lambda history: [[o for o in history if o.client_id < 10], [o for o in history if o.client_id >= 10]],
     )
     report = check_operations_report(by_client, [*HARD, get(10, 5, 0, 1)], steps_max=3)
-    assert [part.result for part in report.parts] == [CheckResult.UNKNOWN, CheckResult.ILLEGAL]
-    assert report.result is CheckResult.ILLEGAL
+    assert [part.legality for part in report] == [Legality.UNKNOWN, Legality.ILLEGAL]
+    assert worst(report) is Legality.ILLEGAL
     report = check_operations_report(by_client, [*ILLEGAL, get(10, 5, 0, 1)])
-    assert len(report.parts) == 1
+    assert len(report) == 1
 
 
 def test_a_nondeterministic_model_needs_no_conversion():
@@ -107,7 +108,7 @@ def test_a_nondeterministic_model_needs_no_conversion():
     assert check_operations(lossy, [write, zero])
     assert check_operations(lossy, [write, one])
     assert not check_operations(lossy, [write, zero, one])
-    assert check_operations_report(lossy, [write, one]).parts[0].engine == "generic"
+    assert check_operations_report(lossy, [write, one])[0].engine == "generic"
 
 
 def test_a_wrong_guess_about_what_changes_nothing_is_taken_back():
@@ -127,7 +128,7 @@ def test_can_reach_turns_back_before_anything_is_tried_in_vain():
     hooks = Hooks(readonly=READS.readonly, can_reach=can_reach)
     blind = search_generic(Register, HARD, UNLIMITED, READS)
     seeing = search_generic(Register, HARD, UNLIMITED, hooks)
-    assert blind.result is seeing.result is CheckResult.ILLEGAL
+    assert blind.is_illegal and seeing.is_illegal
     late = [put(0, 1, 0, 9), put(1, 2, 0, 9), put(2, 3, 5, PENDING), get(3, 7, 1, 6)]
     assert search_generic(Register, late, UNLIMITED, hooks).steps < search_generic(Register, late, UNLIMITED).steps
     assert (0, 7, [0, 1, 2, 3]) in asked
@@ -138,17 +139,15 @@ def test_dead_states_are_searched_once():
     dead = Hooks(readonly=READS.readonly, dead=lambda state: state >= 100)
     merged = search_generic(Register, history, UNLIMITED, dead)
     apart = search_generic(Register, history, UNLIMITED, READS)
-    assert merged.result is apart.result is CheckResult.ILLEGAL
+    assert merged.is_illegal and apart.is_illegal
     assert merged.steps < apart.steps
 
 
 def test_a_hook_that_calls_a_change_harmless_is_found_out_and_the_port_decides():
     lying = Hooks(readonly=lambda given, answer: True)
-    (part,) = check_operations_report(
-        Register, [put(0, 0, 0, 100), put(1, 1, 10, 20), get(2, 0, 30, 40)], hooks=lying
-    ).parts
-    assert part.result is CheckResult.OK
-    assert (part.engine, part.reason) == (
+    (part,) = check_operations_report(Register, [put(0, 0, 0, 100), put(1, 1, 10, 20), get(2, 0, 30, 40)], hooks=lying)
+    assert part.is_legal
+    assert (part.engine, part.handed_over) == (
         "port",
         "a hook promised too much: the port accepts what the search refused",
     )
@@ -157,17 +156,17 @@ def test_a_hook_that_calls_a_change_harmless_is_found_out_and_the_port_decides()
 def test_a_hook_that_calls_live_states_dead_is_found_out_when_the_order_is_replayed():
     lying = Hooks(dead=lambda state: state in (1, 2))
     history = [put(0, 1, 0, 1), put(0, 2, 2, 3), get(0, 1, 4, 5)]
-    (part,) = check_operations_report(Register, history, hooks=lying).parts
-    assert part.result is CheckResult.ILLEGAL
-    assert part.reason == "a hook promised too much: what was found does not hold when replayed"
+    (part,) = check_operations_report(Register, history, hooks=lying)
+    assert part.is_illegal
+    assert part.handed_over == "a hook promised too much: what was found does not hold when replayed"
 
 
 def test_states_without_a_hash_give_way_to_the_port_when_they_are_too_many():
     counting = Model(init=lambda: [0], step=lambda state, given, answer: (True, [state[0] + 1]))
     history = [Operation(0, "tick", 2 * number, None, 2 * number + 1) for number in range(COMPARED_MAX + 1)]
-    (part,) = check_operations_report(counting, history).parts
-    assert part.result is CheckResult.OK and part.engine == "port"
-    assert "no hash" in part.reason
+    (part,) = check_operations_report(counting, history)
+    assert part.is_legal and part.engine == "port"
+    assert "no hash" in part.handed_over
 
 
 def test_a_model_whose_steps_are_not_pure_is_reported_as_a_disagreement():
@@ -183,7 +182,9 @@ def test_a_model_whose_steps_are_not_pure_is_reported_as_a_disagreement():
 
 def test_a_search_that_refused_what_the_port_accepts_is_reported(monkeypatch):
     monkeypatch.setattr(
-        generic, "search_generic", lambda model, operations, budget, hooks: GenericResult(CheckResult.ILLEGAL, (), 0, 1)
+        generic,
+        "search_generic",
+        lambda model, operations, budget, hooks: Decision(Legality.ILLEGAL, "generic", steps=1),
     )
     with pytest.raises(HarnessError, match="the port accepts"):
         check_part(Register, LEGAL, UNLIMITED)
@@ -221,6 +222,6 @@ def test_a_read_that_look_ahead_refuses_is_cut_at_its_own_return():
         return any(each.input == ("put", operation.output) for each in available)
 
     hooks = Hooks(readonly=READS.readonly, can_reach=can_reach)
-    (part,) = check_operations_report(Register, [put(0, 0, 0, 1), get(1, 7, 0, 5), put(0, 8, 2, 3)], hooks=hooks).parts
-    assert (part.result, part.engine, part.is_confirmed) == (CheckResult.ILLEGAL, "generic", True)
+    (part,) = check_operations_report(Register, [put(0, 0, 0, 1), get(1, 7, 0, 5), put(0, 8, 2, 3)], hooks=hooks)
+    assert (part.legality, part.engine, part.is_confirmed) == (Legality.ILLEGAL, "generic", True)
     assert (part.furthest, part.refuted) == (0, 2)

@@ -7,7 +7,9 @@ import sys
 
 import pytest
 
-EXPLAINING = {f"faultline.checkers.linearizability.{name}" for name in ("classify", "evidence", "explain", "kv")}
+EXPLAINING = {
+    f"faultline.checkers.linearizability.{name}" for name in ("classify", "evidence", "explain", "kv", "objects")
+}
 OTHER_MODELS = {"faultline.checkers.linearizability.monitors", "faultline.checkers.linearizability.generic"}
 PORT = {f"faultline.checkers.porcupine.{name}" for name in ("model", "search", "visualization")}
 HEAVY = {"hashlib", "logging", "click", "numpy", "pyarrow", "concurrent.futures"}

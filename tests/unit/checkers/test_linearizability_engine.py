@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from faultline.checkers.linearizability.decision import Legality
 from faultline.checkers.linearizability.engine import build_kernel
 from faultline.checkers.linearizability.engine.batch import check_columns
 from faultline.checkers.linearizability.engine.build_kernel import KernelBuildError
@@ -23,13 +24,13 @@ from faultline.checkers.linearizability.operations import (
     RegisterOperation,
     register_operations,
 )
-from faultline.checkers.porcupine import Budget, CheckResult
+from faultline.checkers.porcupine import Budget
 from faultline.harness.errors import HarnessError
 from faultline.harness.history import History
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import CAS_MISMATCH, fail, info, ok
 
-OK, ILLEGAL, UNKNOWN = CheckResult.OK, CheckResult.ILLEGAL, CheckResult.UNKNOWN
+OK, ILLEGAL, UNKNOWN = Legality.LEGAL, Legality.ILLEGAL, Legality.UNKNOWN
 ENGINES = ["python"] if engine_in_use().name == "python" else ["python", "native"]
 
 
@@ -51,8 +52,8 @@ def problem(*fields):
 def test_a_hundred_operations_open_at_once_are_searched(engine):
     wide = [(WRITE, None, 1 + number % 2, number, 1000 + number) for number in range(100)]
     reads = [(OBSERVE, value, None, 2000 + 2 * place, 2001 + 2 * place) for place, value in enumerate([1, 1])]
-    assert judge(operations(*wide, *reads), engine).result is OK
-    assert judge(operations(*wide, *reads, (OBSERVE, 2, None, 3000, 3001)), engine).result is ILLEGAL
+    assert judge(operations(*wide, *reads), engine).legality is OK
+    assert judge(operations(*wide, *reads, (OBSERVE, 2, None, 3000, 3001)), engine).legality is ILLEGAL
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -60,8 +61,8 @@ def test_two_thousand_crashed_operations_on_one_key_take_few_steps(engine):
     crashed = [(WRITE, None, number % 5, number, INFINITY) for number in range(2000)]
     reads = [(OBSERVE, number % 5, None, 3000 + 2 * number, 3001 + 2 * number) for number in range(300)]
     result = judge(operations(*crashed, *reads), engine, budget=2000)
-    assert (result.result, result.decided_by) == (OK, "slots")
-    assert judge(operations(*crashed, *reads, (OBSERVE, 9, None, 4000, 4001)), engine, 2000).result is ILLEGAL
+    assert (result.legality, result.engine) == (OK, "slots")
+    assert judge(operations(*crashed, *reads, (OBSERVE, 9, None, 4000, 4001)), engine, 2000).legality is ILLEGAL
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -71,7 +72,7 @@ def test_values_that_must_still_be_seen_are_not_overwritten_by_those_who_could(e
     again = [(WRITE, None, 1, 5000, 5001), (OBSERVE, 1, None, 5002, 5003)]
     reads = [(OBSERVE, value, None, 900 - value, 2000 - value) for value in range(1, 40)]
     result = judge(operations(*wide, *reads, *again), engine, budget=500, method="search")
-    assert (result.result, result.decided_by) == (OK, "slots")
+    assert (result.legality, result.engine) == (OK, "slots")
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -79,9 +80,9 @@ def test_a_failed_cas_without_a_place_among_the_zones_is_searched(engine):
     history = operations(
         (WRITE, None, 1, 0, 1), (WRITE, None, 2, 2, INFINITY), (AVOID, 1, None, 3, 4), (OBSERVE, 1, None, 5, 6)
     )
-    assert judge(history, engine).decided_by == "slots"
-    assert judge(history, engine).result is ILLEGAL
-    assert judge(history[:3], engine).result is OK
+    assert judge(history, engine).engine == "slots"
+    assert judge(history, engine).legality is ILLEGAL
+    assert judge(history[:3], engine).legality is OK
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -93,14 +94,14 @@ def test_a_hard_key_does_not_keep_the_others_from_their_answer(engine):
     row = history.invoke(Operation(0, "read", "illegal"), 1000, 0, "n")
     history.complete(row, ok(7), 1001)
     long, illegal = check_columns(register_columns(history), Budget(100), engine=engine)
-    assert (long.result, long.furthest, illegal.result) == (UNKNOWN, 100, ILLEGAL)
+    assert (long.legality, long.furthest, illegal.legality) == (UNKNOWN, 100, ILLEGAL)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_equal_times_are_concurrent(engine):
     history = operations((WRITE, None, 1, 0, 5), (OBSERVE, None, None, 5, 6))
-    assert judge(history, engine).result is OK
-    assert judge(history, engine, method="search").result is OK
+    assert judge(history, engine).legality is OK
+    assert judge(history, engine, method="search").legality is OK
 
 
 CONTRADICTIONS = {
@@ -130,8 +131,8 @@ def test_the_monitor_names_the_operations_that_contradict_each_other(name):
     assert set(refused.value.operations) == set(named)
     for engine in ENGINES:
         result = judge(operations(*fields), engine)
-        assert (result.result, result.decided_by) == (ILLEGAL, "zones")
-        assert set(result.certificate) - {-1} == set(named)
+        assert (result.legality, result.engine) == (ILLEGAL, "zones")
+        assert set(result.core) == set(named)
 
 
 def test_the_monitor_leaves_values_that_are_written_twice_to_the_search():
@@ -197,7 +198,7 @@ def test_strings_are_taken_apart_to_their_very_end(name, engine):
     lines, expected = TEXTS[name]
     parts = [KvOperation(*line.split(), 2 * row, 2 * row + 1, row) for row, line in enumerate(lines)]
     for method in ("auto", "search"):
-        assert check_columns(text_columns([("k", parts)]), engine=engine, method=method)[0].result is expected
+        assert check_columns(text_columns([("k", parts)]), engine=engine, method=method)[0].legality is expected
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -210,7 +211,7 @@ def test_pending_appends_of_unseen_and_of_repeated_texts_are_told_apart(engine):
         ("get", "xx", 17, 24),
     ]
     parts = [KvOperation(*values, row) for row, values in enumerate(fields)]
-    assert check_columns(text_columns([("k", parts)]), engine=engine)[0].result is OK
+    assert check_columns(text_columns([("k", parts)]), engine=engine)[0].legality is OK
 
 
 def test_a_kernel_that_cannot_be_built_says_why(monkeypatch, tmp_path):

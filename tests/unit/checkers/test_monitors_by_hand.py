@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from faultline.checkers.linearizability.data_types import MODEL_FACTORIES, UNKNOWN
+from faultline.checkers.linearizability.decision import Legality, illegal, legal
 from faultline.checkers.linearizability.monitors import decision as deciding
 from faultline.checkers.linearizability.monitors.decision import decide
 from faultline.checkers.linearizability.monitors.queues import monitor_queue
-from faultline.checkers.linearizability.monitors.result import MonitorResult, legal, replays
+from faultline.checkers.linearizability.monitors.replay import replays
 from faultline.checkers.linearizability.monitors.sets import monitor_set
-from faultline.checkers.porcupine import PENDING, UNLIMITED, Budget, CheckResult, Operation, check_operations
+from faultline.checkers.porcupine import PENDING, UNLIMITED, Budget, Operation, check_operations
 from faultline.harness.errors import HarnessError, UsageError
 
 
@@ -166,7 +167,7 @@ def cases(groups):
 @pytest.mark.parametrize(("kind", "history"), cases(LEGAL))
 def test_a_legal_history_is_accepted_with_an_order_that_holds(kind, history):
     found = decide(kind, history, UNLIMITED)
-    assert found.result is CheckResult.OK, found.reason
+    assert found.legality is Legality.LEGAL, found.reason
     assert found.is_confirmed
     assert check_operations(MODEL_FACTORIES[kind].model(), history)
 
@@ -174,7 +175,7 @@ def test_a_legal_history_is_accepted_with_an_order_that_holds(kind, history):
 @pytest.mark.parametrize(("kind", "history"), cases(NOT_LEGAL))
 def test_an_illegal_history_is_refused_with_a_core_that_the_port_refuses_alone(kind, history):
     found = decide(kind, history, UNLIMITED)
-    assert found.result is CheckResult.ILLEGAL
+    assert found.legality is Legality.ILLEGAL
     assert found.is_confirmed
     assert found.reason
     assert not check_operations(MODEL_FACTORIES[kind].model(), [history[position] for position in found.core])
@@ -201,22 +202,22 @@ def test_what_a_monitor_cannot_decide_goes_to_the_search_which_says_why(kind, hi
     found = decide(kind, history, UNLIMITED)
     assert found.engine == "generic"
     assert reason in found.handed_over
-    assert (found.result is CheckResult.OK) == check_operations(MODEL_FACTORIES[kind].model(), history)
+    assert (found.legality is Legality.LEGAL) == check_operations(MODEL_FACTORIES[kind].model(), history)
 
 
 def test_a_search_that_is_handed_too_much_is_unknown_and_says_how_far_it_came():
     history = [op("add", 2**number, None, 0, 100) for number in range(12)] + [op("read", None, 1365, 1, 99)]
     history += [op("read", None, 2730, 1, 98)]
     found = decide("counter", history, Budget(50))
-    assert (found.result, found.engine, found.steps) == (CheckResult.UNKNOWN, "generic", 50)
+    assert (found.legality, found.engine, found.steps) == (Legality.UNKNOWN, "generic", 50)
     assert "different amounts" in found.handed_over
 
 
 def test_one_hard_value_of_a_set_is_searched_and_the_others_are_not():
     history = [*SET["added and removed again"], *(op("add", value, True, 0, 1) for value in range(100, 400))]
     found = decide("set", history, Budget(20))
-    assert (found.result, found.engine) == (CheckResult.OK, "monitor")
-    assert monitor_set(history).result is CheckResult.UNKNOWN
+    assert (found.legality, found.engine) == (Legality.LEGAL, "monitor")
+    assert monitor_set(history).legality is Legality.UNKNOWN
 
 
 def test_the_core_of_an_overtaken_value_is_its_four_operations():
@@ -232,13 +233,13 @@ def test_deep_stacks_are_peeled_one_by_one_as_well_as_all_at_once():
     history = [push(value, 2 * value, 2 * value + 1) for value in range(depth)]
     history += [pop(value, 4 * depth - 2 * value, 4 * depth - 2 * value + 1) for value in range(depth)]
     assert decide("stack", history, UNLIMITED).engine == "monitor"
-    assert decide("stack", history, UNLIMITED).result is CheckResult.OK
+    assert decide("stack", history, UNLIMITED).legality is Legality.LEGAL
     history[depth], history[depth + 1] = (
         pop(1, history[depth].call, history[depth].return_),
         pop(0, history[depth + 1].call, history[depth + 1].return_),
     )
     found = decide("stack", history, UNLIMITED)
-    assert found.result is CheckResult.ILLEGAL
+    assert found.legality is Legality.ILLEGAL
     assert len(found.core) == 4
 
 
@@ -254,7 +255,7 @@ def test_a_monitor_whose_order_does_not_hold_is_reported(monkeypatch):
 
 
 def test_a_monitor_whose_core_is_legal_is_reported(monkeypatch):
-    wrong = MonitorResult(CheckResult.ILLEGAL, core=(0,), reason="wrong")
+    wrong = illegal([0], "wrong")
     monkeypatch.setitem(deciding.MONITORS, "queue", lambda operations: wrong)
     with pytest.raises(HarnessError, match="disagree"):
         decide("queue", [enqueue(1, 0, 1)], UNLIMITED)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from faultline.checkers.linearizability.decision import Legality
 from faultline.checkers.linearizability.models import referee_operations, register_model
 from faultline.checkers.linearizability.operations import (
     AVOID,
@@ -16,9 +17,9 @@ from faultline.checkers.linearizability.operations import (
 )
 from faultline.checkers.linearizability.search import illegal_prefix, search
 from faultline.checkers.linearizability.witness import is_linearization
-from faultline.checkers.porcupine import Budget, CheckResult, check_operations
+from faultline.checkers.porcupine import Budget, check_operations
 
-OK, ILLEGAL = CheckResult.OK, CheckResult.ILLEGAL
+OK, ILLEGAL = Legality.LEGAL, Legality.ILLEGAL
 
 
 def operations(*fields):
@@ -80,10 +81,10 @@ def test_the_search_and_the_port_judge_alike(name):
     fields, expected = CASES[name]
     history = operations(*fields)
     found = search(history)
-    assert found.result is expected
+    assert found.legality is expected
     assert check_operations(register_model(), referee_operations(history)) is (expected is OK)
     if expected is OK:
-        assert is_linearization(found.order, history)
+        assert is_linearization([history[i] for i in found.order], history)
 
 
 def test_furthest_names_the_first_return_that_cannot_be_explained():
@@ -91,14 +92,14 @@ def test_furthest_names_the_first_return_that_cannot_be_explained():
         (WRITE, None, 1, 0, 1), (OBSERVE, 1, None, 2, 3), (OBSERVE, 9, None, 4, 5), (OBSERVE, 1, None, 6, 7)
     )
     found = search(history)
-    assert (found.result, found.furthest, found.state) == (ILLEGAL, 2, 1)
+    assert (found.legality, found.furthest, found.order) == (ILLEGAL, 2, [0, 1])
     assert [operation.row for operation in illegal_prefix(history, found.furthest)] == [0, 1, 2]
 
 
 def test_a_spent_budget_is_unknown_and_says_how_far_it_came():
     history = operations(*((WRITE, None, value % 2, 2 * value, 2 * value + 1) for value in range(50)))
     found = search(history, None, Budget(20))
-    assert (found.result, found.furthest, found.steps) == (CheckResult.UNKNOWN, 20, 20)
+    assert (found.legality, found.furthest, found.steps) == (Legality.UNKNOWN, 20, 20)
 
 
 @pytest.mark.parametrize(

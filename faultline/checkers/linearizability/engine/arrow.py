@@ -1,6 +1,6 @@
 """Operations on registers as columns, straight from a stored history: no Python object for any row.
 
-What a row means is said in `linearizability.operations`, and `registers` says the same row by row; here the rows of one
+The meaning of a row stands in `linearizability.operations`, and `registers` applies it row by row; here the rows of one
 kind are handled together, by masks. Values are JSON text in the table, and equal values are given equal numbers:
 integers are parsed by Arrow; of any other text each *distinct* one is decoded once. Compare-and-sets of pairs that are
 not scalars, and functions that the model does not know, are left to the way row by row, which names what is wrong.
@@ -31,7 +31,7 @@ Integers = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class _Rows(NamedTuple):
-    """Which rows are what."""
+    """The rows of each kind, as masks."""
 
     observed: Mask
     written: Mask
@@ -43,9 +43,9 @@ class _Rows(NamedTuple):
 def columns_of_table(
     table: pa.Table, failed_cas: FailedCas = "observe", functions: frozenset[str] | None = None
 ) -> Columns | None:
-    """All keys of the history in `table` as registers, keys in order of first use.
+    """Return all keys of the history in `table` as registers, keys in order of first use.
 
-    None when it holds something that only the way row by row can read, or refuse.
+    None when it holds a value that only the way row by row can read, or refuse.
     """
     rows = _rows(table, failed_cas, functions)
     if rows is None:
@@ -106,7 +106,7 @@ def _assembled(table: pa.Table, rows: _Rows, taken: Integers, numbers: Integers,
 
 
 def _pairs(table: pa.Table, wanted: Mask) -> tuple[pa.Array, pa.Array] | None:
-    """What the wanted compare-and-sets expected and put, as text; None when that is not two scalars."""
+    """Return the values that the wanted compare-and-sets expected and put, as text; None if they are no two scalars."""
     if not wanted.any():
         return pa.array([], pa.string()), pa.array([], pa.string())
     found = pc.extract_regex(_whole(table["value"]).filter(pa.array(wanted)), pattern=_PAIR)
@@ -116,8 +116,10 @@ def _pairs(table: pa.Table, wanted: Mask) -> tuple[pa.Array, pa.Array] | None:
 
 
 def _numbered(texts: pa.Array) -> tuple[Integers, list[Any]]:
-    """Dense numbers for values given as JSON text, 0 for null; and the value of each number."""
+    """Return dense numbers for values given as JSON text, 0 for null, and the value of each number."""
     texts = pc.if_else(pc.equal(texts, "null"), pa.scalar(None, pa.string()), texts)
+    # Where every value is an integer, written as JSON has it, the integers themselves are numbered and no text is
+    # decoded; "01" or "1.0" must not be taken for 1 here, hence the way back to text.
     try:
         integers = pc.cast(texts, pa.int64())
         is_exact = bool(pc.all(pc.equal(pc.cast(integers, pa.string()), texts)).as_py() is not False)
@@ -134,9 +136,10 @@ def _numbered(texts: pa.Array) -> tuple[Integers, list[Any]]:
 
 
 def _keys(column: pa.ChunkedArray) -> tuple[Integers, list[Any]]:
-    """The number of each row's key, in order of first use, and the keys."""
+    """Return the number of each row's key, in order of first use, and the keys."""
     codes, names = _coded(column)
     first = np.full(len(names), len(codes), np.int64)
+    # The last assignment to a place wins: backwards, that is the first row of each key.
     first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
     order = [code for code in np.argsort(first, kind="stable").tolist() if first[code] < len(codes)]
     renumbered = np.zeros(len(names), np.int64)
@@ -145,7 +148,7 @@ def _keys(column: pa.ChunkedArray) -> tuple[Integers, list[Any]]:
 
 
 def _coded(column: pa.ChunkedArray) -> tuple[Integers, list[Any]]:
-    """A column of strings as codes and what they stand for, the last of them for null."""
+    """Return a column of strings as codes and their meanings, the last of them for null."""
     array_ = _whole(column)
     if not pa.types.is_dictionary(array_.type):
         array_ = array_.dictionary_encode()

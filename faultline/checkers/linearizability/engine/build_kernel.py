@@ -26,7 +26,7 @@ class KernelBuildError(Exception):
 
 
 def build(target: Path = HERE) -> Path:
-    """Compile the kernel into the folder `target`; answers the module's path. Raises KernelBuildError."""
+    """Compile the kernel into the folder `target` and return the module's path. Raises KernelBuildError."""
     if not sys.platform.startswith(("linux", "darwin")):
         raise KernelBuildError(f"the kernel is not built on {sys.platform}")
     with tempfile.TemporaryDirectory() as scratch:
@@ -42,7 +42,7 @@ def build(target: Path = HERE) -> Path:
 
 
 def _write_module(source: Path) -> None:
-    """The C source of the extension module, which includes the kernel's own."""
+    """Write the C source of the extension module, which includes the kernel's own, to `source`."""
     try:
         from cffi import FFI  # type: ignore[import-untyped]  # it comes without types
     except ImportError as error:

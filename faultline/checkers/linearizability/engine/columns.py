@@ -1,13 +1,13 @@
 """Operations as columns of integers: what the engine works on.
 
-The kinds are those of `linearizability.operations`, and one more: APPEND puts something behind what is there. Values
+The kinds are those of `linearizability.operations`, and one more: APPEND puts a text behind the one it meets. Values
 are numbers, 0 for the initial one, in order of first sight; what they stand for is kept beside, for display. Times are
 any integers, so long as an operation's return is not before its call; at equal times calls come first. A return below
 zero is that of a pending operation.
 
-An APPEND's effect depends on the state it meets. Its *edges* say what it makes of which state: for each text `a` that
-somebody may see and that is still the beginning of something seen once `b` stands behind it, the edge (a, ab). From any
-other state it leads to a state that nobody can ever see again.
+An APPEND's effect depends on the state it meets. Its *edges* say what it makes of which state: for each text `a` that a
+get may see and that is still the beginning of an answer once `b` stands behind it, the edge (a, ab). From any other
+state it leads to a state that no get can ever see.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finding the native kernel, and saying why when there is none.
+"""The native kernel: where it is, why there is none, and a call of it.
 
 The kernel is optional: `build_kernel` compiles it when the package is installed, and where that was not possible the
 same algorithms run in plain Python. Set FAULTLINE_ENGINE=python to do without it.
@@ -9,12 +9,26 @@ from __future__ import annotations
 import functools
 import importlib
 import os
+import time
+from array import array
 from typing import Any, NamedTuple
 
-__all__ = ["KERNEL_VERSION", "Engine", "engine_in_use", "kernel"]
+from faultline.checkers.linearizability.decision import Decision, EngineName, Legality
+from faultline.checkers.linearizability.engine.columns import Columns
+from faultline.checkers.porcupine.budget import Budget
+from faultline.harness.errors import HarnessError
+
+__all__ = ["KERNEL_VERSION", "Engine", "check_natively", "engine_in_use", "kernel"]
 
 KERNEL_VERSION = 2
-"""What `native/kernel.c` must answer; it counts up with every change of the interface or of a verdict."""
+"""The version that `native/kernel.c` must answer; it counts up with every change of the interface or of a verdict."""
+
+_LEGALITIES = (Legality.LEGAL, Legality.ILLEGAL, Legality.UNKNOWN)
+_ENGINES: tuple[EngineName, ...] = ("slots", "zones")
+_BY_ANY_METHOD, _BY_SEARCH = 0, 2
+_UNLIMITED_STEPS = 1 << 62
+_CORE_MAX = 4
+_NO_OPERATION = -1
 
 
 class Engine(NamedTuple):
@@ -26,7 +40,7 @@ class Engine(NamedTuple):
 
 @functools.cache
 def kernel() -> tuple[Any, str]:
-    """The extension module, or None with the reason why there is none."""
+    """Return the extension module, or None with the reason why there is none."""
     if os.environ.get("FAULTLINE_ENGINE") == "python":
         return None, "FAULTLINE_ENGINE asks for plain Python"
     try:
@@ -40,6 +54,78 @@ def kernel() -> tuple[Any, str]:
 
 
 def engine_in_use() -> Engine:
-    """Which engine judges in this process, for reports and `faultline doctor`."""
+    """Return the engine that judges in this process, for reports and `faultline doctor`."""
     module, reason = kernel()
     return Engine("python", reason) if module is None else Engine("native", "")
+
+
+class _Answers:
+    """The arrays that the kernel fills: one entry for each key, and one order after the other in `order`."""
+
+    def __init__(self, keys: int, operations: int) -> None:
+        self.legality, self.engine = array("b", bytes(keys)), array("b", bytes(keys))
+        self.steps, self.begin = array("q", bytes(8 * keys)), array("q", bytes(8 * keys))
+        self.furthest, self.state, self.length = (array("i", bytes(4 * keys)) for _ in range(3))
+        self.core, self.order = array("i", bytes(4 * _CORE_MAX * keys)), array("i", bytes(4 * operations))
+
+    def buffers(self, module: Any) -> list[Any]:
+        """Return the arrays as the kernel takes them, in the order of `kernel.h`."""
+        before_order = (self.furthest, self.state, self.core)
+        arrays = (self.legality, self.engine, self.steps, *before_order, self.begin, self.length, self.order)
+        return [_buffer(module, each) for each in arrays]
+
+    def decisions(self) -> list[Decision]:
+        """Return the decisions on the keys; each order is a view into the array of all."""
+        orders = memoryview(self.order)
+        return [
+            Decision(
+                _LEGALITIES[legality],
+                _ENGINES[self.engine[key] == 1],
+                orders[begin : begin + length],
+                furthest,
+                steps,
+                self._core(key) if legality == 1 else (),
+            )
+            for key, (legality, begin, length, furthest, steps) in enumerate(
+                zip(self.legality, self.begin, self.length, self.furthest, self.steps)
+            )
+        ]
+
+    def _core(self, key: int) -> tuple[int, ...]:
+        named = self.core[_CORE_MAX * key : _CORE_MAX * (key + 1)]
+        return tuple(operation for operation in named if operation != _NO_OPERATION)
+
+
+def check_natively(
+    module: Any, columns: Columns, budget: Budget, first_steps: int, *, with_zones: bool
+) -> list[Decision]:
+    """Judge every key of `columns` with the kernel `module`; the arguments are those of `batch.check_columns`."""
+    answers = _Answers(len(columns.keys), len(columns))
+    operations = (columns.key, columns.kind, columns.demand, columns.produce, columns.call, columns.return_)
+    edges = (columns.edge_from, columns.edge_to)
+    # A deadline that is over is a tiny time limit: zero means none to the kernel.
+    timeout_s = 0.0 if budget.deadline_s is None else max(budget.deadline_s - time.monotonic(), 1e-6)
+    failure = module.lib.faultline_check(
+        *(len(columns), len(columns.keys), len(columns.values)),
+        *(_buffer(module, column) for column in operations),
+        *(len(columns.edge_from), *(_buffer(module, column) for column in edges)),
+        *(_BY_ANY_METHOD if with_zones else _BY_SEARCH, first_steps),
+        *(_UNLIMITED_STEPS if budget.steps_max is None else budget.steps_max, timeout_s),
+        *answers.buffers(module),
+    )
+    if failure == 1:
+        raise HarnessError("The search ran out of memory.", "Give it a smaller budget of steps.")
+    if failure:
+        raise HarnessError(
+            "The linearization found for a key does not hold when it is replayed.",
+            "Report this as a bug of Faultline, with the history.",
+        )
+    return answers.decisions()
+
+
+def _buffer(module: Any, values: array[int]) -> Any:
+    """Return `values` as a C array of their own type, without a copy."""
+    return module.ffi.from_buffer(_C_TYPES[values.typecode], values)
+
+
+_C_TYPES = {"b": "int8_t[]", "i": "int32_t[]", "q": "int64_t[]"}

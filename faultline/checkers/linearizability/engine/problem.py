@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress
-from typing import NamedTuple
 
 from faultline.checkers.linearizability.engine.columns import APPEND, Columns
-from faultline.checkers.linearizability.operations import AVOID
+from faultline.checkers.linearizability.operations import AVOID, OBSERVE
 
-__all__ = ["DEAD", "INITIAL", "NEVER", "Answer", "Problem", "problem_of"]
+__all__ = ["DEAD", "INITIAL", "NEVER", "Problem", "last_gets", "problem_of", "slots_of"]
 
 INITIAL = 0
 """The number of the value at the beginning."""
 
 DEAD = -1
-"""The number of every value that nobody will look at any more."""
+"""The number of every value that no operation will look for any more."""
 
 NEVER = 1 << 62
 """The position of a return that does not come."""
@@ -42,22 +41,12 @@ class Problem:
     has_appends: bool
 
     def is_pending(self, operation: int) -> bool:
-        """Whether the operation never returned."""
+        """Return whether the operation never returned."""
         return self.return_at[operation] == NEVER
 
 
-class Answer(NamedTuple):
-    """What the search of a problem came to; see `batch.KeyResult`. `result` is None when it was given up."""
-
-    is_legal: bool | None
-    order: list[int]
-    furthest: int
-    state: int
-    steps: int
-
-
 def problem_of(columns: Columns, operations: Sequence[int]) -> Problem:
-    """The problem of one key, whose operations in `columns` are `operations`."""
+    """Return the problem of one key, whose operations in `columns` are `operations`."""
     kind = [columns.kind[i] for i in operations]
     call = [columns.call[i] for i in operations]
     return_ = [columns.return_[i] for i in operations]
@@ -83,7 +72,10 @@ def problem_of(columns: Columns, operations: Sequence[int]) -> Problem:
 def _positions(
     call: list[int], return_: list[int], by_call: list[int], by_return: list[int]
 ) -> tuple[list[int], list[int]]:
-    """Places in the one order of events; at equal times calls come first, so that such operations are concurrent."""
+    """Return the places of calls and of returns in the one order of events.
+
+    At equal times calls come first, so that such operations are concurrent.
+    """
     events = [(call[i], 0, i) for i in by_call] + [(return_[i], 1, i) for i in by_return]
     call_at, return_at = [0] * len(call), [NEVER] * len(call)
     for position, (_, is_return, i) in enumerate(sorted(events, key=_time)):
@@ -101,3 +93,37 @@ def _edges(columns: Columns, operations: Sequence[int]) -> list[dict[int, int]]:
         span = slice(columns.produce[i], columns.demand[i]) if columns.kind[i] == APPEND else slice(0)
         edges.append(dict(zip(columns.edge_from[span], columns.edge_to[span])))
     return edges
+
+
+def slots_of(problem: Problem) -> tuple[list[int], list[list[int]]]:
+    """Return for each operation the bit of its slot, and for each rank the operations open at that return, in order of
+    return."""
+    bit = [0] * len(problem.kind)
+    windows: list[list[int]] = []
+    opening = [i for i in problem.by_call if problem.return_at[i] != NEVER]
+    free: list[int] = []
+    open_now: list[int] = []
+    slots, position = 0, 0
+    for i in problem.by_return:
+        while position < len(opening) and problem.call_at[opening[position]] < problem.return_at[i]:
+            if not free:
+                free.append(1 << slots)
+                slots += 1
+            bit[opening[position]] = free.pop()
+            open_now.append(opening[position])
+            position += 1
+        open_now.sort(key=problem.return_at.__getitem__)
+        windows.append(open_now[:])
+        free.append(bit[open_now.pop(0)])
+    return bit, windows
+
+
+def last_gets(problem: Problem) -> dict[int, int]:
+    """Return for each text the rank of the last get that has it at its beginning."""
+    last = {problem.demand[i]: rank for rank, i in enumerate(problem.by_return) if problem.kind[i] == OBSERVE}
+    edges = {edge for i, by_state in enumerate(problem.edges) if problem.kind[i] == APPEND for edge in by_state.items()}
+    # Longer texts have higher numbers, so that in this order a text is final before it is handed on to its beginning.
+    for shorter, longer in sorted(edges, reverse=True):
+        if longer in last:
+            last[shorter] = max(last.get(shorter, -1), last[longer])
+    return last

@@ -1,4 +1,7 @@
-"""Replaying a linearization: the proof behind every "linearizable", sharing no idea with whoever proposed it."""
+"""Replaying a linearization: the proof behind every "linearizable".
+
+It shares no idea with the monitor and the search that propose linearizations, so that one mistake cannot be in both.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,12 @@ __all__ = ["is_linearization"]
 
 
 def is_linearization(problem: Problem, order: Sequence[int]) -> bool:
-    """Whether `order` is a legal sequential execution that keeps real-time order and holds all that returned, once."""
+    """Return whether `order` is a legal sequential execution that keeps real-time order and holds all that returned."""
     state, latest_call = INITIAL, -1
     for i in order:
         kind, demand = problem.kind[i], problem.demand[i]
+        # An operation must not stand behind one that was called after it had returned. The latest call so far suffices
+        # to see that: the operation with that call stands before this one.
         latest_call = max(latest_call, problem.call_at[i])
         if problem.return_at[i] < latest_call:
             return False

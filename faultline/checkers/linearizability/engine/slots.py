@@ -4,8 +4,9 @@ Porcupine remembers, for every configuration, which of all n operations were lin
 return is linearized and nothing after the next ones, so that a configuration is small: the *rank* of the first
 completed operation, in order of return, that is not linearized; which of the *slots* open at its return are (an
 operation takes a free slot at its call and gives it back at its return); the state; and which pending operations were
-used. It is the same frontier that Lee & Mathur's `fptlin` works on, and comparisons are exact. Whatever must happen
-before the next return is chosen just in time (Lowe, "Testing for linearizability", 2017), by these sound rules:
+used. It is the same frontier that Lee & Mathur's `fptlin` works on, and comparisons are exact. The operations that must
+happen before the next return are chosen just in time (Lowe, "Testing for linearizability", 2017), by these rules. Each
+is *sound*: when there is a linearization, there is one that keeps the rule.
 
 R1  An operation that changes nothing and is legal now is linearized at once (it can only get in the way later).
 R2  Of equal open operations only the one that returns first is tried.
@@ -13,12 +14,12 @@ R3  A configuration is hopeless if the same one was visited with fewer pending o
     operations are a *group*, used in order of call, so that what was used is a count for each group.
 R4  A pending operation is used only when it makes an open operation, or another pending one, legal that was not: in
     front of one that was legal anyway it could come after it or stay away. A failed compare-and-set is among those that
-    can be made legal: it needs *any* other value, so a write that nobody reads is not therefore useless.
-R5  Values that nobody will look for any more are one *dead* value. Observers are counted while the search goes.
+    can be made legal: it needs *any* other value, so a write that no operation reads is not therefore useless.
+R5  Values that no operation will look for any more are one *dead* value. Observers are counted while the search goes.
 R6  When the operation that returns next demands what nothing open or pending can supply, turn back.
-R7  A value is not left while somebody must still find it and nobody is left to bring it back.
+R7  A value is not left while an operation must still find it and none is left that brings it back.
 
-Choices are tried in order of return, but what puts the value that the operation returning next waits for comes first.
+Choices are tried in order of return, but those that put the value that the operation returning next demands come first.
 
 With appends a text is alive while a get to come has it at its beginning; R4 becomes: a pending operation whose text
 would be dead stays away. The budget is counted in steps, one for each configuration looked at.
@@ -26,18 +27,19 @@ would be dead stays away. The budget is counted in steps, one for each configura
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from faultline.checkers.linearizability.decision import Decision, Legality
 from faultline.checkers.linearizability.engine.columns import APPEND
-from faultline.checkers.linearizability.engine.problem import DEAD, INITIAL, NEVER, Answer, Problem
+from faultline.checkers.linearizability.engine.problem import DEAD, INITIAL, NEVER, Problem, last_gets, slots_of
 from faultline.checkers.linearizability.operations import AVOID, OBSERVE, SWAP, WRITE
 from faultline.checkers.porcupine.budget import Budget
 
 __all__ = ["refuted_beginning", "search_slots"]
 
 Group = tuple[int, int, int]
-"""Kind, demand and produce (DEAD when nobody ever looks for it) of equal pending operations."""
+"""Kind, demand and produce (DEAD when no operation ever looks for it) of equal pending operations."""
 
 Used = tuple[tuple[Group, int], ...]
 """How many pending operations of which groups were used."""
@@ -59,12 +61,12 @@ class _Search:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.bit, self.windows = _slots(problem)
+        self.bit, self.windows = slots_of(problem)
         self.observers: dict[int, int] = {}
         self.seers: dict[int, int] = {}
         self.producers: dict[int, int] = {}
         self._count_all()
-        self.last_get = _last_gets(problem) if problem.has_appends else {}
+        self.last_get = last_gets(problem) if problem.has_appends else {}
         self.group_of, self.members = self._groups()
         self.suppliers: dict[int, list[Group]] = {}
         for group in self.members:
@@ -75,20 +77,19 @@ class _Search:
         self.taken: dict[Group, int] = {}
         self.frames: list[_Frame] = []
         self.visited: dict[tuple[int, int, int], list[dict[Group, int]]] = {}
-        self.best: tuple[int, list[int], int] = (-1, [], INITIAL)
-
-    # -- preparation --------------------------------------------------------------------------------------------
+        self.best: tuple[int, list[int]] = (-1, [])
 
     def _count_all(self) -> None:
-        """Who looks for each value (pending ones always may), who must find it, and who puts it."""
+        """Count for each value the operations that look for it, that must find it, and that put it."""
         problem = self.problem
         for i, kind in enumerate(problem.kind):
+            # A pending compare-and-set is never counted out: unused, it may look for its value to the very end.
             if kind == SWAP and problem.is_pending(i):
                 self.observers[problem.demand[i]] = self.observers.get(problem.demand[i], 0) + 1
             self._count(i, 1)
 
     def _count(self, i: int, by: int) -> None:
-        """Count an operation in (by 1) when it is to be linearized, or out (by -1) when it was."""
+        """Count an operation in (`by` is 1) when it is to be linearized, or out (-1) when it was."""
         problem, kind = self.problem, self.problem.kind[i]
         if kind == APPEND:
             return
@@ -122,25 +123,25 @@ class _Search:
         return value in (self.last_get if self.problem.has_appends else self.observers)
 
     def is_alive(self, value: int) -> bool:
-        """Whether somebody may still look for `value` (R5)."""
+        """Return whether an operation may still look for `value` (R5)."""
         if self.problem.has_appends:
             return self.last_get.get(value, -1) >= self.rank
         return self.observers.get(value, 0) > 0
 
-    # -- moving -------------------------------------------------------------------------------------------------
-
-    def run(self, budget: Budget) -> Answer:
-        """Search until there is an answer or the budget is spent."""
+    def run(self, budget: Budget) -> Decision:
+        """Search until the problem is decided or the budget is spent."""
         problem, by_return, steps, forced = self.problem, self.problem.by_return, 0, False
         while True:
+            # Completed operations that were linearized ahead of their return give their slots back one by one: only
+            # so is the same frontier always the same configuration.
             while self.rank < len(by_return) and self.ahead & self.bit[by_return[self.rank]]:
                 self.ahead ^= self.bit[by_return[self.rank]]
                 self.rank += 1
             if self.rank == len(by_return):
-                return Answer(True, self.path, self.rank, self.state, steps)
+                return Decision(Legality.LEGAL, "slots", self.path, self.rank, steps)
             if budget.is_spent(steps):
                 self._remember_furthest()
-                return Answer(None, self.best[1], self.best[0], self.best[2], steps)
+                return self._without_order(Legality.UNKNOWN, steps)
             steps += 1
             self._observe_at_once()
             if self.ahead & self.bit[by_return[self.rank]]:
@@ -148,6 +149,8 @@ class _Search:
             if not self.is_alive(self.state):
                 self.state = DEAD
             choices: list[int] = []
+            # A configuration that was reached without a choice is neither looked up nor remembered: walking on is
+            # cheaper, and the configuration in which there was a choice is remembered.
             if forced or not self._is_visited():
                 choices = self._choices(problem.return_at[by_return[self.rank]])
                 if not choices:
@@ -159,7 +162,12 @@ class _Search:
             if choices:
                 self.frames.append(_Frame(self.rank, self.ahead, self.state, len(self.path), choices, []))
             if not self._take_next_choice():
-                return Answer(False, self.best[1], self.best[0], self.best[2], steps)
+                return self._without_order(Legality.ILLEGAL, steps)
+
+    def _without_order(self, legality: Legality, steps: int) -> Decision:
+        """Return a decision that has no linearization to show, only the longest order that was found."""
+        furthest, order = self.best
+        return Decision(legality, "slots", order, furthest, steps)
 
     def _linearize(self, i: int) -> None:
         problem, kind = self.problem, self.problem.kind[i]
@@ -185,7 +193,7 @@ class _Search:
         self.rank, self.ahead, self.state = frame.rank, frame.ahead, frame.state
 
     def _take_next_choice(self) -> bool:
-        """Go back to the last configuration with a choice left, and take it; False when there is none."""
+        """Go back to the last configuration with a choice left, and take it; return False when there is none."""
         while self.frames:
             frame = self.frames[-1]
             if frame.choices:
@@ -197,18 +205,19 @@ class _Search:
         return False
 
     def refuted(self) -> tuple[list[int], list[int]]:
-        """The shortest beginning behind which some choices were tried in full, and in vain; and these choices."""
+        """Return the shortest beginning behind which choices were tried in full and in vain, and these choices."""
         for frame in self.frames:
+            # Of the choices taken, the search is still behind the last one: that one is not refuted yet.
             if len(frame.taken) > 1:
                 return self.path[: frame.length], frame.taken[:-1]
         return [], []
 
     def _remember_furthest(self) -> None:
         if self.rank > self.best[0]:
-            self.best = (self.rank, self.path[:], self.state)
+            self.best = (self.rank, self.path[:])
 
     def _is_visited(self) -> bool:
-        """Whether this configuration was visited, with no more pending operations used (R3); it is from now on."""
+        """Return whether this configuration was visited with no more pending operations used (R3); remember it."""
         used = {group: count for group, count in self.taken.items() if count}
         known = self.visited.setdefault((self.rank, self.ahead, self.state), [])
         if any(all(used.get(group, 0) >= count for group, count in before.items()) for before in known):
@@ -216,10 +225,8 @@ class _Search:
         known.append(used)
         return False
 
-    # -- choosing -----------------------------------------------------------------------------------------------
-
     def _observe_at_once(self) -> None:
-        """R1."""
+        """Linearize every open operation that changes nothing and is legal now (R1)."""
         problem, state = self.problem, self.state
         for i in self.windows[self.rank]:
             kind = problem.kind[i]
@@ -227,71 +234,84 @@ class _Search:
                 self._linearize(i)
 
     def _choices(self, return_at: int) -> list[int]:
-        """What may be linearized next, to be tried from the end: pending ones last, then in order of return,
-        what the next to return waits for first of all."""
-        problem, state, next_one = self.problem, self.state, self.problem.by_return[self.rank]
-        choices: list[int] = []
-        demands: list[int] = []
-        supply: set[int] = set()
-        seen: set[Group] = set()
-        for i in self.windows[self.rank]:
-            if self.ahead & self.bit[i]:
-                continue
-            kind, demand, produce = problem.kind[i], problem.demand[i], problem.produce[i]
-            if kind in (WRITE, SWAP):
-                supply.add(produce)
-            if kind in (WRITE, APPEND) or (kind == SWAP and demand == state):
-                if kind != APPEND and not self.is_alive(produce):
-                    produce = DEAD
-                if not self._may_leave(kind == SWAP):
-                    continue
-                equal = (kind, demand if kind == APPEND else DEAD, produce)
-                if equal not in seen:
-                    seen.add(equal)
-                    choices.append(i)
-            else:
-                demands.append(i)
+        """Return the operations that may be linearized next; the last one is to be tried first.
+
+        None when the operation that returns next, at `return_at`, cannot become legal in time.
+        """
+        problem, next_one = self.problem, self.problem.by_return[self.rank]
+        open_now = [i for i in self.windows[self.rank] if not self.ahead & self.bit[i]]
+        changing: list[int] = []
+        waiting: list[int] = []
+        for i in open_now:
+            # Observers that are legal here were linearized at once, so those still open wait for another state.
+            kind = problem.kind[i]
+            is_legal = kind in (WRITE, APPEND) or (kind == SWAP and problem.demand[i] == self.state)
+            (changing if is_legal else waiting).append(i)
+        choices = self._one_of_each(changing)
         has_pending = self.first_pending < return_at
-        if demands and demands[0] == next_one and not self._can_be_supplied(next_one, supply, has_pending):
-            return []
-        if demands and demands[0] == next_one and not problem.has_appends and problem.kind[next_one] != AVOID:
-            sought = problem.demand[next_one]
-            choices.sort(key=lambda i: problem.produce[i] != sought)
+        # A window is in order of return: if the operation that returns next waits, it is the first that does.
+        if waiting and waiting[0] == next_one:
+            if not self._can_be_supplied(next_one, open_now, has_pending):
+                return []
+            if not problem.has_appends and problem.kind[next_one] != AVOID:
+                # The value it demands must be put before its return anyway; put now, it ends the wait soonest.
+                sought = problem.demand[next_one]
+                choices.sort(key=lambda i: problem.produce[i] != sought)
+        # Pending operations go last: one that is used here is gone for all that follows.
         if has_pending and self._may_leave(0):
-            choices += self._useful_pending(demands, return_at)
+            choices += self._useful_pending(waiting, return_at)
         choices.reverse()
         return choices
 
+    def _one_of_each(self, changing: Iterable[int]) -> list[int]:
+        """Return the operations of `changing` that may leave the state (R7), of equal ones the first (R2)."""
+        problem = self.problem
+        may_overwrite, may_swap = self._may_leave(0), self._may_leave(1)
+        first: dict[Group, int] = {}
+        for i in changing:
+            kind, produce = problem.kind[i], problem.produce[i]
+            if kind == APPEND:
+                equal = (kind, problem.demand[i], produce)
+            else:
+                equal = (kind, DEAD, produce if self.is_alive(produce) else DEAD)
+            if may_swap if kind == SWAP else may_overwrite:
+                first.setdefault(equal, i)
+        return list(first.values())
+
     def _may_leave(self, accounted: int) -> bool:
-        """R7: whether the state may be left by an operation that is itself so many of those who must find it."""
+        """Return whether the state may be left (R7) by an operation that is itself `accounted` of those that must find
+        it: a compare-and-set is one of them, a write is none."""
         state = self.state
         if state == DEAD or self.problem.has_appends:
             return True
         return self.seers.get(state, 0) <= accounted or self.producers.get(state, 0) > 0
 
-    def _can_be_supplied(self, next_one: int, supply: set[int], has_pending: bool) -> bool:
-        """R6: whether the next one to return, illegal now, could be made legal by somebody."""
+    def _can_be_supplied(self, next_one: int, open_now: Iterable[int], has_pending: bool) -> bool:
+        """Return whether an open or a pending operation may make `next_one`, illegal now, legal (R6)."""
         problem, demand = self.problem, self.problem.demand[next_one]
         if problem.has_appends:
             return True
+        supply = {problem.produce[i] for i in open_now if problem.kind[i] in (WRITE, SWAP)}
         if problem.kind[next_one] == AVOID:
             return has_pending or bool(supply - {demand})
         return demand in supply or (has_pending and demand in self.suppliers)
 
-    def _useful_pending(self, demands: list[int], return_at: int) -> Iterator[int]:
-        """R4: pending operations called by now that help, one for each group."""
+    def _useful_pending(self, waiting: list[int], return_at: int) -> Iterator[int]:
+        """Return the pending operations called before `return_at` that help (R4), one for each group."""
         if self.problem.has_appends:
             return self._live_pending(return_at)
-        return self._wanted_pending(demands, return_at)
+        return self._wanted_pending(waiting, return_at)
 
     def _next_of(self, group: Group, return_at: int) -> int | None:
-        """The member of `group` to be used next, if it is called before `return_at`."""
+        """Return the member of `group` to be used next, if it is called before `return_at`."""
+        # The member that was called first may be used at every moment at which another one may: no choice is lost.
         members, taken = self.members[group], self.taken.get(group, 0)
         if taken < len(members) and self.problem.call_at[members[taken]] < return_at:
             return members[taken]
         return None
 
     def _live_pending(self, return_at: int) -> Iterator[int]:
+        """Yield the pending operations that lead to another text that a get may still see."""
         for group in self.members:
             i = self._next_of(group, return_at)
             if i is None:
@@ -300,74 +320,49 @@ class _Search:
             if after != self.state and self.is_alive(after):
                 yield i
 
-    def _wanted_pending(self, demands: list[int], return_at: int) -> Iterator[int]:
-        """Those that lead to a value in demand; and, if a failed compare-and-set must get away from the state, all."""
+    def _wanted_pending(self, waiting: list[int], return_at: int) -> Iterator[int]:
+        """Yield the pending operations that lead to a value that one of `waiting` demands."""
         problem, state = self.problem, self.state
         chosen: dict[Group, int] = {}
-        wanted = [problem.demand[i] for i in demands if problem.kind[i] != AVOID]
+        wanted = [problem.demand[i] for i in waiting if problem.kind[i] != AVOID]
         seen = set(wanted)
+        # Backwards from each value in demand: a write supplies it from any state, a compare-and-set from its own value
+        # only, which is then in demand too. Those that are legal in this state begin a way to a demand.
         while wanted:
             for group in self.suppliers.get(wanted.pop(), ()):
                 i = self._next_of(group, return_at)
                 if i is None:
                     continue
-                if group[0] == WRITE or group[1] == state:
+                if self._is_legal_now(group):
                     chosen[group] = i
                 elif group[1] not in seen:
                     seen.add(group[1])
                     wanted.append(group[1])
-        if any(problem.kind[i] == AVOID for i in demands):
-            for group in self.members:
+        if any(problem.kind[i] == AVOID for i in waiting):
+            # A failed compare-and-set must get away from the state, and any other value will do.
+            for group in filter(self._is_legal_now, self.members):
                 i = self._next_of(group, return_at)
-                if i is not None and (group[0] == WRITE or group[1] == state):
+                if i is not None:
                     chosen[group] = i
-        return (i for group, i in chosen.items() if group[2] != state or state == DEAD)
+        # To put the value that is there already helps no operation.
+        return (i for group, i in chosen.items() if group[2] != state)
+
+    def _is_legal_now(self, group: Group) -> bool:
+        """Return whether pending operations of `group` are legal in this state."""
+        return group[0] == WRITE or group[1] == self.state
 
 
-def _slots(problem: Problem) -> tuple[list[int], list[list[int]]]:
-    """For each operation the bit of its slot, and for each rank the operations open at that return, in their order."""
-    bit = [0] * len(problem.kind)
-    windows: list[list[int]] = []
-    opening = [i for i in problem.by_call if problem.return_at[i] != NEVER]
-    free: list[int] = []
-    open_now: list[int] = []
-    slots, position = 0, 0
-    for i in problem.by_return:
-        while position < len(opening) and problem.call_at[opening[position]] < problem.return_at[i]:
-            if not free:
-                free.append(1 << slots)
-                slots += 1
-            bit[opening[position]] = free.pop()
-            open_now.append(opening[position])
-            position += 1
-        open_now.sort(key=problem.return_at.__getitem__)
-        windows.append(open_now[:])
-        free.append(bit[open_now.pop(0)])
-    return bit, windows
-
-
-def _last_gets(problem: Problem) -> dict[int, int]:
-    """For each text the rank of the last get that has it at its beginning."""
-    last = {problem.demand[i]: rank for rank, i in enumerate(problem.by_return) if problem.kind[i] == OBSERVE}
-    edges = {edge for i, by_state in enumerate(problem.edges) if problem.kind[i] == APPEND for edge in by_state.items()}
-    for shorter, longer in sorted(edges, reverse=True):
-        if longer in last:
-            last[shorter] = max(last.get(shorter, -1), last[longer])
-    return last
-
-
-def search_slots(problem: Problem, budget: Budget) -> Answer:
-    """Search a linearization of `problem` within `budget`."""
+def search_slots(problem: Problem, budget: Budget) -> Decision:
+    """Search a linearization of `problem` within `budget`; positions are those in the problem."""
     return _Search(problem).run(budget)
 
 
 def refuted_beginning(problem: Problem, budget: Budget) -> tuple[list[int], list[int]]:
-    """A beginning of an order and the operations that need not come next, known when the search gives up at `budget`.
+    """Return a beginning of an order and the operations that need not come next, once the search gave up at `budget`.
 
-    Nothing when it comes to an end, or has not tried anything in full. R1 to R7 hold: an order that goes on so may be
-    possible, but then there is another one as well.
+    Both are empty when it comes to an end, or has not tried anything in full. R1 to R7 hold: an order that goes on so
+    may be possible, but then there is another one as well.
     """
     search = _Search(problem)
-    answer = search.run(budget)
-    beginning, excluded = search.refuted() if answer.is_legal is None else ([], [])
+    beginning, excluded = search.refuted() if search.run(budget).is_unknown else ([], [])
     return [problem.operation[i] for i in beginning], [problem.operation[i] for i in excluded]

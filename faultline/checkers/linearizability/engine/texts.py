@@ -1,16 +1,16 @@
 """Strings that are put and appended to, as columns.
 
-What the gets of a key answered is all that tells its states apart. So its states are the *texts* that somebody may
-still see: the beginnings of answers from which its puts and appends can go on to the answer. Every other text is one
+The answers of its gets are all that tells the states of a key apart. So its states are the *texts* that a get may still
+see: the beginnings of answers from which its puts and appends can go on to the answer. Every other text is one
 dead state, out of which only a put leads. An append makes ab of a, for every such pair of texts: these are its edges
 (see `columns`).
 
-Mostly every text has just one operation that can make it, since tests append what nobody else does. Then an append that
-was seen is a compare-and-set, from the text before to the text after it, and one that was not seen is a write of a
-value nobody knows: the key is a register on which no value is put twice, and the near-linear monitor judges it.
+Mostly every text has just one operation that can make it, since tests append a different text each time. Then an append
+that was seen is a compare-and-set, from the text before to the text after it, and one that was not seen is a write of a
+value that no get knows: the key is a register on which no value is put twice, and the near-linear monitor judges it.
 
-An answer must be taken apart to its very end. One whose tail no operation can have made is a text of its own, which
-nobody can reach.
+An answer must be taken apart to its very end. One whose tail no operation can have made is a text of its own, which no
+operation can reach.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class TextOperation(Protocol):
 
 
 def text_columns(parts: Iterable[tuple[str | None, Sequence[TextOperation]]]) -> Columns:
-    """All keys' operations, given key by key."""
+    """Return the operations of all keys, given key by key."""
     columns = Columns([], [""])
     for key, operations in parts:
         columns.keys.append(key)
@@ -95,7 +95,7 @@ class _Key:
                 self._append(operation, WRITE, 0, self._number_of(None))
 
     def _has_one_maker_each(self) -> bool:
-        """Whether every text that may be seen can be made by one operation only, and every append makes one at most."""
+        """Return whether each text that may be seen has one operation that can make it, and each append makes one."""
         appends = [operation.text for operation in self.operations if operation.f == "append"]
         puts = [operation.text for operation in self.operations if operation.f == "put"]
         made = {after for _, after, _ in self.edges}
@@ -108,14 +108,14 @@ class _Key:
         )
 
     def _number_of(self, text: str | None) -> int:
-        """The number of a text that is put; one that nobody sees has a number of its own."""
+        """Return the number of a text that is put; one that no get sees has a number of its own."""
         if text in self.numbers:
             return self.numbers[text]
         self.columns.values.append(text)
         return len(self.columns.values) - 1
 
     def _add_edges(self) -> dict[str, tuple[int, int]]:
-        """Put the edges into the columns, those of one text together; answers where those of each text are."""
+        """Put the edges into the columns, those of one text together; return where those of each text are."""
         columns = self.columns
         spans: dict[str, tuple[int, int]] = {}
         by_text: dict[str, list[tuple[str, str]]] = {}
@@ -140,9 +140,10 @@ class _Key:
 
 
 def _edges(answers: list[str], put: set[str], appended: set[str]) -> list[tuple[str, str, str]]:
-    """(before, after, appended text) for all texts that begin an answer and that the operations can make."""
+    """Return (before, after, appended text) for all texts that begin an answer and that the operations can make."""
     lengths = sorted({len(text) for text in appended})
     edges: dict[tuple[str, str], str] = {}
+    # An answer that begins the next one, in order of the alphabet, is taken apart along with that one.
     longest = [
         answer
         for answer, following in zip(answers, [*answers[1:], ""])
@@ -166,7 +167,7 @@ def _edges(answers: list[str], put: set[str], appended: set[str]) -> list[tuple[
 
 
 def _of_use(edges: dict[tuple[str, str], str], seen: set[str]) -> list[tuple[str, str, str]]:
-    """The edges on a way to a text that was seen: other beginnings of answers may never have been there."""
+    """Return the edges on a way to a text that was seen: other beginnings of answers may never have been the state."""
     kept: list[tuple[str, str, str]] = []
     for before, after in sorted(edges, key=lambda edge: -len(edge[1])):
         if after in seen:

@@ -1,18 +1,19 @@
 """Chained zones: a near-linear monitor for registers on which no value is put twice.
 
-When every value has one writer, what a read saw says who it followed. The *cluster* of a value is its writer and its
-readers; a compare-and-set that replaced u by v makes the cluster of v follow that of u at once, so that clusters form
-*chains*, each of which must stand in one piece. A chain needs the register from its first return to its last call: if
-the return is earlier, it is a *forward zone*, which holds the register all that time; if it is later, a *backward zone*
-can be squeezed in anywhere between (Gibbons & Korach, "Testing shared memories", 1997, section 4; the chains are an
-addition). A must come before B exactly when some operation of A returns before one of B is called, that is when
-`first_return(A) < last_call(B)`, and the history is linearizable exactly when no two chains must come before each
-other: when forward zones do not overlap and no backward zone lies inside a forward one.
+When every value has one writer, the value that a read saw names the write that it followed. The *cluster* of a value is
+its writer and its readers; a compare-and-set that replaced u by v makes the cluster of v follow that of u at once, so
+that clusters form *chains*, each of which must stand in one piece. A chain needs the register from its first return to
+its last call: if the return is earlier, it is a *forward zone*, which holds the register all that time; if it is later,
+a *backward zone* can be squeezed in anywhere between (Gibbons & Korach, "Testing shared memories", 1997, section 4; the
+chains are an addition). A must come before B exactly when some operation of A returns before one of B is called, that
+is when `first_return(A) < last_call(B)`, and the history is linearizable exactly when no two chains must come before
+each other: when forward zones do not overlap and no backward zone lies inside a forward one.
 
 A refusal names at most four operations; an acceptance is a linearization. A pending operation happened exactly when
 its value was seen. A failed compare-and-set observes that the state is *not* some value; since leaving one out never
 makes a legal history illegal, the monitor first goes without them and then looks for a place for each in the order it
-found. When one has no place there, the monitor does not know: another order, or a pending write nobody read, may help.
+found. When one has no place there, the monitor does not know: another order, or a pending write that no operation
+read, may help.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ __all__ = ["Contradiction", "check_zones"]
 
 
 class Contradiction(Exception):
-    """The operations that cannot all be placed, at most four."""
+    """At most four operations that cannot all be placed."""
 
     def __init__(self, *operations: int | None) -> None:
         super().__init__(operations)
@@ -48,7 +49,7 @@ class _Cluster:
     last_called: int | None = None
 
     def add(self, i: int, call_at: int, return_at: int) -> None:
-        """Take in an operation, in order of call."""
+        """Take in the next operation in order of call."""
         if return_at < self.first_return:
             self.first_return, self.first_returning = return_at, i
         self.last_call, self.last_called = call_at, i
@@ -65,7 +66,7 @@ class _Zone(NamedTuple):
 
 
 def check_zones(problem: Problem) -> list[int] | None:
-    """A linearization of `problem`; None when the monitor does not apply or does not know.
+    """Return a linearization of `problem`; None when the monitor does not apply or does not know.
 
     Raises Contradiction when there is none.
     """
@@ -78,7 +79,7 @@ def check_zones(problem: Problem) -> list[int] | None:
 
 
 def _writers(problem: Problem) -> dict[int, int] | None:
-    """Everybody's writer; None when a value is put twice, or the initial one at all."""
+    """Return the writer of each value; None when a value is put twice, or the initial one at all."""
     if problem.has_appends:
         return None
     writers: dict[int, int] = {}
@@ -92,9 +93,10 @@ def _writers(problem: Problem) -> dict[int, int] | None:
 
 
 def _happened(problem: Problem, writers: dict[int, int]) -> list[bool]:
-    """Which operations certainly took effect: what returned, and what is pending and was seen."""
+    """Return for each operation if it certainly took effect: it returned, or it is pending and was seen."""
     happened = [at != NEVER for at in problem.return_at]
     for i in range(len(happened)):
+        # A pending compare-and-set that was seen has itself seen a value, whose writer therefore happened too.
         seer: int | None = i if problem.return_at[i] != NEVER else None
         while seer is not None and problem.kind[seer] in (OBSERVE, SWAP):
             seer = writers.get(problem.demand[seer])
@@ -105,7 +107,7 @@ def _happened(problem: Problem, writers: dict[int, int]) -> list[bool]:
 
 
 def _clusters(problem: Problem, writers: dict[int, int]) -> dict[int, _Cluster]:
-    """The clusters of all values that were there, linked by compare-and-sets."""
+    """Return the clusters of all values that were in the register, linked by compare-and-sets."""
     happened = _happened(problem, writers)
     clusters = {value: _Cluster(i) for value, i in writers.items() if happened[i]}
     clusters[INITIAL] = _Cluster(None)
@@ -115,12 +117,14 @@ def _clusters(problem: Problem, writers: dict[int, int]) -> dict[int, _Cluster]:
             continue
         if kind != WRITE:
             seen = clusters.get(problem.demand[i])
+            # Seen, but never put; or seen by an operation that had returned before the writer was called.
             if seen is None or (seen.writer is not None and return_at < problem.call_at[seen.writer]):
                 raise Contradiction(i, None if seen is None else seen.writer)
             if kind == OBSERVE:
                 seen.readers.append(i)
                 seen.add(i, problem.call_at[i], return_at)
                 continue
+            # The value was put once, and the first compare-and-set took it away: the second cannot have found it.
             if seen.follower is not None:
                 raise Contradiction(i, seen.follower, seen.writer)
             seen.follower = i
@@ -129,12 +133,14 @@ def _clusters(problem: Problem, writers: dict[int, int]) -> dict[int, _Cluster]:
 
 
 def _lined_up(problem: Problem, clusters: dict[int, _Cluster]) -> list[_Zone]:
-    """All chains, in an order in which they can stand."""
+    """Return all chains in an order in which they can stand."""
     heads = [v for v, c in clusters.items() if c.writer is None or problem.kind[c.writer] == WRITE]
     zones = [_zone(problem, clusters, head) for head in heads]
     if sum(len(zone.values) for zone in zones) < len(clusters):
         raise _circle(problem, clusters, zones)
     forward: _Zone | None = None
+    # Sorted by where they begin, a zone can only overlap the last forward zone before it: earlier ones end before that
+    # one begins. A backward zone begins at its last call; it lies inside exactly when its first return does.
     zones.sort(key=lambda zone: min(zone.first_return, zone.last_call))
     for zone in zones:
         if forward is not None and zone.first_return < forward.last_call:
@@ -145,9 +151,13 @@ def _lined_up(problem: Problem, clusters: dict[int, _Cluster]) -> list[_Zone]:
 
 
 def _zone(problem: Problem, clusters: dict[int, _Cluster], head: int) -> _Zone:
-    """The chain that begins with the value `head`; within it nobody may return before somebody earlier is called."""
+    """Return the chain that begins with the value `head`.
+
+    Raises Contradiction when an operation on a later value of it returned before one on an earlier value was called.
+    """
     cluster = clusters[head]
     values, last_call, last_called = [head], cluster.last_call, cluster.last_called
+    # The initial value was put before all operations, which makes the first chain a forward zone from the beginning.
     first_return = -1 if head == INITIAL else cluster.first_return
     first_returning = cluster.first_returning
     while cluster.follower is not None:
@@ -163,7 +173,7 @@ def _zone(problem: Problem, clusters: dict[int, _Cluster], head: int) -> _Zone:
 
 
 def _circle(problem: Problem, clusters: dict[int, _Cluster], zones: list[_Zone]) -> Contradiction:
-    """Compare-and-sets that each needed the one before: some of those in no chain."""
+    """Return the contradiction of compare-and-sets that each needed the one before: they are in no chain."""
     chained = {value for zone in zones for value in zone.values}
     value = next(value for value in clusters if value not in chained)
     first, second = clusters[value].writer, clusters[value].follower
@@ -180,7 +190,7 @@ def _written_down(clusters: dict[int, _Cluster], zone: _Zone) -> Iterator[int]:
 
 
 def _with_failed(problem: Problem, order: list[int]) -> list[int] | None:
-    """`order` with the failed compare-and-sets, each at the first place where it fits; None when one does not.
+    """Return `order` with the failed compare-and-sets, each at the first place where it fits; None if one does not fit.
 
     Places are counted by how many operations of `order` stand before. A place fits if it is not within the cluster of
     the value that was not there, behind everything that had returned and before everything called later.
@@ -198,6 +208,8 @@ def _with_failed(problem: Problem, order: list[int]) -> list[int] | None:
         elif is_return:
             least = max(least, place_of[i])
         else:
+            # By its call everything that had returned has a place, so that `least` is final for it. Each value is in
+            # the register for one stretch of places only, and the first place behind that stretch is the next to try.
             begin, end = clusters.get(problem.demand[i], (-1, -1))
             place = end + 1 if begin <= least <= end else least
             if place > latest[i]:
@@ -212,7 +224,7 @@ def _with_failed(problem: Problem, order: list[int]) -> list[int] | None:
 
 
 def _places_of_values(problem: Problem, order: list[int]) -> dict[int, tuple[int, int]]:
-    """The first and the last place at which the register holds each value."""
+    """Return the first and the last place at which the register holds each value."""
     places = {INITIAL: (0, 0)}
     state = INITIAL
     for place, i in enumerate(order, start=1):
@@ -223,14 +235,14 @@ def _places_of_values(problem: Problem, order: list[int]) -> dict[int, tuple[int
 
 
 def _events(problem: Problem) -> list[tuple[bool, int]]:
-    """All calls and returns in order: whether it is a return, and whose."""
+    """Return all calls and returns in order, as pairs: if it is a return, and the operation."""
     events = [(at, False, i) for i, at in enumerate(problem.call_at)]
     events += [(at, True, i) for i, at in enumerate(problem.return_at) if at != NEVER]
     return [(is_return, i) for _, is_return, i in sorted(events)]
 
 
 def _latest_places(problem: Problem, index: dict[int, int], size: int) -> dict[int, int]:
-    """For each operation that returned the last place that is before everything called later."""
+    """Return for each operation that returned the last place that is before everything called later."""
     latest: dict[int, int] = {}
     least = size
     for is_return, i in reversed(_events(problem)):

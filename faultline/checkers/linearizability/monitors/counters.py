@@ -1,11 +1,12 @@
-"""A near-linear monitor for counters to which everybody adds the same amount.
+"""A near-linear monitor for counters to which all clients add the same amount.
 
-After v additions the counter shows v times the amount, whoever they came from. So a read of v says when the v-th
-addition had happened (before it returned) and when the next had not (until it was called): each *place* in the order of
+After v additions the counter shows v times the amount, whichever they were. So a read of v says when the v-th addition
+had happened (before it returned) and when the next had not (until it was called): each *place* in the order of
 additions gets a window of time, and later places have later windows. The additions have windows of their own, from
 call to return. The history is linearizable when every place up to the highest read and every completed addition can be
 paired with overlapping windows: two that cross can be exchanged, because the windows of places are in order. Pairing in
-order of the earliest deadline, each when it can wait no longer, finds such a pairing when there is one.
+order of the earliest deadline, each when it can wait no longer, finds such a pairing when there is one, by the same
+exchange.
 
 Additions of different amounts: a read must lie between what had certainly been added before and what may have been
 added by its end. Outside of that the history is illegal; inside, the search decides, since finding out which additions
@@ -21,13 +22,13 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from faultline.checkers.linearizability.data_types import UNKNOWN, Call
-from faultline.checkers.linearizability.monitors.result import MonitorResult, hand_over, illegal, legal
+from faultline.checkers.linearizability.decision import Decision, hand_over, illegal, legal
 from faultline.checkers.porcupine.model import PENDING, Operation
 
 __all__ = ["monitor_counter"]
 
 
-def monitor_counter(operations: Sequence[Operation[Call, Any]]) -> MonitorResult:
+def monitor_counter(operations: Sequence[Operation[Call, Any]]) -> Decision:
     """Decide a history of add and read."""
     adds = [position for position, operation in enumerate(operations) if operation.input[0] == "add"]
     reads = [position for position, operation in enumerate(operations) if operation.input[0] == "read"]
@@ -39,6 +40,7 @@ def monitor_counter(operations: Sequence[Operation[Call, Any]]) -> MonitorResult
     wrong = next((position for position in reads if not _is_number(operations[position].output)), None)
     if wrong is not None:
         return illegal([wrong], f"a read saw {operations[wrong].output!r}, which is no integer")
+    # The bounds hold for any amounts, so they are tried before anything is handed over for its amounts.
     impossible = _out_of_bounds(operations, adds, reads)
     if impossible is not None:
         return impossible
@@ -60,12 +62,13 @@ def _is_number(value: Any) -> bool:
 
 def _out_of_bounds(
     operations: Sequence[Operation[Call, Any]], adds: Sequence[int], reads: Sequence[int]
-) -> MonitorResult | None:
-    """A read outside of what additions that must, and additions that may, have happened can make up."""
+) -> Decision | None:
+    """Refuse a read outside of what additions that must, and additions that may, have happened can make up."""
     must = _Sums([(operations[position].return_, operations[position].input[1]) for position in adds])
     may = _Sums([(operations[position].call, operations[position].input[1]) for position in adds])
     for read in reads:
         seen = operations[read].output
+        # At least: all increases that must and all decreases that may have happened; at most: the other way round.
         done_up, done_down = must.before(operations[read].call)
         begun_up, begun_down = may.until(operations[read].return_)
         if not done_up + begun_down <= seen <= begun_up + done_down:
@@ -107,7 +110,7 @@ def _paired(
     reads: Sequence[int],
     nothing: Sequence[int],
     amount: int,
-) -> MonitorResult:
+) -> Decision:
     """Decide when each of `adds` adds `amount`."""
     counts: dict[int, list[int]] = {}
     for read in reads:
@@ -128,7 +131,10 @@ def _paired(
 
 
 def _places(operations: Sequence[Operation[Call, Any]], counts: dict[int, list[int]], adds: int) -> list[_Window]:
-    """The windows of the first, second, … addition: after every lower read began, before any higher one returned."""
+    """Return the windows of the first, second, … addition: after each lower read began, before any higher one returned.
+
+    Both bounds are carried from place to place, since a later addition is after an earlier one.
+    """
     since, until = float("-inf"), float(PENDING)
     begins: list[float] = []
     for place in range(1, adds + 1):
@@ -141,9 +147,7 @@ def _places(operations: Sequence[Operation[Call, Any]], counts: dict[int, list[i
     return places[::-1]
 
 
-def _read_backwards(
-    operations: Sequence[Operation[Call, Any]], counts: dict[int, list[int]], place: int
-) -> MonitorResult:
+def _read_backwards(operations: Sequence[Operation[Call, Any]], counts: dict[int, list[int]], place: int) -> Decision:
     lower = [read for count, reads in counts.items() if count < place for read in reads]
     higher = [read for count, reads in counts.items() if count >= place for read in reads]
     later = max(lower, key=lambda read: operations[read].call)
@@ -154,11 +158,13 @@ def _read_backwards(
 
 
 def _pair(jobs: Sequence[_Window], places: Sequence[_Window]) -> list[tuple[float, int]] | None:
-    """Moments for additions such that the n-th of them falls into the n-th place; None when there are none."""
+    """Return moments for additions such that the n-th of them falls into the n-th place; None when there are none."""
     sides = (_Side(jobs), _Side(places))
     paired: list[tuple[float, int]] = []
     deadlines = [(window.until, number, window) for number, windows in enumerate((jobs, places)) for window in windows]
     for until, number, window in sorted(deadlines):
+        # Additions and places that may wait for ever need no partner: the former never happened, the latter were
+        # never reached.
         if until == PENDING:
             break
         if not sides[number].is_free(window):
@@ -187,7 +193,7 @@ class _Side:
         self._taken.add(window.position)
 
     def take_most_urgent(self, time: float) -> _Window | None:
-        """Of the windows that are open at `time` and free, the one that closes first."""
+        """Take, of the windows that are open at `time` and free, the one that closes first."""
         while self._coming and self._coming[-1].since <= time:
             heappush(self._open, self._coming.pop())
         while self._open:
@@ -204,7 +210,7 @@ def _arranged(
     counts: dict[int, list[int]],
     nothing: Sequence[int],
 ) -> list[int]:
-    """The linearization: each addition at its moment, reads as early as their count allows."""
+    """Return the linearization: each addition at its moment, reads as early as their count allows."""
     placed: list[tuple[float, int, float, int]] = []
     for place in range(len(moments) + 1):
         moment, add = moments[place - 1] if place else (float("-inf"), None)

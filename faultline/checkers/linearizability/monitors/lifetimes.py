@@ -6,9 +6,9 @@ it is out, so the former is cut at the return of the latter, which in turn begin
 Mathur, OOPSLA 2025, call such a history tuned). Between the two intervals, when they do not touch, the value is
 certainly inside; an operation that found the container empty needs a moment at which no value is.
 
-What is indeterminate: a value whose insertion nobody confirmed was inserted if it came out, and else may be left away.
-A removal whose answer was not seen may have taken any value; the monitors decide with all of them left away (if
-that is legal, so is the history) and with as many as anyone could wish (if that is illegal, so is the history).
+A value whose insertion was not confirmed was inserted if it came out, and else may be left away. A removal whose answer
+was not seen may have taken any value; the monitors decide with all of them left away (if that is legal, so is the
+history) and with as many as could help (if that is illegal, so is the history).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 from faultline.checkers.linearizability.data_types import UNKNOWN, Call
-from faultline.checkers.linearizability.monitors.result import MonitorResult, hand_over, illegal
+from faultline.checkers.linearizability.decision import Decision, hand_over, illegal
 from faultline.checkers.porcupine.model import PENDING, Operation
 
 __all__ = ["NEVER", "Container", "Lifetime", "empty_moments", "read_container", "stretched", "with_guessed_removals"]
@@ -38,7 +38,7 @@ class Lifetime(NamedTuple):
     take: int
 
     def operations(self) -> list[int]:
-        """The positions of its operations."""
+        """Return the positions of its operations."""
         return [self.put] if self.take == NEVER else [self.put, self.take]
 
 
@@ -51,8 +51,8 @@ class Container(NamedTuple):
     end: float
 
 
-def read_container(operations: Sequence[Operation[Call, Any]], put: str) -> Container | MonitorResult:
-    """Take a history apart in which the function `put` inserts; a result when it is illegal, or not of that kind."""
+def read_container(operations: Sequence[Operation[Call, Any]], put: str) -> Container | Decision:
+    """Take apart a history in which the function `put` inserts; decide at once if it is illegal or of another kind."""
     puts: dict[Hashable, int] = {}
     takes: dict[Hashable, int] = {}
     empties: list[int] = []
@@ -75,9 +75,7 @@ def read_container(operations: Sequence[Operation[Call, Any]], put: str) -> Cont
     return _joined(operations, puts, takes, empties, unanswered)
 
 
-def _taken_twice(
-    takes: list[int], operations: Sequence[Operation[Call, Any]], value: Hashable, put: str
-) -> MonitorResult:
+def _taken_twice(takes: list[int], operations: Sequence[Operation[Call, Any]], value: Hashable, put: str) -> Decision:
     puts = [position for position, operation in enumerate(operations) if operation.input == (put, value)]
     if len(puts) > 1:
         return hand_over(f"{value!r} is put in twice")
@@ -90,7 +88,7 @@ def _joined(
     takes: dict[Hashable, int],
     empties: list[int],
     unanswered: list[int],
-) -> Container | MonitorResult:
+) -> Container | Decision:
     for value, take in takes.items():
         if value not in puts:
             return illegal([take], f"{value!r} is taken out and was never put in")
@@ -104,6 +102,7 @@ def _joined(
         taken = operations[taken_at]
         if taken.return_ < begun.call:
             return illegal([put, taken_at], f"{value!r} is taken out before it is put in")
+        # A value is in before it is out: the two intervals are cut to where that is possible (a tuned history).
         put_return, take_call = min(begun.return_, taken.return_), max(begun.call, taken.call)
         lifetimes.append(Lifetime(begun.call, put_return, take_call, taken.return_, put, taken_at))
     times = [operation.call for operation in operations]
@@ -112,7 +111,10 @@ def _joined(
 
 
 def stretched(container: Container, operations: Sequence[Operation[Call, Any]]) -> list[Lifetime]:
-    """The lifetimes when every value that stayed might have been taken by the earliest removal without an answer."""
+    """Return the lifetimes when every value that stayed might have been taken by the earliest unanswered removal.
+
+    That is more freedom than the removals have together, so a history that is illegal even so is illegal.
+    """
     if not container.unanswered:
         return container.lifetimes
     earliest = min(operations[position].call for position in container.unanswered)
@@ -127,7 +129,7 @@ def stretched(container: Container, operations: Sequence[Operation[Call, Any]]) 
 def with_guessed_removals(
     container: Container, operations: Sequence[Operation[Call, Any]], newest_first: bool
 ) -> list[Lifetime]:
-    """The lifetimes when removals without an answer took the values that stayed, one each, in order of call."""
+    """Return the lifetimes when removals without an answer took the values that stayed, one each, in order of call."""
     stayed = [lifetime for lifetime in container.lifetimes if lifetime.take == NEVER]
     stayed.sort(key=lambda lifetime: lifetime.put_call, reverse=newest_first)
     removals = sorted(container.unanswered, key=lambda position: operations[position].call)
@@ -143,7 +145,7 @@ def with_guessed_removals(
 def empty_moments(
     lifetimes: Sequence[Lifetime], operations: Sequence[Operation[Call, Any]], empties: Sequence[int]
 ) -> dict[int, float] | tuple[int, list[Lifetime]]:
-    """For each of `empties` a moment at which nothing need be inside; or one that has none, and what is always inside.
+    """Return for each of `empties` a moment at which nothing need be inside; or one without, and what is inside then.
 
     A value is certainly inside after its put returned and before its take is called. Such open intervals are merged;
     an operation that begins within a merged one can still be placed at its end.
@@ -174,10 +176,11 @@ def _put_return(lifetime: Lifetime) -> float:
 
 
 def _cover(inside: Sequence[Lifetime], empty: Operation[Call, Any]) -> list[Lifetime]:
-    """Few lifetimes that together cover the whole of `empty`, each reaching further than the one before."""
+    """Return few lifetimes that together cover the whole of `empty`, each reaching further than the one before."""
     cover: list[Lifetime] = []
     moment: float = empty.call
     best: Lifetime | None = None
+    # The usual greedy cover: of all that begin before the covered part ends, the one that reaches furthest.
     for lifetime in inside:
         while lifetime.put_return >= moment and best is not None and best.take_call > moment:
             cover.append(best)

@@ -1,14 +1,14 @@
 """A near-linear monitor for a lock that only its holder can release.
 
-Every acquire that succeeded, with the release of the same client after it, is a *hold*, and between the two nobody else
-can do anything: a hold is one block in any linearization. A hold must come before another when something of it returned
-before something of the other was called; so the zone from its acquire's return to its release's call must not overlap
-the zone of another hold (the zones of Gibbons & Korach, "Testing shared memories", 1997, in their simplest form: one
-sort, one sweep). A hold that was never released must come last, so its zone has no end.
+Every acquire that succeeded, with the release of the same client after it, is a *hold*, and between the two no other
+client can do anything: a hold is one block in any linearization. A hold must come before another when an operation of
+it returned before one of the other was called; so the zone from its acquire's return to its release's call must not
+overlap the zone of another hold (the zones of Gibbons & Korach, "Testing shared memories", 1997, in their simplest
+form: one sort, one sweep). A hold that was never released must come last, so its zone has no end.
 
-An acquire of which it is not known whether it succeeded was followed by nothing of the same client; leaving it away
-can only help. A release of unknown outcome may have happened at any time after its call, and it helps to say it did.
-Refusals (an answer False) and clients that do two things at once go to the search.
+An acquire of unknown outcome was followed by nothing of the same client; leaving it away can only help. A release of
+unknown outcome may have happened at any time after its call, and it helps to say it did. Refusals (an answer False) and
+clients that do two things at once go to the search.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from faultline.checkers.linearizability.data_types import UNKNOWN, Call
-from faultline.checkers.linearizability.monitors.result import MonitorResult, hand_over, illegal, legal
+from faultline.checkers.linearizability.decision import Decision, hand_over, illegal, legal
 from faultline.checkers.porcupine.model import PENDING, Operation
 
 __all__ = ["monitor_lock"]
@@ -36,7 +36,7 @@ class _Hold(NamedTuple):
         return [self.acquire] if self.release is None else [self.acquire, self.release]
 
 
-def monitor_lock(operations: Sequence[Operation[Call, Any]]) -> MonitorResult:
+def monitor_lock(operations: Sequence[Operation[Call, Any]]) -> Decision:
     """Decide a history of acquire and release, whose argument names the client."""
     by_client: dict[Hashable, list[int]] = {}
     for position in sorted(range(len(operations)), key=lambda position: operations[position].call):
@@ -47,9 +47,10 @@ def monitor_lock(operations: Sequence[Operation[Call, Any]]) -> MonitorResult:
     holds: list[_Hold] = []
     for client, positions in by_client.items():
         found = _holds(operations, client, positions)
-        if isinstance(found, MonitorResult):
+        if isinstance(found, Decision):
             return found
         holds += found
+    # Sorted by where they begin, zones overlap somewhere exactly when two neighbours do.
     holds.sort()
     for number in range(1, len(holds)):
         first, second = holds[number - 1], holds[number]
@@ -62,8 +63,8 @@ def monitor_lock(operations: Sequence[Operation[Call, Any]]) -> MonitorResult:
 
 def _holds(
     operations: Sequence[Operation[Call, Any]], client: Hashable, positions: Sequence[int]
-) -> list[_Hold] | MonitorResult:
-    """The holds of one client, whose operations are in order of call."""
+) -> list[_Hold] | Decision:
+    """Return the holds of one client, whose operations are in order of call."""
     holds: list[_Hold] = []
     acquired: int | None = None
     if any(operations[first].return_ >= operations[second].call for first, second in pairwise(positions)):
@@ -73,6 +74,7 @@ def _holds(
         if operation.input[0] == "acquire":
             if acquired is not None and operation.return_ != PENDING:
                 return illegal([acquired, position], f"client {client!r} acquired the lock twice without releasing it")
+            # A pending acquire is left away.
             acquired = position if operation.return_ != PENDING else acquired
         elif acquired is not None:
             holds.append(_Hold(operations[acquired].return_, operation.call, acquired, position))

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from faultline.checkers.linearizability.data_types import Call
+from faultline.checkers.linearizability.decision import Decision, hand_over, illegal, legal
 from faultline.checkers.linearizability.monitors.lifetimes import (
     NEVER,
     Container,
@@ -26,32 +27,31 @@ from faultline.checkers.linearizability.monitors.lifetimes import (
     stretched,
     with_guessed_removals,
 )
-from faultline.checkers.linearizability.monitors.result import MonitorResult, hand_over, illegal, legal
 from faultline.checkers.porcupine.model import Operation
 
 __all__ = ["monitor_queue"]
 
 
-def monitor_queue(operations: Sequence[Operation[Call, Any]]) -> MonitorResult:
+def monitor_queue(operations: Sequence[Operation[Call, Any]]) -> Decision:
     """Decide a history of enqueue and dequeue. Needs hashable values, each enqueued once."""
     container = read_container(operations, "enqueue")
-    if isinstance(container, MonitorResult):
+    if isinstance(container, Decision):
         return container
     decided = _decide(container.lifetimes, container, operations)
-    if decided.result == "Ok" or not container.unanswered:
+    if decided.is_legal or not container.unanswered:
         return decided
     at_best = _decide(stretched(container, operations), container, operations)
-    if at_best.result == "Illegal":
+    if at_best.is_illegal:
         return at_best
     guessed = _decide(with_guessed_removals(container, operations, newest_first=False), container, operations)
-    if guessed.result == "Ok":
+    if guessed.is_legal:
         return guessed
     return hand_over("which values the dequeues without an answer took has to be searched")
 
 
 def _decide(
     lifetimes: Sequence[Lifetime], container: Container, operations: Sequence[Operation[Call, Any]]
-) -> MonitorResult:
+) -> Decision:
     overtaken = _overtaken(lifetimes)
     if overtaken is not None:
         first, second = overtaken

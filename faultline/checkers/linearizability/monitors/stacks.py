@@ -1,7 +1,7 @@
 """A monitor for stacks onto which every value is pushed once.
 
-Some value lies at the bottom: when it is pushed, and when it is popped, no other value need be on the stack. Whoever
-finds a value with two such moments can take it out of the history without changing whether it is linearizable (Lee &
+Some value lies at the bottom: when it is pushed, and when it is popped, no other value need be on the stack. A value
+with two such moments can be taken out of the history, and what remains is linearizable exactly when the whole is (Lee &
 Mathur, OOPSLA 2025, section on stacks; Abdulla et al., PLDI 2025, peel in the same way). So values are peeled off until
 none is left (linearizable) or none can be (not linearizable, and those that are left show it).
 
@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from faultline.checkers.linearizability.data_types import Call
+from faultline.checkers.linearizability.decision import Decision, hand_over, illegal, legal
 from faultline.checkers.linearizability.minimise import minimise
 from faultline.checkers.linearizability.monitors.lifetimes import (
     NEVER,
@@ -34,8 +35,7 @@ from faultline.checkers.linearizability.monitors.lifetimes import (
     stretched,
     with_guessed_removals,
 )
-from faultline.checkers.linearizability.monitors.result import MonitorResult, hand_over, illegal, legal
-from faultline.checkers.porcupine.model import CheckResult, Operation
+from faultline.checkers.porcupine.model import Operation
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,26 +49,26 @@ PAYING_SHARE = 64
 """Values are peeled all at once as long as a round takes more than one in so many."""
 
 
-def monitor_stack(operations: Sequence[Operation[Call, Any]]) -> MonitorResult:
+def monitor_stack(operations: Sequence[Operation[Call, Any]]) -> Decision:
     """Decide a history of push and pop. Needs hashable values, each pushed once."""
     container = read_container(operations, "push")
-    if isinstance(container, MonitorResult):
+    if isinstance(container, Decision):
         return container
     decided = _decide(container.lifetimes, container, operations)
-    if decided.result is CheckResult.OK or not container.unanswered:
+    if decided.is_legal or not container.unanswered:
         return decided
     at_best = _decide(stretched(container, operations), container, operations)
-    if at_best.result is CheckResult.ILLEGAL:
+    if at_best.is_illegal:
         return at_best
     guessed = _decide(with_guessed_removals(container, operations, newest_first=True), container, operations)
-    if guessed.result is CheckResult.OK:
+    if guessed.is_legal:
         return guessed
     return hand_over("which values the pops without an answer took has to be searched")
 
 
 def _decide(
     lifetimes: Sequence[Lifetime], container: Container, operations: Sequence[Operation[Call, Any]]
-) -> MonitorResult:
+) -> Decision:
     moments = empty_moments(lifetimes, operations, container.empties)
     if isinstance(moments, tuple):
         empty, inside = moments
@@ -89,14 +89,14 @@ def _decide(
 def _positions(
     lifetimes: Sequence[Lifetime], container: Container, operations: Sequence[Operation[Call, Any]]
 ) -> list[int]:
-    """The operations of `lifetimes`, and as many removals without an answer as may have taken one of them."""
+    """Return the operations of `lifetimes`, and as many unanswered removals as may have taken one of them."""
     stayed = sum(lifetime.take == NEVER for lifetime in lifetimes)
     optional = sorted(container.unanswered, key=lambda position: operations[position].call)[:stayed]
     return [*(position for lifetime in lifetimes for position in lifetime.operations()), *optional]
 
 
 def _core(stuck: Sequence[Lifetime], end: float) -> list[Lifetime]:
-    """Few of the stuck values of which none can be peeled either."""
+    """Return few of the stuck values of which none can be peeled either."""
     found, _ = minimise(stuck, lambda some: bool(_peel(some, end)[0]), lambda _value, _all: [None], CORE_CHECKS_MAX)
     return found
 
@@ -111,9 +111,10 @@ class _Cut(NamedTuple):
 
 
 def _peel(lifetimes: Sequence[Lifetime], end: float) -> tuple[list[Lifetime], list[_Cut]]:
-    """The values that cannot be peeled, and the places of the operations of those that can."""
+    """Return the values that cannot be peeled, and the places of the operations of those that can."""
     import numpy as np
 
+    # A value that can come out at the moment it goes in is on the stack at no moment that another one needs.
     nested = [lifetime for lifetime in lifetimes if lifetime.put_return < lifetime.take_call]
     times = np.array([lifetime[:4] for lifetime in nested], dtype=float).reshape(-1, 4)
     times = np.minimum(times, [[end, end, end + 1, end + 1]])
@@ -157,13 +158,16 @@ class _Peeling:
             peeled = self._round()
             left -= peeled
             if peeled * PAYING_SHARE < left:
+                # A round costs a pass over all moments, whatever it peels; one that peels nothing is the last.
                 return self._one_by_one() if peeled else None
         return None
 
     def _round(self) -> int:
-        """Peel every value that can be peeled now; answers how many."""
+        """Peel every value that can be peeled now; return how many were."""
         import numpy as np
 
+        # A value may be pushed at the last moment of its push at which nothing is certainly on the stack, and popped at
+        # the first such moment of its pop. Values peeled in one round do not get in each other's way.
         alive = np.flatnonzero(self.alive)
         put_call, put_return, take_call, take_return = self.times[alive].T
         moments = np.arange(self.size)
@@ -210,7 +214,10 @@ class _Peeling:
 
 
 class _Neighbours:
-    """Which values have an operation that was open at some moment of a run: by call, no further back than any lasts."""
+    """The values by the moments at which their operations were open.
+
+    They are searched by call, no further back than the longest operation lasts.
+    """
 
     def __init__(self, times: np.ndarray[Any, Any]) -> None:
         import numpy as np
@@ -221,7 +228,7 @@ class _Neighbours:
         self._longest = int((returns - calls).max(initial=0))
 
     def around(self, first: int, last: int) -> list[int]:
-        """The values with an operation that overlaps the moments from `first` to `last`."""
+        """Return the values with an operation that overlaps the moments from `first` to `last`."""
         begin, end = self._calls.searchsorted((first - self._longest, last + 1)).tolist()
         open_ = self._returns[begin:end] >= first
         return list(dict.fromkeys((self._order[begin:end][open_] >> 1).tolist()))

@@ -1,53 +1,21 @@
-"""What a monitor answers, and the independent replay behind every "linearizable".
-
-A monitor decides from the shape of a history instead of searching, and only for histories of a certain kind. It answers
-with an order that proves the history legal, with a *core*, positions of operations that are illegal by themselves, or
-with UNKNOWN and the reason why the search has to decide.
-"""
+"""The independent replay behind every "linearizable" of a monitor."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from faultline.checkers.linearizability.data_types import UNKNOWN, Call
-from faultline.checkers.porcupine.model import PENDING, CheckResult, Operation
+from faultline.checkers.porcupine.model import PENDING, Operation
 
-__all__ = ["MonitorResult", "hand_over", "illegal", "legal", "replays"]
-
-
-@dataclass(frozen=True, slots=True)
-class MonitorResult:
-    """`order` when OK, `core` when ILLEGAL (both positions in the history), `reason` in words when not OK."""
-
-    result: CheckResult
-    order: tuple[int, ...] = ()
-    core: tuple[int, ...] = ()
-    reason: str = ""
-
-
-def legal(order: Sequence[int]) -> MonitorResult:
-    """The history is linearizable in this order."""
-    return MonitorResult(CheckResult.OK, order=tuple(order))
-
-
-def illegal(core: Sequence[int], reason: str) -> MonitorResult:
-    """The operations at `core` are not linearizable, whatever else the history holds."""
-    return MonitorResult(CheckResult.ILLEGAL, core=tuple(sorted(set(core))), reason=reason)
-
-
-def hand_over(reason: str) -> MonitorResult:
-    """The monitor cannot decide this kind of history."""
-    return MonitorResult(CheckResult.UNKNOWN, reason=reason)
-
+__all__ = ["replays"]
 
 Apply = Callable[[str, Hashable, Any], bool]
 
 
 def replays(data_type: str, operations: Sequence[Operation[Call, Any]], order: Sequence[int]) -> bool:
-    """Whether `order` is a legal execution of `data_type` that keeps real time and leaves no completed one out.
+    """Return whether `order` is a legal execution of `data_type` that keeps real time and leaves no completed one out.
 
     The object it is tried on is an ordinary mutable one, so that a replay costs the same for every operation.
     """

@@ -1,0 +1,106 @@
+"""Registers on the road: read, written, and replaced by compare-and-set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from faultline.checkers.linearizability.data_type import Clock, Evidence
+from faultline.checkers.linearizability.decision import Decision
+from faultline.checkers.linearizability.engine.batch import check_columns
+from faultline.checkers.linearizability.engine.registers import columns_of, register_columns
+from faultline.checkers.linearizability.operations import WRITE, FailedCas, RegisterOperation, register_operations
+from faultline.checkers.linearizability.search import search
+from faultline.checkers.porcupine.budget import Budget
+from faultline.harness.history import History
+from faultline.harness.verdict import Finding
+
+if TYPE_CHECKING:
+    from faultline.checkers.linearizability.descriptions import ModelDescription
+
+__all__ = ["Registers"]
+
+
+class Registers:
+    """The `DataType` of registers. Only a refusal imports what explains it."""
+
+    def __init__(self, model: ModelDescription, failed_cas: FailedCas = "observe") -> None:
+        self._functions, self._failed_cas = model.functions, failed_cas
+
+    def calls(self, history: History, rows: Sequence[int]) -> list[RegisterOperation]:
+        """Return the operations in `rows` as demands on, and changes of, a register."""
+        return register_operations(history, rows, self._failed_cas, self._functions)
+
+    def decide_together(self, history: History, budget: Budget) -> list[tuple[str | None, Decision]]:
+        """Decide all keys in one call of the engine."""
+        columns = register_columns(history, self._failed_cas, self._functions)
+        return list(zip(columns.keys, check_columns(columns, budget)))
+
+    def decide(self, calls: Sequence[RegisterOperation], budget: Budget) -> Decision:
+        """Decide one register; an illegal one by the first return that makes it so."""
+        return search(calls, None, budget)
+
+    def evidence(
+        self,
+        history: History,
+        rows: Sequence[int],
+        calls: Sequence[RegisterOperation],
+        decision: Decision,
+        budget: Budget,
+    ) -> Evidence[RegisterOperation] | None:
+        """Return the confirmed core with the name of its anomaly."""
+        from faultline.checkers.linearizability.classify import classify
+        from faultline.checkers.linearizability.evidence import register_evidence
+
+        evidence = register_evidence(calls, decision, None, budget)
+        if evidence is None:
+            return None
+        return replace(classify(history, rows, calls, evidence), state=_state_after(history, evidence.order))
+
+    def finding(
+        self,
+        history: History,
+        key: str | None,
+        evidence: Evidence[RegisterOperation],
+        decision: Decision,
+        clock: Clock,
+    ) -> Finding:
+        """Return the evidence as a finding, told in one sentence."""
+        from faultline.checkers.linearizability.finding import anomaly_finding
+
+        return anomaly_finding(history, key, evidence, clock)
+
+    def undecided(
+        self,
+        history: History,
+        key: str | None,
+        calls: Sequence[RegisterOperation],
+        decision: Decision,
+        budget: Budget,
+        clock: Clock,
+    ) -> dict[str, object]:
+        """Return the longest order, the value it ends with, and what the search ruled out behind its beginning."""
+        from faultline.checkers.linearizability.undecided import ruled_out, undecided
+
+        order = [calls[position] for position in decision.order]
+        beginning, excluded = ruled_out(columns_of(calls), budget)
+        return undecided(
+            history,
+            key,
+            calls,
+            [operation.row for operation in order],
+            decision,
+            state=_state_after(history, order),
+            refuted=([calls[i].row for i in beginning], [calls[i].row for i in excluded]),
+            clock=clock,
+        )
+
+
+def _state_after(history: History, order: Sequence[RegisterOperation]) -> Any:
+    """Return the value of the register after `order`, as the history has it."""
+    last = next((operation for operation in reversed(order) if operation.kind >= WRITE), None)
+    if last is None:
+        return None
+    value = history.value[last.row]
+    return value[1] if history.f[last.row] == "cas" else value
