@@ -11,6 +11,7 @@ import importlib
 import os
 import time
 from array import array
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from faultline.checkers.linearizability.decision import Decision, EngineName, Legality
@@ -65,14 +66,11 @@ class _Answers:
     def __init__(self, keys: int, operations: int) -> None:
         self.legality, self.engine = array("b", bytes(keys)), array("b", bytes(keys))
         self.steps, self.begin = array("q", bytes(8 * keys)), array("q", bytes(8 * keys))
-        self.furthest, self.state, self.length = (array("i", bytes(4 * keys)) for _ in range(3))
+        self.furthest, self.length = array("i", bytes(4 * keys)), array("i", bytes(4 * keys))
         self.core, self.order = array("i", bytes(4 * _CORE_MAX * keys)), array("i", bytes(4 * operations))
-
-    def buffers(self, module: Any) -> list[Any]:
-        """Return the arrays as the kernel takes them, in the order of `kernel.h`."""
-        before_order = (self.furthest, self.state, self.core)
-        arrays = (self.legality, self.engine, self.steps, *before_order, self.begin, self.length, self.order)
-        return [_buffer(module, each) for each in arrays]
+        state = array("i", bytes(4 * keys))
+        before_order = (self.legality, self.engine, self.steps, self.furthest, state, self.core)
+        self.arrays = (*before_order, self.begin, self.length, self.order)
 
     def decisions(self) -> list[Decision]:
         """Return the decisions on the keys; each order is a view into the array of all."""
@@ -103,15 +101,22 @@ def check_natively(
     answers = _Answers(len(columns.keys), len(columns))
     operations = (columns.key, columns.kind, columns.demand, columns.produce, columns.call, columns.return_)
     edges = (columns.edge_from, columns.edge_to)
+    steps_max = _UNLIMITED_STEPS if budget.steps_max is None else budget.steps_max
     # A deadline that is over is a tiny time limit: zero means none to the kernel.
     timeout_s = 0.0 if budget.deadline_s is None else max(budget.deadline_s - time.monotonic(), 1e-6)
+    # The order of arguments, and that of `_Answers.arrays`, is that of `native/kernel.h`.
     failure = module.lib.faultline_check(
-        *(len(columns), len(columns.keys), len(columns.values)),
-        *(_buffer(module, column) for column in operations),
-        *(len(columns.edge_from), *(_buffer(module, column) for column in edges)),
-        *(_BY_ANY_METHOD if with_zones else _BY_SEARCH, first_steps),
-        *(_UNLIMITED_STEPS if budget.steps_max is None else budget.steps_max, timeout_s),
-        *answers.buffers(module),
+        len(columns),
+        len(columns.keys),
+        len(columns.values),
+        *_buffers(module, operations),
+        len(columns.edge_from),
+        *_buffers(module, edges),
+        _BY_ANY_METHOD if with_zones else _BY_SEARCH,
+        first_steps,
+        steps_max,
+        timeout_s,
+        *_buffers(module, answers.arrays),
     )
     if failure == 1:
         raise HarnessError("The search ran out of memory.", "Give it a smaller budget of steps.")
@@ -123,9 +128,10 @@ def check_natively(
     return answers.decisions()
 
 
-def _buffer(module: Any, values: array[int]) -> Any:
-    """Return `values` as a C array of their own type, without a copy."""
-    return module.ffi.from_buffer(_C_TYPES[values.typecode], values)
-
-
 _C_TYPES = {"b": "int8_t[]", "i": "int32_t[]", "q": "int64_t[]"}
+
+
+def _buffers(module: Any, arrays: Iterable[array[int]]) -> list[Any]:
+    """Return `arrays` as C arrays of their own types, without copies."""
+    from_buffer = module.ffi.from_buffer
+    return [from_buffer(_C_TYPES[each.typecode], each) for each in arrays]
