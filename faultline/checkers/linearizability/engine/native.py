@@ -11,7 +11,7 @@ import importlib
 import os
 import time
 from array import array
-from collections.abc import Iterable
+from itertools import count
 from typing import Any, NamedTuple
 
 from faultline.checkers.linearizability.decision import Decision, EngineName, Legality
@@ -25,11 +25,20 @@ KERNEL_VERSION = 2
 """The version that `native/kernel.c` must answer; it counts up with every change of the interface or of a verdict."""
 
 _LEGALITIES = (Legality.LEGAL, Legality.ILLEGAL, Legality.UNKNOWN)
-_ENGINES: tuple[EngineName, ...] = ("slots", "zones")
+_ENGINES: tuple[EngineName, ...] = ("slots", "zones", "slots")
 _BY_ANY_METHOD, _BY_SEARCH = 0, 2
 _UNLIMITED_STEPS = 1 << 62
 _CORE_MAX = 4
 _NO_OPERATION = -1
+
+
+_BYTES, _INTS, _LONGS = "int8_t[]", "int32_t[]", "int64_t[]"
+_C_TYPES = (
+    *(_INTS, _BYTES, _INTS, _INTS, _LONGS, _LONGS),
+    *(_INTS, _INTS),
+    *(_BYTES, _BYTES, _LONGS, _INTS, _INTS, _INTS, _LONGS, _INTS, _INTS),
+)
+"""The types of the arrays in `native/kernel.h`: six columns of operations, two of edges, and the answers."""
 
 
 class Engine(NamedTuple):
@@ -74,19 +83,17 @@ class _Answers:
 
     def decisions(self) -> list[Decision]:
         """Return the decisions on the keys; each order is a view into the array of all."""
-        orders = memoryview(self.order)
+        orders, columns = memoryview(self.order), (self.engine, self.begin, self.length, self.furthest, self.steps)
         return [
             Decision(
                 _LEGALITIES[legality],
-                _ENGINES[self.engine[key] == 1],
+                _ENGINES[engine],
                 orders[begin : begin + length],
                 furthest,
                 steps,
                 self._core(key) if legality == 1 else (),
             )
-            for key, (legality, begin, length, furthest, steps) in enumerate(
-                zip(self.legality, self.begin, self.length, self.furthest, self.steps)
-            )
+            for key, legality, engine, begin, length, furthest, steps in zip(count(), self.legality, *columns)
         ]
 
     def _core(self, key: int) -> tuple[int, ...]:
@@ -100,7 +107,8 @@ def check_natively(
     """Judge every key of `columns` with the kernel `module`; the arguments are those of `batch.check_columns`."""
     answers = _Answers(len(columns.keys), len(columns))
     operations = (columns.key, columns.kind, columns.demand, columns.produce, columns.call, columns.return_)
-    edges = (columns.edge_from, columns.edge_to)
+    arrays = (*operations, columns.edge_from, columns.edge_to, *answers.arrays)
+    buffers = list(map(module.ffi.from_buffer, _C_TYPES, arrays))
     steps_max = _UNLIMITED_STEPS if budget.steps_max is None else budget.steps_max
     # A deadline that is over is a tiny time limit: zero means none to the kernel.
     timeout_s = 0.0 if budget.deadline_s is None else max(budget.deadline_s - time.monotonic(), 1e-6)
@@ -109,14 +117,14 @@ def check_natively(
         len(columns),
         len(columns.keys),
         len(columns.values),
-        *_buffers(module, operations),
+        *buffers[:6],
         len(columns.edge_from),
-        *_buffers(module, edges),
+        *buffers[6:8],
         _BY_ANY_METHOD if with_zones else _BY_SEARCH,
         first_steps,
         steps_max,
         timeout_s,
-        *_buffers(module, answers.arrays),
+        *buffers[8:],
     )
     if failure == 1:
         raise HarnessError("The search ran out of memory.", "Give it a smaller budget of steps.")
@@ -126,12 +134,3 @@ def check_natively(
             "Report this as a bug of Faultline, with the history.",
         )
     return answers.decisions()
-
-
-_C_TYPES = {"b": "int8_t[]", "i": "int32_t[]", "q": "int64_t[]"}
-
-
-def _buffers(module: Any, arrays: Iterable[array[int]]) -> list[Any]:
-    """Return `arrays` as C arrays of their own types, without copies."""
-    from_buffer = module.ffi.from_buffer
-    return [from_buffer(_C_TYPES[each.typecode], each) for each in arrays]
