@@ -156,7 +156,7 @@ CHECKERS: Mapping[str, CheckerDescription] = {
         ),
         CheckerDescription(
             "convergence",
-            "after the faults everybody knows the same, and knows who is up",
+            "after the faults all nodes know the same, and know which nodes are up",
             "faultline.checkers.convergence",
             "ConvergenceChecker",
         ),
@@ -180,7 +180,7 @@ CHECKERS: Mapping[str, CheckerDescription] = {
         ),
         CheckerDescription(
             "booking",
-            "two things that belong together are booked by one guest, who keeps them, or by nobody",
+            "two things that belong together are booked by one guest, who keeps them, or not at all",
             "faultline.checkers.bookings",
             "BookingsChecker",
         ),
@@ -270,7 +270,7 @@ CHECKERS: Mapping[str, CheckerDescription] = {
         ),
         CheckerDescription(
             "causal-reverse",
-            "whoever sees a write sees those acknowledged before it began",
+            "a client that sees a write sees those acknowledged before it began",
             "faultline.checkers.classic.causal_reverse",
             "CausalReverseChecker",
         ),
@@ -282,7 +282,7 @@ CHECKERS: Mapping[str, CheckerDescription] = {
         ),
         CheckerDescription(
             "monotonic",
-            "values never go back, for a process, a worker or anybody",
+            "values never go back, for a process, a worker or all together",
             "faultline.checkers.classic.monotonic",
             "MonotonicChecker",
         ),
@@ -336,7 +336,7 @@ CHECKERS: Mapping[str, CheckerDescription] = {
         ),
         CheckerDescription(
             "errors",
-            "errors nobody expected, grouped by code",
+            "unexpected errors, grouped by code",
             "faultline.checkers.classic.errors",
             "UnhandledErrorsChecker",
         ),

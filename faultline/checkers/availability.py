@@ -1,4 +1,4 @@
-"""Whether the system came back: operations succeed again once everything is healed, and how long each outage lasted.
+"""Availability: operations succeed again once everything is healed, and how long each outage lasted is told.
 
 A store may refuse service while a majority is cut off; that is no violation. Not answering any more after the network
 is whole, the clocks are right and every node runs again is one: it is how deadlocked elections, lost timers and
@@ -106,7 +106,7 @@ class _Answers:
         self._earliest = list(accumulate(reversed(completed), min))[::-1]
 
     def recovery_us(self, since_us: int) -> int | None:
-        """How long after `since_us` the first operation invoked since then was answered; None when none was."""
+        """Return the time from `since_us` to the first answer of an operation invoked since then; None without one."""
         position = bisect_left(self._invoked, since_us)
         return self._earliest[position] - since_us if position < len(self._earliest) else None
 
@@ -116,7 +116,7 @@ def _recovery_of(kind: str, start_us: int, stop_us: int, answers: _Answers) -> d
 
 
 def _windows_without_answer(history: History, completions: Sequence[int]) -> list[dict[str, int]]:
-    """The longest times during which somebody waited and nobody was answered, longest first."""
+    """Return the longest times during which clients waited and none was answered, longest first."""
     edges = [history.invoke_us[0] if len(history) else 0, *completions, history.end_us()]
     gaps = sorted(pairwise(edges), key=lambda gap: (gap[0] - gap[1], gap[0]))
     windows = [_waited(history, start_us, stop_us) for start_us, stop_us in gaps[: 2 * _WINDOWS_SHOWN]]

@@ -1,15 +1,15 @@
-"""Bookings of two things that are only useful together: both belong to one guest, or to nobody.
+"""Bookings of two things that are only useful together: both belong to one guest, or neither is booked.
 
 Shape: `book`, whose key is a day and whose value is a guest, and `bookings`, whose key is a day. Both answer `[truck,
-backhoe]`: who has booked each by then, null where nobody has. Bookings are never given back.
+backhoe]`: the guest who has booked each by then, null where none has. Bookings are never given back.
 
 | anomaly          | an ok answer                                                                       |
 |------------------|------------------------------------------------------------------------------------|
-| split-booking    | in which the two belong to different guests, or only one of them to anybody         |
+| split-booking    | in which the two belong to different guests, or only one of them is booked          |
 | double-booking   | that names another guest than an answer before it                                  |
 | lost-write       | that names no guest, asked for after one had been named, and so do all later ones    |
 | stale-read       | that names no guest, asked for after one had been named, and before one that does    |
-| garbage-read, aborted-read, future-read | that names somebody who never asked, was told that he gets nothing, |
+| garbage-read, aborted-read, future-read | that names a guest who never asked, was told that he gets nothing,  |
 |                  | or had not asked by then                                                           |
 
 Source: the truck and the backhoe of "Patterns of Distributed Systems" ch. 21.
@@ -44,7 +44,7 @@ class BookingsChecker:
             _judge(conclusion, day, [row for row in rows if history.f[row] in _FUNCTIONS])
         answers, named = conclusion.counts["answers"], conclusion.counts["named"]
         if answers and not named:
-            conclusion.doubt("Nobody ever booked anything, so nothing is known.")
+            conclusion.doubt("No guest ever booked anything, so nothing is known.")
         return conclusion.result(f"{named} of {answers} answers name a guest, and always one who has both for good.")
 
 
@@ -70,7 +70,7 @@ def _judge(conclusion: Conclusion, day: str | None, rows: Sequence[int]) -> None
     named_until = max((history.complete_index[row] for row in answers if _owner(history, row) is not None), default=-1)
     for anomaly, is_lost in (("lost-write", True), ("stale-read", False)):
         cases = (case for case in late if (history.invoke_index[case.rows[-1]] > named_until) is is_lost)
-        accuse(anomaly, cases, ", after somebody had been named")
+        accuse(anomaly, cases, ", after a guest had been named")
     owners = [(row, _owner(history, row)) for row in answers]
     named = [(row, owner, askers.get(owner)) for row, owner in owners if owner is not None]
     accuse_misreads(conclusion, named, key=day, did="was told of")

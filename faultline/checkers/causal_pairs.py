@@ -1,4 +1,4 @@
-"""Causal pairs: whoever sees an effect must see its cause.
+"""Causal pairs: a client that sees an effect must see its cause.
 
 Shape: `write-pair` with a number, which one worker per key counts up: the left half is written first, and only then
 the right half. `read-pair`, whose result is `[left, right]`, the left half read as of the stamp of the right half. The

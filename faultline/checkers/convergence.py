@@ -1,6 +1,6 @@
-"""Convergence: after the faults are over and some time has passed, everybody knows the same, and knows everybody.
+"""Convergence: after the faults are over and some time has passed, all nodes know the same, and each all others.
 
-Who asks half a second after the heal and the last write has heard all of it.
+A read half a second after the heal and the last write must show all of it.
 
 Shape: `write` with a value that no other write of the key has; `read`, what the client's node knows; `view`, the list
 of nodes that the client's node takes for up. What counts is the last read of each worker, which stays with its node.

@@ -106,7 +106,7 @@ def check_by_key(
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    """How histories are checked: everything but the history."""
+    """The way histories are checked: everything but the history."""
 
     description: FormatDescription
     model: str | None
@@ -167,7 +167,7 @@ def files_in(folder: Path) -> Iterator[tuple[Path, bool]]:
     try:
         content = sorted(folder.iterdir())
     except OSError:
-        yield folder, True  # whoever reads it says what is wrong
+        yield folder, True  # the attempt to read it tells what is wrong
         return
     for path in content:
         if path.name.startswith("."):
@@ -179,7 +179,7 @@ def files_in(folder: Path) -> Iterator[tuple[Path, bool]]:
 
 
 def _may_be_a_history(path: Path) -> bool:
-    """Whether to check a file among others: also one that cannot be read, so that this is told."""
+    """Return whether to check a file among others: also one that cannot be read, so that this is told."""
     from faultline.checkers.importers.detect import detect_format
 
     try:

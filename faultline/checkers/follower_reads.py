@@ -1,4 +1,4 @@
-"""What clients may expect of reads that need not be fresh: their own writes, no going back, a bound, nothing invented.
+"""The promises of reads that need not be fresh: own writes, no going back, a bound, nothing invented.
 
 Shape: `write` of values that are never written twice to a key, and `read`; the result of a write may be its version, an
 integer that grows in the order in which writes took effect. One write is *known to be older* than another if both have
@@ -146,7 +146,7 @@ class _Key:
                 yield MONOTONIC_READS, earlier
 
     def _is_older(self, write: int | None, than: int) -> bool:
-        """Whether the value of `write` is known to be older than that of `than`; nothing is older than everything."""
+        """Return whether the value of `write` is known to be older than that of `than`; no write is older than all."""
         if write is None:
             return True
         if write == than:
@@ -158,7 +158,7 @@ class _Key:
         return history.outcome[write] == "ok" and history.complete_index[write] < history.invoke_index[than]
 
     def sentence(self, anomaly: str) -> Any:
-        """How a case of `anomaly` is told."""
+        """Return the function that tells a case of `anomaly`."""
         history = self.history
 
         def told_case(case: Case) -> str:

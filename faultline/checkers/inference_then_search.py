@@ -74,7 +74,7 @@ class InferenceThenSearch:
         return msgspec.structs.replace(inferred, sentence=sentence, detail=detail)
 
     def _searched(self, history: History, limit: Budget) -> CheckResult | None:
-        """What the search says; None when there is none for the model, or it does not take such a history."""
+        """Return the result of the search; None when the model has none, or it does not take such a history."""
         if self.model not in SEARCHED_AS:
             return None
         name, options = SEARCHED_AS[self.model]

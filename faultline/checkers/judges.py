@@ -64,7 +64,7 @@ _PER_KEY = frozenset(("set", "set-full", "counter", "queue", "total-queue"))
 
 
 class Budget(NamedTuple):
-    """What a check may cost: steps of search for each key, and seconds for the whole history if given."""
+    """The cost that a check may have: steps of search for each key, and seconds for the whole history if given."""
 
     steps_max: int = STEPS_MAX
     timeout_s: float | None = None
@@ -107,7 +107,7 @@ def judge(
 
 
 def is_per_key(model: str) -> bool:
-    """Whether the verdict on a history under `model` is that on each of its keys apart."""
+    """Return whether the verdict on a history under `model` is that on each of its keys apart."""
     return model in _PER_KEY or model.removeprefix(_PREFIX) in _linearizable()
 
 

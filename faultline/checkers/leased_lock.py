@@ -6,7 +6,7 @@ has the token that it went under and the index of its place among all changes; `
 fell asleep in between; `release`; `abandon`.
 
 A lease is over when its time is, and no operation tells when that was. But its owner must have *believed* in it from
-the end of `acquire` to the last `check`, write or release that it did not refuse itself: nobody regains what was lost
+the end of `acquire` to the last `check`, write or release that it did not refuse itself: no client regains a lost lease
 without another `acquire`. So these spans are certain, and their order in the history is that of real time.
 
 | anomaly                    | meaning                                                                             |
@@ -61,7 +61,7 @@ class LeasedLockChecker:
             _judge_writes(conclusion, key, written)
         counts = conclusion.counts
         if len(history) and not counts["holds"]:
-            conclusion.doubt("Nobody acquired a lease, so nothing is known about mutual exclusion.")
+            conclusion.doubt("No client acquired a lease, so nothing is known about mutual exclusion.")
         return conclusion.result(
             f"{counted(counts['holds'], 'hold')} of leases did not overlap, tokens grew, and "
             f"{counted(counts['guarded-writes'], 'guarded write')} bore no stale one."

@@ -1,7 +1,7 @@
-"""Membership: what nodes tell their clients about who belongs to the cluster, and who coordinates it.
+"""Membership: the nodes agree on the members of the cluster, and on its coordinator.
 
-Shape: `view`, whose result is `{"version", "coordinator", "live"}`, or a definite error of a node that serves nobody.
-The workload asks everybody twice after the heal, with a pause between.
+Shape: `view`, whose result is `{"version", "coordinator", "live"}`, or a definite error of a node that serves no
+client. The workload asks all nodes twice after the heal, with a pause between.
 
 | anomaly               | views                                                                            |
 |-----------------------|----------------------------------------------------------------------------------|
@@ -95,7 +95,7 @@ def _judge_end(conclusion: Conclusion, second: Sequence[int], nodes: Sequence[st
     answered = [row for row in second if history.outcome[row] == "ok"]
     if not answered and not conclusion.findings:
         conclusion.doubt(
-            "Nobody was asked twice after the heal, so it is unknown whether the nodes agree.", Cause.ENDED_EARLY
+            "No node was asked twice after the heal, so it is unknown whether the nodes agree.", Cause.ENDED_EARLY
         )
     refused = [Case(history.error[row], (row,)) for row in second if row not in answered]
     conclusion.accuse(

@@ -26,7 +26,7 @@ def renumbered(result: CheckResult, numbers: Sequence[int]) -> CheckResult:
 
 
 def _renumbered_key(known: dict[str, Any], numbers: Sequence[int]) -> dict[str, Any]:
-    """What is known about an undecided key, see `linearizability.undecided`."""
+    """Return the record of an undecided key (see `linearizability.undecided`) with other row numbers."""
     rows = {name: [numbers[row] for row in known[name]] for name in ("order", "open", "beginning", "ruled_out")}
     return known | rows | {"stuck": None if known["stuck"] is None else numbers[known["stuck"]]}
 

@@ -16,9 +16,9 @@ what changes while it goes on it may show before or after, each key for itself.
 | stale-read       | has a value that was overwritten, for good, before the scan began                      |
 | garbage-read, aborted-read, future-read | has a value that cannot have been there (`misreads`)            |
 
-Each is judged by what must be so in *every* order of the operations that real time permits; what is unknown accuses
-nobody. That makes it weaker than a search for one order of everything, and it needs no search. It does not see that two
-scans contradict each other while each by itself is possible.
+Each is judged by what must be so in *every* order of the operations that real time permits; an unknown outcome accuses
+no scan. That makes it weaker than a search for one order of everything, and it needs no search. It does not see that
+two scans contradict each other while each by itself is possible.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class ScansChecker:
 
 
 class _KeyHistory:
-    """What was done to one key: when each write is certainly there, and since when it is certainly over."""
+    """The writes of one key: when each is certainly there, and since when it is certainly over."""
 
     def __init__(self, history: History, rows: Sequence[int]) -> None:
         self._history = history
@@ -215,7 +215,7 @@ def _accuse_hidden(conclusion: Conclusion, hidden: Sequence[tuple[str, Case]], s
 
 
 def _is_for_good(history: History, case: Case, key: str, seen_until: dict[str, int]) -> bool:
-    """Whether every scan that showed `key` as it should be had ended when the scan of `case` began."""
+    """Return whether every scan that showed `key` as it should be had ended when the scan of `case` began."""
     return history.invoke_index[case.rows[-1]] > seen_until.get(key, -1)
 
 

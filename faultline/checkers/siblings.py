@@ -180,7 +180,7 @@ class _Key:
         return one[1] == other[1] or (self._explained(one, other) and self._explained(other, one))
 
     def _explained(self, one: _Read, other: _Read) -> bool:
-        """Whether what `one` has beyond `other` is open: not acknowledged, or replaced by something that is not.
+        """Return whether all that `one` has beyond `other` is open: unacknowledged, or replaced by such a value.
 
         A write that stopped halfway is on some replicas only, and a quorum of readers need not ask one of these. But
         once a read has shown it, it was repaired, and no later read may lack it.
@@ -192,7 +192,7 @@ class _Key:
         )
 
     def _is_open_before(self, value: Any, row: int) -> bool:
-        """Nobody had said that `value` was written, and no read had shown it, when `row` began."""
+        """Return whether `value` was neither acknowledged nor shown by a read when `row` began."""
         history, write = self.history, self.writes.get(value)
         if write is None or history.outcome[write] != "info":
             return False

@@ -1,4 +1,4 @@
-"""A history that stays in Arrow's columns, as a campaign stored it, until somebody asks for a row.
+"""A history that stays in Arrow's columns, as a campaign stored it, until a row is asked for.
 
 The checkers of registers need integers, and Arrow can make them out of a table without a Python object for each value
 (`linearizability.engine.arrow`). So a column becomes a list only when it is read for the first time: for a history that
@@ -147,7 +147,7 @@ def _impossible(table: pa.Table) -> Iterator[str]:
 
 
 def _fault_of(name: str, table: pa.Table) -> str:
-    """What is wrong with the column called `name`, to be said after *it has*; nothing when it is as it should be."""
+    """Return the fault of the column called `name`, to be said after *it has*; empty when it has none."""
     from pyarrow import types
 
     if table.column_names.count(name) != 1:

@@ -1,4 +1,4 @@
-"""Whether the run tested anything.
+"""Vacuity: a run that tested nothing must not pass.
 
 A green run in which no operation was in flight while the network was cut says nothing, and looks exactly like one that
 says a lot. Each warning names what was seen, why it matters and what to change. A *grave* one makes the verdict
@@ -158,7 +158,7 @@ def _concurrency(history: History, run: RunRecord) -> Iterator[VacuityWarning]:
 
 
 def _had_two_in_flight(history: History) -> bool:
-    """Whether some operation was invoked before an earlier one had completed."""
+    """Return whether some operation was invoked before an earlier one had completed."""
     latest = -1
     for invoked, completed in zip(history.invoke_index, history.complete_index, strict=True):
         if invoked < latest:

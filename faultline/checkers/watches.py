@@ -1,4 +1,4 @@
-"""What watchers were told: nothing missed, nothing twice, nothing out of order, nothing made up, every gap announced.
+"""Events told to watchers: none missed, none twice, none out of order, none made up, every gap announced.
 
 Shape: `put` of values that are never written twice to a key, and `delete`, both answered with the index of their log
 entry; `attach` of `{"lease": …, "value": …}`; `watch` on a path; `drain`, answered with the number of the watch and
@@ -127,7 +127,7 @@ class WatchesChecker:
 
 
 def _streams(history: History) -> list[_Stream]:
-    """What each watch was told, drain by drain."""
+    """Return the events that each watch was told, drain by drain."""
     streams: dict[tuple[int, str, int], _Stream] = {}
     for row in range(len(history)):
         if history.f[row] != "drain" or history.outcome[row] != "ok":
@@ -166,7 +166,7 @@ def _position(pair: Any) -> Position:
 
 
 def _known(history: History, events: list[_Event]) -> list[tuple[Position, str, int]]:
-    """Position, key and a row for every event that somebody was told of, or whose writer was told its index."""
+    """Position, key and a row for every event that a watcher was told of, or whose writer was told its index."""
     known = {event.identity: (event.position, event.row) for event in events}
     for row in range(len(history)):
         is_change = history.f[row] in ("put", "delete", "attach") and history.outcome[row] == "ok"
@@ -339,7 +339,7 @@ def _spans_around(streams: list[_Stream], path: str, index: int) -> Iterator[tup
 
 
 def _content(span: _Span, path: str, index: int) -> dict[str, Any]:
-    """What state and events give below `path` once the entry at `index` is applied."""
+    """Return the content below `path` that state and events give once the entry at `index` is applied."""
     content = {key: token(value) for key, value in span.state.items() if _is_below(path, key)}
     for event in span.events:
         if event.position[0] > index:

@@ -1,8 +1,8 @@
-"""From what a checker counted to its result: cases become findings, doubts become *unknown*.
+"""From the cases that a checker counted to its result: cases become findings, doubts become *unknown*.
 
 A checker collects *cases*, each one thing that went wrong with the rows that suffice to show it. All cases of one
 anomaly on one key make one finding: the sentence tells the first and says how many there are, and `detail` holds a few
-examples. A report with ten thousand findings is read by nobody.
+examples, because no reader gets through a report with ten thousand findings.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Case(NamedTuple):
 
 @dataclass(slots=True)
 class Conclusion:
-    """What a checker has established so far about `history`."""
+    """All that a checker has established so far about `history`."""
 
     checker: str
     history: History
@@ -54,7 +54,7 @@ class Conclusion:
         key: str | None = None,
         tell: Callable[[Any], str] = told,
     ) -> None:
-        """A finding for `cases`, if there are any; `sentence` tells the first, `noun` names what they are about.
+        """Add a finding for `cases`, if there are any; `sentence` tells the first, `noun` names what they are about.
 
         `tell` puts what a further case is about in words.
         """
@@ -75,12 +75,12 @@ class Conclusion:
         )
 
     def doubt(self, sentence: str, cause: Cause = Cause.NOTHING_SEEN) -> None:
-        """A reason why nothing can be said for certain, in words, and what kind of reason it is."""
+        """Note a reason why nothing can be said for certain, in words, and the kind of that reason."""
         self.doubts.append(sentence)
         self.causes.append(cause)
 
     def result(self, passed: str) -> CheckResult:
-        """VIOLATION with findings, UNKNOWN with doubts alone, else PASS with the sentence `passed`."""
+        """Return VIOLATION with findings, UNKNOWN with doubts alone, else PASS with the sentence `passed`."""
         verdict = self._verdict()
         return CheckResult(
             checker=self.checker,
@@ -107,7 +107,7 @@ class Conclusion:
         return self.doubts[0] if self.doubts else passed
 
     def _time_us(self, rows: Sequence[int]) -> int:
-        """When the last of `rows` ended, or began if it never ended."""
+        """Return the time at which the last of `rows` ended, or began if it never ended."""
         return max((max(self.history.complete_us[row], self.history.invoke_us[row]) for row in rows), default=0)
 
 

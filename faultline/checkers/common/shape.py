@@ -19,13 +19,13 @@ _COLLECTIONS = (list, tuple, set, frozenset)
 
 
 def wrong_shape(checker: str, history: History, row: int, problem: str, expected: str) -> UsageError:
-    """The error of a history that `checker` cannot judge, because of the operation in `row`."""
+    """Return the error of a history that `checker` cannot judge, because of the operation in `row`."""
     where = f"operation {row} ({history.f[row]} by {client(history, row)})"
     return UsageError(f"The checker `{checker}` cannot judge this history: {where} {problem}.", f"Expected: {expected}")
 
 
 def expect_functions(checker: str, history: History, functions: Collection[str], expected: str) -> None:
-    """Every operation must be one of `functions`."""
+    """Raise `UsageError` unless every operation is one of `functions`."""
     if set(history.f) <= set(functions):
         return
     row = next(row for row, f in enumerate(history.f) if f not in functions)
@@ -33,7 +33,7 @@ def expect_functions(checker: str, history: History, functions: Collection[str],
 
 
 def elements(checker: str, history: History, row: int, expected: str) -> Sequence[Any]:
-    """The result of an ok operation as a sequence of elements; none where nothing was ever written."""
+    """Return the result of an ok operation as a sequence of elements; none where nothing was ever written."""
     result = history.result[row]
     if result is None:
         return ()
@@ -43,25 +43,25 @@ def elements(checker: str, history: History, row: int, expected: str) -> Sequenc
 
 
 def integer(checker: str, history: History, row: int, value: Any, expected: str) -> int:
-    """`value` as an integer, which neither true nor 1.5 is."""
+    """Return `value` as an integer, which neither true nor 1.5 is."""
     if type(value) is not int:
         raise wrong_shape(checker, history, row, f"has {told(value)} where an integer belongs", expected)
     return value
 
 
 def is_number(value: Any) -> bool:
-    """Whether `value` is a number in the sense of JSON."""
+    """Return whether `value` is a number in the sense of JSON."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def micro_operations(checker: str, history: History, row: int, value: Any, expected: str) -> list[tuple[str, Any, Any]]:
-    """`value` as a list of micro-operations `[f, key, value]`; a colon before f, as EDN writes it, is dropped."""
+    """Return `value` as micro-operations `[f, key, value]`; a colon before f, as EDN writes it, is dropped."""
     if not isinstance(value, list | tuple) or not all(isinstance(m, list | tuple) and len(m) in (2, 3) for m in value):
         raise wrong_shape(checker, history, row, f"has {told(value)} where a list of [f, key, value] belongs", expected)
     return [(str(m[0]).removeprefix(":"), m[1], m[2] if len(m) == 3 else None) for m in value]
 
 
 def ended(history: History, row: int) -> int:
-    """The index at which `row` completed; beyond the end of the history for one that never did."""
+    """Return the index at which `row` completed; beyond the end of the history for one that never did."""
     complete = history.complete_index[row]
     return complete if complete != OPEN else history.next_index

@@ -30,19 +30,19 @@ def counted(count: int, noun: str) -> str:
 
 
 def token(value: Any) -> Any:
-    """What `value` is counted as: equal for equal JSON values, and hashable. True is not 1."""
+    """Return a hashable stand-in for `value`, equal for equal JSON values. True is not 1."""
     if value is None or (type(value) in _PLAIN) or (isinstance(value, float) and value == value):
         return value
     return value if isinstance(value, Composite) else Composite(json.dumps(value, sort_keys=True, default=_listable))
 
 
 def tokens(values: Sequence[Any]) -> Sequence[Any]:
-    """The tokens of `values`, quickly when they are plain."""
+    """Return the tokens of `values`, quickly when they are plain."""
     return values if set(map(type, values)) <= _PLAIN else [token(value) for value in values]
 
 
 def told(value: Any) -> str:
-    """A value in a sentence, cut when it is long; None is `nothing`."""
+    """Return a value for a sentence, cut when it is long; None is `nothing`."""
     if value is None:
         return "nothing"
     text = value.text if isinstance(value, Composite) else json.dumps(value, ensure_ascii=False, default=_listable)
@@ -50,12 +50,12 @@ def told(value: Any) -> str:
 
 
 def client(history: History, row: int) -> str:
-    """The client that invoked `row`."""
+    """Name the client that invoked `row`."""
     return f"client {history.process[row]}"
 
 
 def listed(values: Iterable[Any], total: int | None = None, tell: Callable[[Any], str] = told) -> str:
-    """The first few values, each as `tell` has it, and how many more there are: `7, 9, 12 and 4 more`."""
+    """List the first few values, each as `tell` has it, and the number of the others: `7, 9, 12 and 4 more`."""
     shown = [tell(value) for _, value in zip(range(_LISTED_MAX), values, strict=False)]
     more = (total or len(shown)) - len(shown)
     return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")

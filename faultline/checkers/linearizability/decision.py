@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 __all__ = ["Decision", "EngineName", "Legality", "hand_over", "illegal", "legal", "worst"]
 
@@ -27,8 +28,7 @@ EngineName = Literal["zones", "slots", "monitor", "generic", "port"]
 """The engines: two for registers, the monitors of data types, and two searches for any model."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(msgspec.Struct, frozen=True):
     """The decision of an `engine` on one part.
 
     `order`: the linearization of a legal part, otherwise the longest partial one that was found.

@@ -14,8 +14,9 @@ is a HarnessError; should a hook have promised too much, the port decides and `h
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Literal, TypeVar, cast
+
+from msgspec.structs import replace
 
 from faultline.checkers.linearizability.decision import Decision, Legality, worst
 from faultline.checkers.linearizability.generic_search import NO_HOOKS, Hooks, search_generic

@@ -8,8 +8,9 @@ not returned by its end may still happen, or not.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
 
 from faultline.checkers.linearizability.data_type import NON_LINEARIZABLE, Clock, Evidence
 from faultline.checkers.linearizability.decision import Decision

@@ -60,7 +60,7 @@ class Loss(NamedTuple):
 
 
 def find_loss(history: History, operations: Sequence[RegisterOperation], refused: RegisterOperation) -> Loss | None:
-    """A write that was lost from the register whose `operations` these are: if there is one, one that `refused` misses.
+    """Return a write that was lost from the register of these `operations`, one that `refused` misses if there is one.
 
     None when no loss is certain.
     """
@@ -72,7 +72,7 @@ def find_loss(history: History, operations: Sequence[RegisterOperation], refused
 
 
 class _Key:
-    """One key: who wrote which value, and what each operation that succeeded, or was refused, shows."""
+    """One key: the writers of each value, and the operations that show a value, by success or by refusal."""
 
     def __init__(self, history: History, operations: Sequence[RegisterOperation]) -> None:
         self._history = history
@@ -84,7 +84,7 @@ class _Key:
             self._writers.setdefault(write.produce, []).append(write)
 
     def missed_writes(self) -> list[RegisterOperation]:
-        """Of the acknowledged writes that each operation misses the one that was acknowledged last, in that order."""
+        """Return, of the acknowledged writes that each operation misses, the latest, in order of acknowledgement."""
         missed: dict[int, RegisterOperation] = {}
         ended = 0
         for witness in self._witnesses:
@@ -96,14 +96,14 @@ class _Key:
         return sorted(missed.values(), key=_by_return)
 
     def _newest_first(self, ended: int, witness: RegisterOperation) -> Iterator[RegisterOperation]:
-        """The first `ended` acknowledged writes backwards, as far back as `witness` may miss one of them."""
+        """Return the first `ended` acknowledged writes backwards, as far back as `witness` may miss one of them."""
         if witness.kind == AVOID:
             return (write for write in self._writers.get(witness.demand, ()) if write.return_ < witness.call)
         written = self._written(witness.demand)
         return (write for write in reversed(self._acknowledged[:ended]) if write.call > written)
 
     def loss_of(self, write: RegisterOperation, preferred: RegisterOperation) -> Loss | None:
-        """The loss of `write`, told by `preferred` if that misses it for good; None when it is not certain."""
+        """Return the loss of `write`, told by `preferred` if that misses it for good; None when it is not certain."""
         missed_by = [witness for witness in self._witnesses if self._misses(witness, write)]
         last = missed_by[-1]
         seen_until = max((each.return_ for each in self._witnesses if self._shows(each, write, last)), default=-1)
@@ -113,8 +113,6 @@ class _Key:
         if not self._has_last_word(write, last) and not self._is_certain(write, for_good):
             return None
         return Loss(write, next((each for each in for_good if each.row == preferred.row), for_good[0]))
-
-    # -- what one operation says of one write -------------------------------------------------------------------------
 
     def _misses(self, witness: RegisterOperation, write: RegisterOperation) -> bool:
         if witness.call < write.return_ or witness.row == write.row:
@@ -127,24 +125,22 @@ class _Key:
         return self._written(witness.demand) < write.call
 
     def _written(self, value: Value) -> int:
-        """By when all who wrote `value` had ended."""
+        """Return the time by which all writes of `value` had ended."""
         return max((writer.return_ for writer in self._writers.get(value, ())), default=-1)
 
     def _shows(self, witness: RegisterOperation, write: RegisterOperation, last: RegisterOperation) -> bool:
-        """Whether `witness` shows `write`, or one that came after it and was acknowledged before `last` missed both."""
+        """Return whether `witness` shows `write`, or a later one that was acknowledged before `last` missed both."""
         return witness.kind != AVOID and any(
             writer.row == write.row or write.call <= writer.return_ < last.call
             for writer in self._writers.get(witness.demand, ())
         )
 
-    # -- whether a loss is certain ------------------------------------------------------------------------------------
-
     def _has_last_word(self, write: RegisterOperation, last: RegisterOperation) -> bool:
-        """Whether no other write may have taken effect after `last` looked."""
+        """Return whether no other write may have taken effect after `last` looked."""
         return all(other.row in (write.row, last.row) or other.return_ < last.call for other in self._writes)
 
     def _is_certain(self, write: RegisterOperation, missed_by: Sequence[RegisterOperation]) -> bool:
-        """Whether `missed_by`, who may have been followed by another write, show that `write` was lost."""
+        """Return whether `missed_by`, which another write may have followed, show that `write` was lost."""
         nodes = {self._history.node[each.row] for each in missed_by}
         processes = {self._history.process[each.row] for each in missed_by}
         if len(processes) > 1 and len(nodes) > 1:
@@ -155,13 +151,13 @@ class _Key:
         )
 
     def _is_built_on(self, missed_by: RegisterOperation) -> bool:
-        """Whether `missed_by` put a new value in the place of the old one, and somebody saw that."""
+        """Return whether `missed_by` put a new value in the place of the old one, and another operation saw that."""
         return missed_by.kind == SWAP and any(
             witness.kind != AVOID and witness.demand == missed_by.produce for witness in self._witnesses
         )
 
     def _went_on_without(self, write: RegisterOperation, missed_by: RegisterOperation) -> bool:
-        """Whether `missed_by` was answered by the node of `write`, or by the one that took over from it."""
+        """Return whether `missed_by` was answered by the node of `write`, or by the one that took over from it."""
         node, before = self._history.node[missed_by.row], self._history.node[write.row]
         if not node or node == before:
             return bool(node)
@@ -174,7 +170,7 @@ class _Key:
         )
 
     def _is_no_beginner(self, write: RegisterOperation, missed_by: RegisterOperation) -> bool:
-        """Whether the node of `missed_by` cannot just be a new leader with one more write to apply."""
+        """Return whether the node of `missed_by` cannot just be a new leader with one more write to apply."""
         if sum(self._misses(missed_by, other) for other in self._acknowledged) > 1:
             return True
         return any(
@@ -184,7 +180,7 @@ class _Key:
 
     @cached_property
     def _answers(self) -> dict[str, list[tuple[int, int, bool]]]:
-        """For each node when the operations that it answered began and ended, of all keys, and if it was a change."""
+        """The operations that each node answered, of all keys: when they began and ended, and if they were changes."""
         answers: dict[str, list[tuple[int, int, bool]]] = {}
         history = self._history
         columns = zip(history.node, history.outcome, history.invoke_index, history.complete_index, history.f)

@@ -58,12 +58,12 @@ def _describe_register_operation(given: RegisterInput, _answer: None) -> str:
 
 
 def register_model(initial: Hashable = None) -> Model[Hashable, RegisterInput, None]:
-    """One register, over the inputs (kind, demand, produce) of `RegisterOperation`."""
+    """Return the model of one register, over the inputs (kind, demand, produce) of `RegisterOperation`."""
     return Model(init=lambda: initial, step=_register_step, describe_operation=_describe_register_operation)
 
 
 def referee_operations(operations: Sequence[RegisterOperation]) -> list[Operation[RegisterInput, None]]:
-    """Register operations in the form the port of Porcupine takes."""
+    """Return register operations in the form that the port of Porcupine takes."""
     return [
         Operation(0, (kind, demand, produce), max(call, BEGINNING), None, PENDING if return_ == INFINITY else return_)
         for kind, demand, produce, call, return_, _ in operations

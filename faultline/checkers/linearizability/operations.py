@@ -1,4 +1,4 @@
-"""Register operations as the checkers see them: what each one demands of the state and what it makes of it.
+"""Register operations as the checkers see them: the state that each one demands and the state that it makes.
 
 A history row becomes at most one of three kinds of operation, whatever the client called it:
 
@@ -7,7 +7,7 @@ A history row becomes at most one of three kinds of operation, whatever the clie
 - WRITE puts `produce`, whatever the state;
 - SWAP demands `demand` and puts `produce`: a compare-and-set that succeeded.
 
-What is not known is taken into account like this. An indeterminate write or compare-and-set is *pending*
+Unknown outcomes are taken into account like this. An indeterminate write or compare-and-set is *pending*
 (`return_ == INFINITY`): it may take effect at any time since its call, or never, and when an indeterminate
 compare-and-set had no effect nothing was observed. Indeterminate reads tell nothing and are dropped. A definite
 failure did not happen and is dropped, but for a failed compare-and-set, which saw the state (mode `observe`, as
@@ -66,7 +66,7 @@ class RegisterOperation(NamedTuple):
 
 
 def canonical(value: Any) -> Value:
-    """A hashable stand-in for a JSON value, equal exactly for equal values (unlike Python's `True == 1`)."""
+    """Return a hashable stand-in for a JSON value, equal exactly for equal values (unlike Python's `True == 1`)."""
     if value is None or type(value) is int or type(value) is str:
         return value
     return b"json:" + msgspec.json.encode(value, order="deterministic")
@@ -75,7 +75,7 @@ def canonical(value: Any) -> Value:
 def register_operations(
     history: History, rows: Sequence[int], failed_cas: FailedCas = "observe", functions: frozenset[str] | None = None
 ) -> list[RegisterOperation]:
-    """The operations in `rows` (of one key, in order of invocation) as register operations, in the same order.
+    """Return the operations in `rows` (of one key, in order of invocation) as register operations, in that order.
 
     `functions` are the functions the model knows; a row with another one raises UsageError.
     """

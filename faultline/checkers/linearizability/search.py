@@ -8,7 +8,8 @@ found by cutting the history at one return after another, beginning where the en
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from faultline.checkers.linearizability.decision import Decision
 from faultline.checkers.linearizability.engine.batch import check_columns

@@ -1,8 +1,8 @@
 """Replaying a linearization: the proof behind every "linearizable".
 
-The search is clever; this is not. It walks once over the order the search proposes and looks whether each operation is
-legal where it stands, whether every completed operation is there exactly once, and whether no operation stands behind
-one that began only after it had ended.
+The search is clever; this is not. It walks once over the order that the search proposes and looks if each
+operation is legal where it stands, if every completed operation is there exactly once, and if no operation stands
+behind one that began only after it had ended.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["is_linearization"]
 def is_linearization(
     order: Sequence[RegisterOperation], operations: Sequence[RegisterOperation], initial: Hashable = None
 ) -> bool:
-    """Whether `order` is a legal sequential execution of `operations` that keeps their real-time order."""
+    """Return whether `order` is a legal sequential execution of `operations` that keeps their real-time order."""
     state = initial
     latest_call = -2
     for kind, demand, produce, call, return_, _ in order:

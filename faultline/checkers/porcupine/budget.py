@@ -1,4 +1,4 @@
-"""What a check may cost, and the three answers it can give within that.
+"""The cost that a check may have, and the three answers that it can give within that.
 
 Apart from the search, because the fast engine needs these words and nothing else of the port.
 """
@@ -13,7 +13,7 @@ __all__ = ["UNLIMITED", "Budget", "CheckResult"]
 
 
 class CheckResult(enum.StrEnum):
-    """What a check established. `UNKNOWN` means that the budget ended first, and says nothing about the history."""
+    """The answer of a check. `UNKNOWN` means that the budget ended first, and says nothing about the history."""
 
     OK = "Ok"
     ILLEGAL = "Illegal"
@@ -26,18 +26,18 @@ STEPS_BETWEEN_DEADLINE_CHECKS = 64
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How long one search may take: in steps for each part, and until a monotonic time for all of them."""
+    """The limits of a search: steps for each part, and a monotonic time for all of them."""
 
     steps_max: int | None = None
     deadline_s: float | None = None
 
     @classmethod
     def of(cls, steps_max: int | None = None, timeout_s: float | None = None) -> Budget:
-        """A budget that begins now; None means no limit."""
+        """Return a budget that begins now; None means no limit."""
         return cls(steps_max, None if timeout_s is None else time.monotonic() + timeout_s)
 
     def is_spent(self, steps: int) -> bool:
-        """Whether a search that made `steps` steps must stop."""
+        """Return whether a search that made `steps` steps must stop."""
         if self.steps_max is not None and steps >= self.steps_max:
             return True
         if self.deadline_s is None or steps % STEPS_BETWEEN_DEADLINE_CHECKS:
@@ -45,11 +45,11 @@ class Budget:
         return self.is_over()
 
     def is_over(self) -> bool:
-        """Whether the time is up; it never is for a budget of steps alone."""
+        """Return whether the time is up; it never is for a budget of steps alone."""
         return self.deadline_s is not None and time.monotonic() >= self.deadline_s
 
     def rest_s(self) -> float | None:
-        """How many seconds are left, at least 0; None when there is no limit."""
+        """Return the seconds that are left, at least 0; None when there is no limit."""
         return None if self.deadline_s is None else max(0.0, self.deadline_s - time.monotonic())
 
 

@@ -31,7 +31,7 @@ Output = TypeVar("Output")
 
 
 def check_operations(model: Model[State, Input, Output], history: Sequence[Operation[Input, Output]]) -> bool:
-    """Whether `history` is linearizable, however long it takes to know."""
+    """Return whether `history` is linearizable, however long it takes to know."""
     return _check(model, model.partition(history), UNLIMITED, False)[0] is CheckResult.OK
 
 
@@ -42,7 +42,7 @@ def check_operations_timeout(
     *,
     steps_max: int | None = None,
 ) -> CheckResult:
-    """Whether `history` is linearizable, or UNKNOWN when the budget ends first. None means no limit."""
+    """Return whether `history` is linearizable, or UNKNOWN when the budget ends first. None means no limit."""
     return _check(model, model.partition(history), Budget.of(steps_max, timeout_s), False)[0]
 
 
@@ -53,12 +53,12 @@ def check_operations_verbose(
     *,
     steps_max: int | None = None,
 ) -> tuple[CheckResult, LinearizationInfo[Input, Output]]:
-    """Like `check_operations_timeout`, with the longest partial linearizations. Looks at every part, illegal or not."""
+    """Check as `check_operations_timeout` does, but every part, and collect the longest partial linearizations."""
     return _check(model, model.partition(history), Budget.of(steps_max, timeout_s), True)
 
 
 def check_events(model: Model[State, Input, Output], history: Sequence[Event[Input, Output]]) -> bool:
-    """Whether the event history is linearizable, however long it takes to know."""
+    """Return whether the event history is linearizable, however long it takes to know."""
     return _check(model, _parts(model, history), UNLIMITED, False)[0] is CheckResult.OK
 
 
@@ -69,7 +69,7 @@ def check_events_timeout(
     *,
     steps_max: int | None = None,
 ) -> CheckResult:
-    """Whether the event history is linearizable, or UNKNOWN when the budget ends first."""
+    """Return whether the event history is linearizable, or UNKNOWN when the budget ends first."""
     return _check(model, _parts(model, history), Budget.of(steps_max, timeout_s), False)[0]
 
 
@@ -80,7 +80,7 @@ def check_events_verbose(
     *,
     steps_max: int | None = None,
 ) -> tuple[CheckResult, LinearizationInfo[Input, Output]]:
-    """Like `check_events_timeout`, with the longest partial linearizations."""
+    """Check as `check_events_timeout` does, and collect the longest partial linearizations."""
     return _check(model, _parts(model, history), Budget.of(steps_max, timeout_s), True)
 
 

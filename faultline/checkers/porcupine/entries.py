@@ -31,7 +31,7 @@ class Entry(Generic[Input, Output]):
 
 
 def link(operations: Sequence[Operation[Input, Output]]) -> Entry[Input, Output]:
-    """The list of all calls and returns in order of time, calls first at equal times; answers its head, a sentinel."""
+    """Return the head, a sentinel, of the list of calls and returns in order of time; at equal times calls first."""
     calls = [Entry(number, operation) for number, operation in enumerate(operations)]
     timed: list[tuple[float, int, Entry[Input, Output]]] = []
     for entry, operation in zip(calls, operations, strict=True):
@@ -79,7 +79,7 @@ def _put_back(entry: Entry[Input, Output]) -> None:
 
 
 def operations_of_events(events: Sequence[Event[Input, Output]]) -> list[Operation[Input, Output]]:
-    """The operations of an event history, in order of their calls, with positions as times.
+    """Return the operations of an event history, in order of their calls, with positions as times.
 
     A call without a return is a pending operation, whose output is None. Raises ValueError for a return without a call
     and for an id that is called or returns twice.

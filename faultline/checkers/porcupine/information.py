@@ -1,4 +1,4 @@
-"""What a verbose check found out: the data behind any drawing of a history."""
+"""The findings of a verbose check: the data behind any drawing of a history."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class LinearizationInfo(Generic[Input, Output]):
     annotations: list[Annotation] = field(default_factory=list)
 
     def partial_linearizations_operations(self) -> list[list[list[Operation[Input, Output]]]]:
-        """The same with the operations themselves instead of their positions."""
+        """Return the same with the operations themselves instead of their positions."""
         return [
             [[operations[position] for position in linearization] for linearization in linearizations]
             for operations, linearizations in zip(self.history, self.partial_linearizations, strict=True)
         ]
 
     def visualization(self, model: Model[Any, Input, Output]) -> VisualizationData:
-        """The data of a drawing; `model` is the one that was checked."""
+        """Return the data of a drawing; `model` is the one that was checked."""
         from faultline.checkers.porcupine.visualization import visualization_data
 
         return visualization_data(model, self)

@@ -51,7 +51,7 @@ class Operation(Generic[Input, Output]):
 
 
 class EventKind(enum.Enum):
-    """Whether an event is an operation's beginning or its end."""
+    """The two ends of an operation that an event may be."""
 
     CALL = "call"
     RETURN = "return"

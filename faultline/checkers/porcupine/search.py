@@ -2,8 +2,8 @@
 
 Wing & Gong's search ("Testing and verifying concurrent objects", 1993), with the memory of visited configurations that
 Lowe ("Testing for linearizability", 2017) added and the linked list both use; Porcupine is the same in Go. A
-configuration is the set of operations linearized so far with the state they led to. Whoever comes to one that was
-visited before turns back, since what follows depends on nothing else.
+configuration is the set of operations linearized so far with the state they led to. At one that was visited before the
+search turns back, since all that follows depends on nothing else.
 
 The set is kept as the bits of one Python integer. Budgets are counted in *steps*, calls of the model's step function,
 so that a verdict never depends on the machine; a deadline in seconds is for interactive callers.
@@ -45,7 +45,7 @@ class _Visited(Generic[State]):
         self._listed: dict[tuple[int, Hashable], list[State]] = {}
 
     def add(self, linearized: int, state: State) -> bool:
-        """Remember a configuration; False when it was there already."""
+        """Remember a configuration; return False when it was known already."""
         if self._equal is None:
             try:
                 states = self._hashed.setdefault(linearized, set())
@@ -77,7 +77,7 @@ class _Longest:
                 self._by_id[entry_id] = linearization
 
     def distinct(self) -> tuple[tuple[int, ...], ...]:
-        """What was kept, longest first, each once."""
+        """Return the linearizations that were kept, longest first, each once."""
         kept = dict.fromkeys(linearization for linearization in self._by_id if linearization)
         return tuple(sorted(kept, key=lambda linearization: (-len(linearization), linearization)))
 

@@ -2,7 +2,7 @@
 
 For each part: the operations with the row of their client, the longest partial linearizations with the state after each
 step, and for each operation which of them is the longest that contains it (`largest`; an operation that is in none
-cannot be placed at all). Who points at an operation is shown that linearization; Porcupine's own page works so, and
+cannot be placed at all). Pointing at an operation shows that linearization; Porcupine's own page works so, and
 `faultline.reports.porcupine_page` draws one without scripts. `plain` gives it all as what JSON has.
 """
 
@@ -87,7 +87,7 @@ class VisualizationData(msgspec.Struct, frozen=True):
 
 
 class Checked(Protocol[Input, Output]):
-    """What `information.LinearizationInfo` holds."""
+    """The contents of `information.LinearizationInfo`."""
 
     @property
     def history(self) -> Sequence[Sequence[Operation[Input, Output]]]: ...

@@ -131,7 +131,7 @@ def test_a_spent_budget_is_unknown_and_says_how_far_it_came():
     assert "It stopped before what ends next, client 0's write of 0." in result.sentence
     assert result.detail["unknown_keys"] == {"k0": [10, 30]}
     known = result.detail["undecided"][0]
-    assert (known["order"], known["state"], known["stuck"]) == (tuple(range(10)), 1, 10)
+    assert (known["order"], known["state"], known["stuck"]) == (list(range(10)), 1, 10)
 
 
 def test_each_illegal_key_is_a_finding_up_to_five_and_the_rest_is_counted():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from faultline.checkers.linearizability.decision import Decision, Legality
 from faultline.checkers.linearizability.engine.problem import Problem, problem_of

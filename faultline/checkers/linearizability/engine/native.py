@@ -11,6 +11,7 @@ import importlib
 import os
 import time
 from array import array
+from itertools import count
 from typing import Any, NamedTuple
 
 from faultline.checkers.linearizability.decision import Decision, EngineName, Legality
@@ -24,11 +25,20 @@ KERNEL_VERSION = 2
 """The version that `native/kernel.c` must answer; it counts up with every change of the interface or of a verdict."""
 
 _LEGALITIES = (Legality.LEGAL, Legality.ILLEGAL, Legality.UNKNOWN)
-_ENGINES: tuple[EngineName, ...] = ("slots", "zones")
+_ENGINES: tuple[EngineName, ...] = ("slots", "zones", "slots")
 _BY_ANY_METHOD, _BY_SEARCH = 0, 2
 _UNLIMITED_STEPS = 1 << 62
 _CORE_MAX = 4
 _NO_OPERATION = -1
+
+
+_BYTES, _INTS, _LONGS = "int8_t[]", "int32_t[]", "int64_t[]"
+_C_TYPES = (
+    *(_INTS, _BYTES, _INTS, _INTS, _LONGS, _LONGS),
+    *(_INTS, _INTS),
+    *(_BYTES, _BYTES, _LONGS, _INTS, _INTS, _INTS, _LONGS, _INTS, _INTS),
+)
+"""The types of the arrays in `native/kernel.h`: six columns of operations, two of edges, and the answers."""
 
 
 class Engine(NamedTuple):
@@ -65,30 +75,25 @@ class _Answers:
     def __init__(self, keys: int, operations: int) -> None:
         self.legality, self.engine = array("b", bytes(keys)), array("b", bytes(keys))
         self.steps, self.begin = array("q", bytes(8 * keys)), array("q", bytes(8 * keys))
-        self.furthest, self.state, self.length = (array("i", bytes(4 * keys)) for _ in range(3))
+        self.furthest, self.length = array("i", bytes(4 * keys)), array("i", bytes(4 * keys))
         self.core, self.order = array("i", bytes(4 * _CORE_MAX * keys)), array("i", bytes(4 * operations))
-
-    def buffers(self, module: Any) -> list[Any]:
-        """Return the arrays as the kernel takes them, in the order of `kernel.h`."""
-        before_order = (self.furthest, self.state, self.core)
-        arrays = (self.legality, self.engine, self.steps, *before_order, self.begin, self.length, self.order)
-        return [_buffer(module, each) for each in arrays]
+        state = array("i", bytes(4 * keys))
+        before_order = (self.legality, self.engine, self.steps, self.furthest, state, self.core)
+        self.arrays = (*before_order, self.begin, self.length, self.order)
 
     def decisions(self) -> list[Decision]:
         """Return the decisions on the keys; each order is a view into the array of all."""
-        orders = memoryview(self.order)
+        orders, columns = memoryview(self.order), (self.engine, self.begin, self.length, self.furthest, self.steps)
         return [
             Decision(
                 _LEGALITIES[legality],
-                _ENGINES[self.engine[key] == 1],
+                _ENGINES[engine],
                 orders[begin : begin + length],
                 furthest,
                 steps,
                 self._core(key) if legality == 1 else (),
             )
-            for key, (legality, begin, length, furthest, steps) in enumerate(
-                zip(self.legality, self.begin, self.length, self.furthest, self.steps)
-            )
+            for key, legality, engine, begin, length, furthest, steps in zip(count(), self.legality, *columns)
         ]
 
     def _core(self, key: int) -> tuple[int, ...]:
@@ -102,16 +107,24 @@ def check_natively(
     """Judge every key of `columns` with the kernel `module`; the arguments are those of `batch.check_columns`."""
     answers = _Answers(len(columns.keys), len(columns))
     operations = (columns.key, columns.kind, columns.demand, columns.produce, columns.call, columns.return_)
-    edges = (columns.edge_from, columns.edge_to)
+    arrays = (*operations, columns.edge_from, columns.edge_to, *answers.arrays)
+    buffers = list(map(module.ffi.from_buffer, _C_TYPES, arrays))
+    steps_max = _UNLIMITED_STEPS if budget.steps_max is None else budget.steps_max
     # A deadline that is over is a tiny time limit: zero means none to the kernel.
     timeout_s = 0.0 if budget.deadline_s is None else max(budget.deadline_s - time.monotonic(), 1e-6)
+    # The order of arguments, and that of `_Answers.arrays`, is that of `native/kernel.h`.
     failure = module.lib.faultline_check(
-        *(len(columns), len(columns.keys), len(columns.values)),
-        *(_buffer(module, column) for column in operations),
-        *(len(columns.edge_from), *(_buffer(module, column) for column in edges)),
-        *(_BY_ANY_METHOD if with_zones else _BY_SEARCH, first_steps),
-        *(_UNLIMITED_STEPS if budget.steps_max is None else budget.steps_max, timeout_s),
-        *answers.buffers(module),
+        len(columns),
+        len(columns.keys),
+        len(columns.values),
+        *buffers[:6],
+        len(columns.edge_from),
+        *buffers[6:8],
+        _BY_ANY_METHOD if with_zones else _BY_SEARCH,
+        first_steps,
+        steps_max,
+        timeout_s,
+        *buffers[8:],
     )
     if failure == 1:
         raise HarnessError("The search ran out of memory.", "Give it a smaller budget of steps.")
@@ -121,11 +134,3 @@ def check_natively(
             "Report this as a bug of Faultline, with the history.",
         )
     return answers.decisions()
-
-
-def _buffer(module: Any, values: array[int]) -> Any:
-    """Return `values` as a C array of their own type, without a copy."""
-    return module.ffi.from_buffer(_C_TYPES[values.typecode], values)
-
-
-_C_TYPES = {"b": "int8_t[]", "i": "int32_t[]", "q": "int64_t[]"}

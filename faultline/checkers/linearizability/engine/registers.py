@@ -1,8 +1,8 @@
 """Operations on registers as columns.
 
-What a row of a history means is said once, in `linearizability.operations`. Here the common rows take a shortcut past
-it, because encoding costs more than judging; whatever is unusual (values that are neither numbers nor strings, errors,
-unknown functions) goes the long way and means the same.
+The meaning of a history's row stands in `linearizability.operations`. Here the common rows take a shortcut past it,
+because encoding costs more than judging; unusual rows (values that are neither numbers nor strings, errors, unknown
+functions) go the long way and mean the same.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _PLAIN = frozenset((int, str, type(None)))
 def register_columns(
     history: History, failed_cas: FailedCas = "observe", functions: frozenset[str] | None = None
 ) -> Columns:
-    """All keys of `history` as registers, keys in order of first use; `functions` are those the model knows.
+    """Return all keys of `history` as registers, in order of first use; `functions` are those the model knows.
 
     Raises UsageError for a row with another function, or whose value does not fit. A stored history stays in its own
-    columns, see `arrow`.
+    columns (see `arrow`).
     """
     return _stored_columns(history, failed_cas, functions) or _listed_columns(history, failed_cas, functions)
 
@@ -54,26 +54,18 @@ def _listed_columns(history: History, failed_cas: FailedCas, functions: frozense
     observes = failed_cas == "observe"
     knows_cas = functions is None or "cas" in functions
     names, values, pending = Numbers(), Numbers([None]), PENDING
+    # One list for each column, and no tuple for each row: of a million tuples the garbage collector would look at every
+    # one again and again, which takes longer than all else here.
     keys, kinds, demands, produces, calls, returns, numbers = columns = _Lists([], [], [], [], [], [], [])
-    for row, name, f, outcome, value, result, call, return_ in zip(
-        range(len(history)),
-        history.key,
-        history.f,
-        history.outcome,
-        history.value,
-        history.result,
-        history.invoke_index,
-        history.complete_index,
-    ):
+    told = (history.key, history.f, history.outcome, history.value, history.result)
+    times = (history.invoke_index, history.complete_index)
+    for row, name, f, outcome, value, result, call, return_ in zip(range(len(history)), *told, *times):
+        # A key is numbered even if its first row tells nothing: keys stand in order of first use.
         key = names[name]
-        if f == "read":
+        if f == "read" and type(result) in _PLAIN:
             if outcome != "ok":
                 continue
-            if type(result) in _PLAIN:
-                kind, demand, produce = OBSERVE, values[result], 0
-            else:
-                columns.take(key, register_operations(history, (row,)), values)
-                continue
+            kind, demand, produce = OBSERVE, values[result], 0
         elif f == "write" and outcome != "fail" and type(value) in _PLAIN:
             kind, demand, produce = WRITE, 0, values[value]
             if outcome != "ok":
@@ -116,7 +108,7 @@ class _Lists(NamedTuple):
     row: list[int]
 
     def take(self, key: int, operations: Iterable[RegisterOperation], values: Numbers) -> None:
-        """Add operations of one key."""
+        """Add the operations of one key."""
         for kind, demand, produce, call, return_, row in operations:
             self.key.append(key)
             self.kind.append(kind)
@@ -127,14 +119,14 @@ class _Lists(NamedTuple):
             self.row.append(row)
 
     def joined(self, keys: Iterable[Hashable], values: Iterable[Hashable]) -> Columns:
-        """All of it as columns."""
+        """Return all of it as columns."""
         wide = [array("q", column) for column in self[4:]]
         narrow = [array("i", column) for column in (self.demand, self.produce)]
         return Columns(list(keys), list(values), array("i", self.key), array("b", self.kind), *narrow, *wide)
 
 
 def columns_of(operations: Sequence[RegisterOperation], initial: Hashable = None) -> Columns:
-    """The operations of one register, whose rows are then their numbers in `operations`."""
+    """Return the operations of one register, whose rows are then their positions in `operations`."""
     values = Numbers([initial])
     columns = _Lists([], [], [], [], [], [], [])
     columns.take(0, operations, values)

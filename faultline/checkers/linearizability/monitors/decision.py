@@ -11,8 +11,9 @@ generic search, and through it to the port, which must refuse it too, as far as 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from faultline.checkers.common.words import counted
 from faultline.checkers.linearizability.data_types import MODEL_FACTORIES, Call
