@@ -50,7 +50,7 @@ class _CountingGossip(Gossip):
     def __init__(self) -> None:
         self.traffic = _Traffic()
 
-    def node(self, ports: Ports, members: tuple[NodeId, ...], options: Any, mutants: frozenset[str]) -> GossipNode:
+    def node(self, ports: Ports, members: tuple[NodeId, ...], options: Any, planted_bugs: frozenset[str]) -> GossipNode:
         node = _CountingNode(ports, members, GossipSettings.read(options), Parts())
         node.traffic = self.traffic
         return node

@@ -102,7 +102,7 @@ def main(arguments: list[str] | None = None) -> int:
     request = RunRequest(
         system=options.system,
         faults=tuple(name for name in options.faults.split(",") if name != "none"),
-        mutants=tuple(options.mutant.split(",")) if options.mutant else (),
+        planted_bugs=tuple(options.planted_bug.split(",")) if options.planted_bug else (),
         nodes=options.nodes,
         workers=options.workers,
         operations=options.operations,
@@ -116,7 +116,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="Complete runs and events a second of the simulated world, one core.")
     parser.add_argument("--system", default="consistent-core")
     parser.add_argument("--faults", default="leadership", help="fault sets separated by commas, or none")
-    parser.add_argument("--mutant", default="", help="planted bugs separated by commas")
+    parser.add_argument("--planted-bug", default="", help="planted bugs separated by commas")
     parser.add_argument("--seeds", default="0..99", help="A..B, both included")
     parser.add_argument("--nodes", type=int, default=3)
     parser.add_argument("--workers", type=int, default=5)
@@ -126,9 +126,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _describe(request: RunRequest) -> str:
-    mutants = "".join(f"+{name}" for name in request.mutants)
+    planted_bugs = "".join(f"+{name}" for name in request.planted_bugs)
     size = f"{request.nodes} nodes, {request.workers} clients, {request.operations} operations"
-    return f"{request.system}{mutants}/{request.workload}/{'+'.join(request.faults) or 'calm'}, {size}"
+    return f"{request.system}{planted_bugs}/{request.workload}/{'+'.join(request.faults) or 'calm'}, {size}"
 
 
 def _as_json(measurement: Measurement) -> dict[str, object]:

@@ -65,7 +65,7 @@ def _plan(nodes: int, seed: int, options: dict[str, str], bugs: tuple[str, ...])
         workers=1,
         operations=(),
         options=effective_options(cast("NodeSystem", EmergentLeader()), options, bugs),
-        mutants=bugs,
+        planted_bugs=bugs,
         heal_us=0,
         end_us=1,
     )

@@ -84,9 +84,9 @@ class _ObservedCore(ConsistentCore):
         members: tuple[NodeId, ...],
         node: NodeId,
         options: Mapping[str, str],
-        mutants: frozenset[str],
+        planted_bugs: frozenset[str],
     ) -> Any:
-        return _ObservedClient(super().client(ports, members, node, options, mutants), self._seen)
+        return _ObservedClient(super().client(ports, members, node, options, planted_bugs), self._seen)
 
 
 class Measured(NamedTuple):

@@ -24,7 +24,7 @@ from faultline.campaign.commands import run_command
 from faultline.campaign.matrix import CampaignPlan, Cell
 from faultline.campaign.planfile import load_plan, plan_from_flags, shipped_plans
 from faultline.campaign.statistics import wilson_interval
-from faultline.harness.system import Mutant, NodeSystem
+from faultline.harness.system import NodeSystem, PlantedBug
 from faultline.registry import load_system, systems
 from faultline.systems_under_test.patterns.variants import Detection
 
@@ -73,7 +73,7 @@ class Place(msgspec.Struct, frozen=True):
     @property
     def plan(self) -> CampaignPlan:
         """The campaign, with the bug planted."""
-        return plan_from_flags(plan=self.campaign, mutants=[(self.bug,)] if self.bug else ())
+        return plan_from_flags(plan=self.campaign, planted_bugs=[(self.bug,)] if self.bug else ())
 
     @property
     def run(self) -> str:
@@ -83,7 +83,7 @@ class Place(msgspec.Struct, frozen=True):
     def command(self, seeds: str) -> str:
         """The command that runs `seeds` of it as a campaign."""
         words = ["faultline", "campaign", "--plan", self.campaign]
-        words += ["--mutant", self.bug] if self.bug else []
+        words += ["--planted-bug", self.bug] if self.bug else []
         plan = load_plan(self.campaign)
         words += ["--system", self.system] if len(plan.systems) > 1 else []
         words += ["--workload", self.cell.workload] if len(plan.workloads) > 1 else []
@@ -147,15 +147,19 @@ def reference_systems() -> list[NodeSystem]:
     return [load_system(name) for name, path in systems().items() if path.startswith(_REFERENCE)]
 
 
-def bugs(system: NodeSystem) -> list[Mutant]:
+def bugs(system: NodeSystem) -> list[PlantedBug]:
     """The planted bugs of `system`, by pattern and row."""
-    return sorted(system.mutants.values(), key=lambda mutant: (mutant.pattern, mutant.id, mutant.name))
+    return sorted(
+        system.planted_bugs.values(), key=lambda planted_bug: (planted_bug.pattern, planted_bug.id, planted_bug.name)
+    )
 
 
-def bug_places(system: str, mutant: Mutant) -> list[Place]:
-    """The cells of the campaign that catches `mutant`."""
-    plan = plan_from_flags(plan=mutant.campaign, mutants=[(mutant.name,)])
-    return [Place(system, mutant.name, mutant.campaign, cell) for cell in plan.cells() if cell.system == system]
+def bug_places(system: str, planted_bug: PlantedBug) -> list[Place]:
+    """The cells of the campaign that catches `planted_bug`."""
+    plan = plan_from_flags(plan=planted_bug.campaign, planted_bugs=[(planted_bug.name,)])
+    return [
+        Place(system, planted_bug.name, planted_bug.campaign, cell) for cell in plan.cells() if cell.system == system
+    ]
 
 
 def correct_places(system: str) -> list[Place]:
@@ -167,7 +171,7 @@ def correct_places(system: str) -> list[Place]:
     for name in sorted(shipped_plans(), key=lambda name: (not load_plan(name).must_reach, name)):
         plan = load_plan(name)
         for cell in plan.cells():
-            if cell.system == system and not cell.mutants and not cell.expected and plan.world == "simulated":
+            if cell.system == system and not cell.planted_bugs and not cell.expected and plan.world == "simulated":
                 place = Place(system, "", name, cell)
                 found.setdefault(f"{name} {place.run}" if plan.must_reach else place.run, place)
     return list(found.values())
@@ -179,17 +183,17 @@ def anomaly_places(system: str) -> list[Place]:
     return [
         Place(system, "", name, cell)
         for name, cell in cells
-        if cell.system == system and not cell.mutants and cell.expected
+        if cell.system == system and not cell.planted_bugs and cell.expected
     ]
 
 
 def campaigns_without_cells() -> list[str]:
     """Planted bugs whose campaign has no cell of their system: they could never be recorded."""
     return [
-        f"{system.name}+{mutant.name}: {mutant.campaign}"
+        f"{system.name}+{planted_bug.name}: {planted_bug.campaign}"
         for system in reference_systems()
-        for mutant in bugs(system)
-        if not bug_places(system.name, mutant)
+        for planted_bug in bugs(system)
+        if not bug_places(system.name, planted_bug)
     ]
 
 
@@ -215,10 +219,12 @@ def write_records(records: Iterable[Record], path: Path = DATA) -> None:
 def unrecorded(records: dict[tuple[str, str, str, str], Record]) -> Iterator[str]:
     """Planted bugs without a record that shows them, and correct systems without any, each with the reason."""
     for system in reference_systems():
-        for mutant in bugs(system):
-            known = [record for place in bug_places(system.name, mutant) if (record := fresh_record(records, place))]
+        for planted_bug in bugs(system):
+            known = [
+                record for place in bug_places(system.name, planted_bug) if (record := fresh_record(records, place))
+            ]
             if not any(record.found for record in known):
-                yield f"{system.name}+{mutant.name}: {'not found' if known else 'not recorded'} in {mutant.campaign}"
+                yield f"{system.name}+{planted_bug.name}: {'not found' if known else 'not recorded'} in {planted_bug.campaign}"
         for place in anomaly_places(system.name):
             if (anomaly := fresh_record(records, place)) is None or not anomaly.found:
                 yield f"{place.cell.name}: the anomaly expected in {place.campaign} is not recorded"
@@ -226,19 +232,21 @@ def unrecorded(records: dict[tuple[str, str, str, str], Record]) -> Iterator[str
             yield f"{system.name}: no campaign of the correct system is recorded"
 
 
-def best_record(records: dict[tuple[str, str, str, str], Record], system: str, mutant: Mutant) -> Record | None:
-    """Of the cell in which `mutant` was found most often; None when none was recorded as its campaign is now."""
-    known = [record for place in bug_places(system, mutant) if (record := fresh_record(records, place))]
+def best_record(
+    records: dict[tuple[str, str, str, str], Record], system: str, planted_bug: PlantedBug
+) -> Record | None:
+    """Of the cell in which `planted_bug` was found most often; None when none was recorded as its campaign is now."""
+    known = [record for place in bug_places(system, planted_bug) if (record := fresh_record(records, place))]
     return max(known, key=lambda record: record.rate, default=None)
 
 
 def detection_lines(records: dict[tuple[str, str, str, str], Record]) -> str:
     """The best record of each planted bug in short, one JSON object a line: what the package tells of it."""
     best = [
-        Detection(system=system.name, bug=mutant.name, campaign=one.campaign, runs=one.runs, found=one.found)
+        Detection(system=system.name, bug=planted_bug.name, campaign=one.campaign, runs=one.runs, found=one.found)
         for system in reference_systems()
-        for mutant in bugs(system)
-        if (one := best_record(records, system.name, mutant))
+        for planted_bug in bugs(system)
+        if (one := best_record(records, system.name, planted_bug))
     ]
     in_order = sorted(best, key=lambda one: (one.system, one.bug))
     return msgspec.json.Encoder().encode_lines(in_order).decode()

@@ -16,7 +16,7 @@ from bug_evidence import (
     runs_until_found,
 )
 
-from faultline.harness.system import Mutant, NodeSystem
+from faultline.harness.system import NodeSystem, PlantedBug
 
 __all__ = ["PAGE", "page"]
 
@@ -41,33 +41,33 @@ def page(records: Records) -> str:
 
 
 def _section(system: NodeSystem, records: Records) -> str:
-    best = {mutant.name: best_record(records, system.name, mutant) for mutant in bugs(system)}
-    shown = [(mutant, record) for mutant in bugs(system) if (record := best[mutant.name]) is not None]
+    best = {planted_bug.name: best_record(records, system.name, planted_bug) for planted_bug in bugs(system)}
+    shown = [(planted_bug, record) for planted_bug in bugs(system) if (record := best[planted_bug.name]) is not None]
     missing = [f"`{name}`" for name, record in best.items() if record is None]
     lines = [f"## {system.name}", ""]
     if shown:
         lines += _table(shown)
-        lines += ["### How each one shows", "", *(_story(mutant, record) for mutant, record in shown), ""]
+        lines += ["### How each one shows", "", *(_story(planted_bug, record) for planted_bug, record in shown), ""]
     if missing:
         lines += [f"Not recorded yet: {', '.join(missing)}.", ""]
     return "\n".join([*lines, *_anomalies(system, records), *_correct(system, records)])
 
 
-def _table(shown: list[tuple[Mutant, Record]]) -> list[str]:
+def _table(shown: list[tuple[PlantedBug, Record]]) -> list[str]:
     return [
         "| pattern | bug | row | campaign: cell | runs | found in | runs until found: median, 95 % | shows as |",
         "|---|---|---|---|--:|--:|--:|---|",
-        *(_row(mutant, record) for mutant, record in shown),
+        *(_row(planted_bug, record) for planted_bug, record in shown),
         "",
     ]
 
 
-def _row(mutant: Mutant, record: Record) -> str:
+def _row(planted_bug: PlantedBug, record: Record) -> str:
     faults = record.cell.rsplit("/", 1)[-1]
     low, high = record.interval
     until = f"{_number(runs_until_found(record.rate, 0.5))}, {_number(runs_until_found(low, 0.95))}"
     return (
-        f"| {mutant.pattern} | `{mutant.name}` | {mutant.id} | `{record.campaign}`: {faults} | {record.runs:,} "
+        f"| {planted_bug.pattern} | `{planted_bug.name}` | {planted_bug.id} | `{record.campaign}`: {faults} | {record.runs:,} "
         f"| {100 * record.rate:.1f} % ({100 * low:.1f}–{100 * high:.1f} %) | {until} | {record.finding or '–'} |"
     )
 
@@ -76,17 +76,17 @@ def _number(runs: int | None) -> str:
     return "–" if runs is None else f"{runs:,}"
 
 
-def _story(mutant: Mutant, record: Record) -> str:
+def _story(planted_bug: PlantedBug, record: Record) -> str:
     """What the bug is, what its first finding said, how to see that again, and where it cannot show."""
-    lines = [f"- **{mutant.name}**: {mutant.summary}; {mutant.shows_as}."]
+    lines = [f"- **{planted_bug.name}**: {planted_bug.summary}; {planted_bug.shows_as}."]
     if record.found:
         lines += [f"  Seed {record.first_seed}: {record.sentence}", f"  `{record.run} {record.first_seed}`;"]
     else:
         lines += ["  It was not found."]
     lines += [f"  `{record.command}`"]
-    if mutant.why_not:
-        worlds = [world for world in ("simulated", "local") if world not in mutant.worlds]
-        lines += [f"  Not in the {' and '.join(worlds)} world: {mutant.why_not}."]
+    if planted_bug.why_not:
+        worlds = [world for world in ("simulated", "local") if world not in planted_bug.worlds]
+        lines += [f"  Not in the {' and '.join(worlds)} world: {planted_bug.why_not}."]
     return "\n".join(lines)
 
 

@@ -88,7 +88,7 @@ def cases(system: str = "") -> Iterator[tuple[Record, Place]]:
             continue
         if system not in ("", record.system):
             continue
-        for place in bug_places(record.system, load_system(record.system).mutants[record.bug]):
+        for place in bug_places(record.system, load_system(record.system).planted_bugs[record.bug]):
             if place.key == record.key and place.run == record.run:
                 chosen.add(kind)
                 yield record, place

@@ -226,15 +226,15 @@ def violating_run() -> Files:
 
 
 @cache
-def _run(mutant: str = "", operations: int = 8, seed: int = 0) -> Files:
-    """The files of a small simulated run: with `mutant`, of the first from `seed` on whose history violates."""
-    mutants = (mutant,) if mutant else ()
+def _run(planted_bug: str = "", operations: int = 8, seed: int = 0) -> Files:
+    """The files of a small simulated run: with `planted_bug`, of the first from `seed` on whose history violates."""
+    planted_bugs = (planted_bug,) if planted_bug else ()
     request = RunRequest(
         system="consistent-core",
         faults=("leadership",),
         workers=3,
         operations=operations,
-        mutants=mutants,
+        planted_bugs=planted_bugs,
         seed=seed,
     )
     parts = resolve(request)
@@ -247,8 +247,8 @@ def _run(mutant: str = "", operations: int = 8, seed: int = 0) -> Files:
         judgement = judge(record, parts, run_id="run")
         write_judgement(folder, judgement)
         files = {name: (folder / name).read_bytes() for name in RUN_FILES}
-    if mutant and not judgement.signature.startswith("linearizability"):
-        return _run(mutant, operations, seed + 1)
+    if planted_bug and not judgement.signature.startswith("linearizability"):
+        return _run(planted_bug, operations, seed + 1)
     return files
 
 
@@ -258,7 +258,7 @@ def _campaign() -> Files:
     plan = CampaignPlan(
         systems=("consistent-core",),
         fault_sets=(("leadership",),),
-        mutants=(("ack-before-quorum",),),
+        planted_bugs=(("ack-before-quorum",),),
         seeds="50..51",
         workers=3,
         operations=14,

@@ -80,7 +80,7 @@ def plan_of(bug: tuple[str, ...]) -> CampaignPlan:
     return CampaignPlan(
         name="failing",
         fault_sets=(("leadership",),),
-        mutants=(bug,),
+        planted_bugs=(bug,),
         seeds=f"0..{RUNS - 1}",
         operations=80,
         seeds_per_task=5,
@@ -120,7 +120,7 @@ def _trials(stage: Stage, plan: CampaignPlan, every: int) -> Iterator[list[str]]
     answer = stage.run(plan)
     truth, calls = stage.verdicts(), stage.control.calls()
     assert len(truth) == RUNS and answer == (1 if "violation" in truth.values() else 0), (answer, truth)
-    print(f"{plan.mutants}: {Counter(truth.values())}, {len(calls)} calls", file=sys.stderr, flush=True)
+    print(f"{plan.planted_bugs}: {Counter(truth.values())}, {len(calls)} calls", file=sys.stderr, flush=True)
     for number in range(1, len(calls) + 1, every):
         mode = MODES[number // every % len(MODES)]
         stage.control.aim(number, mode)

@@ -41,7 +41,7 @@ class Run:
 
 
 RUNS = (
-    Run("violates", ("--system", "consistent-core", "--mutant", "stale-read", "--seed", "7"), 1),
+    Run("violates", ("--system", "consistent-core", "--planted-bug", "stale-read", "--seed", "7"), 1),
     Run("passes", ("--system", "consistent-core", "--faults", "none", "--operations", "40", "--seed", "1"), 0),
 )
 

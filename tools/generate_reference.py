@@ -61,7 +61,7 @@ LISTINGS = {
     ),
     "faults": "Fault sets are what `--faults` takes; each plans faults of one or more kinds over a run, then heals.",
     "checkers": "What judges a run.",
-    "mutants": "Planted bugs (`--mutant`): off unless named, and each caught by a campaign.",
+    "planted_bugs": "Planted bugs (`--planted-bug`): off unless named, and each caught by a campaign.",
     "plans": "The campaigns that come with Faultline (`faultline campaign --plan NAME`): what they run, and why.",
     "patterns": "The thirty patterns of the book, and where each is implemented.",
 }

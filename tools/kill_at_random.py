@@ -110,7 +110,7 @@ def _kinds() -> list[tuple[str, bool]]:
 
 
 def _arguments(verb: str, violates: bool, stage: Path, usual: Path) -> tuple[str, ...]:
-    bug = ("--mutant", BUG) if violates else ()
+    bug = ("--planted-bug", BUG) if violates else ()
     if verb == "run":
         return (*RUN, *bug, "--seed", "7" if violates else "1", "--output", str(stage))
     if verb == "campaign":
@@ -121,7 +121,7 @@ def _arguments(verb: str, violates: bool, stage: Path, usual: Path) -> tuple[str
 def _usual_s(usual: Path, verb: str, violates: bool) -> float:
     """How long the command takes when it is left alone; the runs that are checked are made on the way."""
     for seed in range(CHECKED_RUNS if verb == "run" else 0):
-        bug = ("--mutant", BUG) if violates else ()
+        bug = ("--planted-bug", BUG) if violates else ()
         _code(*RUN, *bug, "--seed", str(seed), "--output", str(usual))
     began_s = time.monotonic()
     code = _code(*_arguments(verb, violates, usual / f"{verb}-{violates}", usual))

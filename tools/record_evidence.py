@@ -174,10 +174,10 @@ def _of_systems(options: argparse.Namespace) -> Iterator[Wanted]:
     for system in reference_systems():
         if options.system and system.name not in options.system:
             continue
-        for mutant in bugs(system):
-            if not options.bug or mutant.name in options.bug:
-                for place in bug_places(system.name, mutant):
-                    yield Wanted(place, options.bugs, mutant.caught_by)
+        for planted_bug in bugs(system):
+            if not options.bug or planted_bug.name in options.bug:
+                for place in bug_places(system.name, planted_bug):
+                    yield Wanted(place, options.bugs, planted_bug.caught_by)
         if not options.bug:
             yield from (Wanted(place, options.bugs) for place in anomaly_places(system.name))
             yield from (Wanted(place, options.correct) for place in correct_places(system.name))
@@ -237,8 +237,8 @@ def _leave_interrupts_alone() -> None:
 
 def _places(system: NodeSystem) -> Iterator[Place]:
     yield from (*correct_places(system.name), *anomaly_places(system.name))
-    for mutant in bugs(system):
-        yield from bug_places(system.name, mutant)
+    for planted_bug in bugs(system):
+        yield from bug_places(system.name, planted_bug)
 
 
 def _is_due(wanted: Wanted, records: dict[tuple[str, str, str, str], Record]) -> bool:

@@ -121,9 +121,9 @@ def _class_ids(node: ast.ClassDef) -> Iterator[str]:
 
 def _planted_bugs() -> Iterator[Evidence]:
     for system in sorted(systems()):
-        for mutant in load_system(system).mutants.values():
-            for row in _ROW.findall(mutant.id):
-                yield Evidence(row, "planted bug", f"{system}+{mutant.name}, campaign {mutant.campaign}")
+        for planted_bug in load_system(system).planted_bugs.values():
+            for row in _ROW.findall(planted_bug.id):
+                yield Evidence(row, "planted bug", f"{system}+{planted_bug.name}, campaign {planted_bug.campaign}")
 
 
 def unshown(requirements: Requirements, shown: Mapping[str, Sequence[Evidence]]) -> list[str]:

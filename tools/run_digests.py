@@ -103,12 +103,12 @@ def difference(before: RunDigest, after: RunDigest) -> list[str]:
 def drawn_run(task: tuple[str, int]) -> RunDigest:
     """Return the digest of the run of that number of a system; draws again while a request is refused."""
     system, number = task
-    bugs = [*load_system(system).mutants]
+    bugs = [*load_system(system).planted_bugs]
     for attempt in range(_DRAWS_MAX):
         random = Random(f"digests/{system}/{number}/{attempt}")
         request = draw(random, system)
         if number % _BUG_EVERY == 0 and bugs:
-            request = msgspec.structs.replace(request, mutants=(random.choice(bugs),))
+            request = msgspec.structs.replace(request, planted_bugs=(random.choice(bugs),))
         digest = digest_of(request)
         if isinstance(digest, RunDigest):
             return digest

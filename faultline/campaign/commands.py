@@ -20,8 +20,8 @@ def run_command(request: RunRequest, hosts: str = "") -> str:
     defaults = RunRequest(system=request.system)
     words = ["faultline", "run", "--system", request.system, "--workload", request.workload]
     words += ["--faults", ",".join(request.faults) or "none"]
-    if request.mutants:
-        words += ["--mutant", ",".join(request.mutants)]
+    if request.planted_bugs:
+        words += ["--planted-bug", ",".join(request.planted_bugs)]
     for name, value in request.options.items():
         words += ["--option", f"{name}={value}"]
     for name, value in request.host_options.items():

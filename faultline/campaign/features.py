@@ -44,7 +44,7 @@ def declared_features(
     """
     found: dict[tuple[str, str], DeclaredFeature] = {}
     for cell, system, values in zip(cells, systems, options, strict=True):
-        due = set() if cell.mutants else {each.name for each in due_features(system, values, cell.faults)}
+        due = set() if cell.planted_bugs else {each.name for each in due_features(system, values, cell.faults)}
         for feature in possible_features(system, values):
             place = cell.system, feature.name
             known = found.get(place) or DeclaredFeature(system=cell.system, name=feature.name, summary=feature.summary)

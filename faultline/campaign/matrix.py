@@ -26,7 +26,7 @@ _SEEDS = re.compile(r"(\d{1,15})(?:\.\.(\d{1,15}))?", re.ASCII)
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
-    """One cell of the matrix. `faults` are package names, `mutants` the planted bugs that are on.
+    """One cell of the matrix. `faults` are package names, `planted_bugs` the planted bugs that are on.
 
     `expected` are the anomalies that the plan allows in it.
     """
@@ -34,13 +34,13 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     system: str
     workload: str
     faults: tuple[str, ...]
-    mutants: tuple[str, ...] = ()
+    planted_bugs: tuple[str, ...] = ()
     expected: Expectation = ()
 
     @property
     def name(self) -> str:
         """The stable name of the cell, equal to `Plan.cell` of its runs."""
-        return cell_name(self.system, self.mutants, self.workload, self.faults)
+        return cell_name(self.system, self.planted_bugs, self.workload, self.faults)
 
 
 class WorkUnit(msgspec.Struct, frozen=True):
@@ -60,7 +60,7 @@ class WorkUnit(msgspec.Struct, frozen=True):
 class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that determines a campaign, as `plan.json` and as a TOML plan file hold it.
 
-    `fault_sets` is a list of lists of fault packages and `mutants` a list of lists of planted bugs (the empty list is
+    `fault_sets` is a list of lists of fault packages and `planted_bugs` a list of lists of planted bugs (the empty list is
     the correct system). `expected` maps patterns over cell names to the anomalies that are allowed there (`pass` for
     none); the first that matches counts, and none is allowed where no pattern does. `include` keeps the cells that
     match any of its patterns. `seeds` is `A..B`, both ends included. `must_reach` names `sometimes` marks that some run
@@ -75,7 +75,7 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     systems: tuple[str, ...] = ("consistent-core",)
     workloads: tuple[str, ...] = ("register",)
     fault_sets: tuple[tuple[str, ...], ...] = ((),)
-    mutants: tuple[tuple[str, ...], ...] = ((),)
+    planted_bugs: tuple[tuple[str, ...], ...] = ((),)
     options: dict[str, str] = {}
     seeds: str = "0..199"
     nodes: int = 3
@@ -103,7 +103,7 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     def cells(self) -> tuple[Cell, ...]:
         """The cells of the campaign, in the order of the plan. Raises UsageError when `include` leaves none."""
-        product = itertools.product(self.systems, self.workloads, self.fault_sets, self.mutants)
+        product = itertools.product(self.systems, self.workloads, self.fault_sets, self.planted_bugs)
         cells = tuple(self._cell(*values) for values in product)
         chosen = tuple(cell for cell in cells if any(fnmatchcase(cell.name, pattern) for pattern in self.include))
         if not chosen:
@@ -118,8 +118,8 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         source = source or f"campaign {self.name}"
         return {pattern: allowed_anomalies(source, pattern, value) for pattern, value in self.expected.items()}
 
-    def _cell(self, system: str, workload: str, faults: tuple[str, ...], mutants: tuple[str, ...]) -> Cell:
-        cell = Cell(system=system, workload=workload, faults=faults, mutants=mutants)
+    def _cell(self, system: str, workload: str, faults: tuple[str, ...], planted_bugs: tuple[str, ...]) -> Cell:
+        cell = Cell(system=system, workload=workload, faults=faults, planted_bugs=planted_bugs)
         allowed = (allowed for pattern, allowed in self.expectations().items() if fnmatchcase(cell.name, pattern))
         return msgspec.structs.replace(cell, expected=next(allowed, ()))
 
@@ -143,7 +143,7 @@ class CampaignPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             workload=cell.workload,
             faults=cell.faults,
             seed=seed,
-            mutants=cell.mutants,
+            planted_bugs=cell.planted_bugs,
             options=self.options,
             nodes=self.nodes,
             workers=self.workers,

@@ -37,7 +37,16 @@ __all__ = ["load_plan", "parse_plan", "plan_from_flags", "refuse_absurd_counts",
 
 _KEYS = tuple(field.name for field in msgspec.structs.fields(CampaignPlan))
 _UNITS_MAX = 1_000_000
-_AT_LEAST_ONE = ("systems", "workloads", "fault_sets", "mutants", "nodes", "workers", "operations", "seeds_per_task")
+_AT_LEAST_ONE = (
+    "systems",
+    "workloads",
+    "fault_sets",
+    "planted_bugs",
+    "nodes",
+    "workers",
+    "operations",
+    "seeds_per_task",
+)
 
 
 def shipped_plans() -> tuple[str, ...]:
@@ -78,7 +87,7 @@ def plan_from_flags(
     systems: Sequence[str] = (),
     workloads: Sequence[str] = (),
     fault_sets: Sequence[Sequence[str]] = (),
-    mutants: Sequence[Sequence[str]] = (),
+    planted_bugs: Sequence[Sequence[str]] = (),
     options: Mapping[str, str] | None = None,
     floors: Mapping[str, float] | None = None,
     host_options: Mapping[str, str] | None = None,
@@ -86,7 +95,7 @@ def plan_from_flags(
 ) -> CampaignPlan:
     """The plan named or filed as `plan` (else `default`), with whatever flags were given in place of its own values.
 
-    `fault_sets` and `mutants` are one sequence per flag; `others` are further fields of CampaignPlan, None for unset.
+    `fault_sets` and `planted_bugs` are one sequence per flag; `others` are further fields of CampaignPlan, None for unset.
     Bugs switched on by a flag are not expected of anyone: the expectations of the shipped `default` stay with it. With
     no plan, systems that are named bring their usual workload and at least their usual number of nodes.
     """
@@ -98,7 +107,7 @@ def plan_from_flags(
         given.setdefault("nodes", max(nodes for _, nodes in usual))
     dimensions = {"systems": systems, "workloads": workloads}
     given |= {key: tuple(value) for key, value in dimensions.items() if value}
-    sets = {"fault_sets": fault_sets, "mutants": mutants}
+    sets = {"fault_sets": fault_sets, "planted_bugs": planted_bugs}
     given |= {key: tuple(map(tuple, value)) for key, value in sets.items() if value}
     if host_options:
         given["host_options"] = base.host_options | dict(host_options)
@@ -106,7 +115,7 @@ def plan_from_flags(
         given["options"] = base.options | dict(options)
     if floors:
         given["floors"] = base.floors | dict(floors)
-    if mutants or fault_sets or systems or workloads:
+    if planted_bugs or fault_sets or systems or workloads:
         given.setdefault("include", ("*",))
     return _checked(msgspec.structs.replace(base, **given), "the flags")
 

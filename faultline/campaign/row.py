@@ -121,7 +121,7 @@ def run_row(
         "system": judgement.system,
         "workload": judgement.workload,
         "fault_set": judgement.fault_set,
-        "mutants": judgement.mutants,
+        "mutants": judgement.planted_bugs,
         "seed": judgement.seed,
         "world": judgement.world,
         "verdict": judgement.verdict.value,

@@ -117,7 +117,7 @@ def broken_run(plan: CampaignPlan, cell: Cell, seed: int, run_id: str, error: Ba
         system=cell.system,
         workload=cell.workload,
         fault_set=cell.faults,
-        mutants=cell.mutants,
+        planted_bugs=cell.planted_bugs,
         options=plan.options,
         seed=seed,
         world=plan.world,

@@ -161,7 +161,7 @@ def _cell(
         system=cell.system,
         workload=cell.workload,
         fault_set=cell.faults,
-        mutants=cell.mutants,
+        planted_bugs=cell.planted_bugs,
         options=plan.options,
         expected=cell.expected,
         verdict=counts.verdict,

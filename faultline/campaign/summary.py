@@ -55,7 +55,7 @@ class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
     system: str
     workload: str
     fault_set: tuple[str, ...]
-    mutants: tuple[str, ...]
+    planted_bugs: tuple[str, ...]
     options: dict[str, str]
     expected: Expectation
     verdict: Verdict

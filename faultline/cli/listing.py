@@ -54,7 +54,7 @@ def _system(name: str, system: Any, path: str, workloads: list[str]) -> Entry:
         "only_with": _functions_by_option(system),
         "options": options,
         "features": {feature.name: _feature(feature) for feature in getattr(system, "features", ())},
-        "mutants": list(system.mutants),
+        "planted_bugs": list(system.planted_bugs),
         "provider": path,
     }
 
@@ -140,15 +140,15 @@ def _first_line(documented: Any) -> str:
     return (documented.__doc__ or "").strip().partition("\n")[0]
 
 
-def _mutants() -> list[Entry]:
+def _planted_bugs() -> list[Entry]:
     import msgspec
 
     from faultline.registry import load_system, systems
 
     return [
-        {"system": name} | msgspec.to_builtins(mutant)
+        {"system": name} | msgspec.to_builtins(planted_bug)
         for name, system in _loaded(load_system, systems())
-        for mutant in system.mutants.values()
+        for planted_bug in system.planted_bugs.values()
     ]
 
 
@@ -183,7 +183,7 @@ LISTINGS: dict[str, Callable[[], list[Entry]]] = {
     "faults": _faults,
     "checkers": _checkers,
     "anomalies": _anomalies,
-    "mutants": _mutants,
+    "planted_bugs": _planted_bugs,
     "patterns": _patterns,
     "plans": _plans,
 }
@@ -205,7 +205,7 @@ def command(what: str, as_json: bool) -> int:
         say("\n".join(line for entry in entries for line in pattern_lines(entry)))
         return 0
     width = max(len(entry["name"]) for entry in entries)
-    owner = max(len(entry["system"]) for entry in entries) if what == "mutants" else 0
+    owner = max(len(entry["system"]) for entry in entries) if what == "planted_bugs" else 0
     for entry in entries:
         system = f"{entry['system']:<{owner}}  " if owner else ""
         say(f"{entry['name']:<{width}}  {system}{entry['summary']}{_note(entry)}")

@@ -30,7 +30,7 @@ _VERBS = {
     "check": "Check recorded histories.",
     "replay": "Do a stored run again and compare.",
     "shrink": "The fewest operations and faults that still show a stored violation.",
-    "list": "List systems, workloads, faults, checkers, anomalies, mutants, patterns or plans.",
+    "list": "List systems, workloads, faults, checkers, anomalies, planted bugs, patterns or plans.",
     "show": "One pattern: its promise, a diagram of it at work, a planted bug's counterexample.",
     "init": "Write the skeleton of a store that plugs in, with tests that say what is missing.",
     "doctor": "Say what this machine can do, and what is missing.",
@@ -42,7 +42,7 @@ _EXAMPLES = """
 \b
 Examples:
   faultline demo
-  faultline run --system consistent-core --mutant stale-read --seed 7
+  faultline run --system consistent-core --planted-bug stale-read --seed 7
   faultline campaign --system consistent-core --seeds 0..199
   faultline check history.jsonl --format faultline --model cas-register
   faultline replay faultline-results/runs/RUN

@@ -135,7 +135,10 @@ _REQUEST_OPTIONS = (
         help="Fault sets by name, separated by commas; `none` for a calm run.",
     ),
     click.option(
-        "--mutant", "mutants", callback=comma_separated, help="Planted bugs to switch on, by name [default: none]."
+        "--planted-bug",
+        "planted_bugs",
+        callback=comma_separated,
+        help="Planted bugs to switch on, by name [default: none].",
     ),
     click.option("--option", "option_pairs", multiple=True, metavar="NAME=VALUE", help="Option of the system."),
     click.option(

@@ -31,7 +31,7 @@ def pattern_entry(pattern: Pattern, systems: Mapping[str, Any]) -> Entry:
         "summary": f"{pattern.part}, chapter {pattern.chapter}: {pattern.status}.",
         "promise": lesson_of(pattern).promise if pattern.module else "",
         "variants": _variants(pattern.slug, systems),
-        "mutants": planted,
+        "planted_bugs": planted,
         "detection": _detection(planted),
     }
 
@@ -55,13 +55,13 @@ def _planted(slug: str, systems: Mapping[str, Any]) -> Entry:
 
     found: Entry = {}
     for system in systems.values():
-        for mutant in system.mutants.values():
-            if mutant.pattern == slug:
-                seen = detections().get((system.name, mutant.name))
+        for planted_bug in system.planted_bugs.values():
+            if planted_bug.pattern == slug:
+                seen = detections().get((system.name, planted_bug.name))
                 runs, hits, percent = (seen.runs, seen.found, round(100 * seen.rate, 1)) if seen else (0, 0, 0.0)
-                found[f"{system.name}+{mutant.name}"] = {
-                    "row": mutant.id,
-                    "campaign": mutant.campaign,
+                found[f"{system.name}+{planted_bug.name}"] = {
+                    "row": planted_bug.id,
+                    "campaign": planted_bug.campaign,
                     "runs": runs,
                     "found": hits,
                     "percent": percent,
@@ -93,7 +93,9 @@ def pattern_lines(entry: Entry) -> list[str]:
         head,
         *_wrapped("promise", entry["promise"]),
         *_wrapped("variants", _variants_in_short(entry["variants"])),
-        *_wrapped("bugs", ", ".join(entry["mutants"]) or "none in a system; tests/mutants has the module's own"),
+        *_wrapped(
+            "bugs", ", ".join(entry["planted_bugs"]) or "none in a system; tests/planted_bugs has the module's own"
+        ),
         *_wrapped("detection", figures_line(entry["detection"])),
         "",
     ]

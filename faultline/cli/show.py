@@ -24,7 +24,7 @@ from faultline.harness.plan import Plan
 from faultline.harness.planning import RunRequest, make_plan
 from faultline.harness.run import run_simulated
 from faultline.harness.run_record import RunRecord
-from faultline.harness.system import Mutant
+from faultline.harness.system import PlantedBug
 from faultline.harness.verdict import Verdict
 from faultline.systems_under_test.patterns.lesson import Lesson, lesson_of, pattern_called
 
@@ -39,12 +39,14 @@ class _Planted(msgspec.Struct, frozen=True):
     """A planted bug and the system that carries it."""
 
     system: str
-    mutant: Mutant
+    planted_bug: PlantedBug
 
 
 @click.command("show")
 @click.argument("pattern")
-@click.option("--mutant", "chosen", help="Which of the pattern's planted bugs to show [default: the first that shows].")
+@click.option(
+    "--planted-bug", "chosen", help="Which of the pattern's planted bugs to show [default: the first that shows]."
+)
 @output_option
 def command(pattern: str, chosen: str | None, output: Path) -> int:
     """Show PATTERN (`low-water-mark`): its promise, a diagram of it at work, and a counterexample of a planted bug."""
@@ -68,17 +70,17 @@ def _planted_bugs(slug: str, chosen: str | None) -> list[_Planted]:
     from faultline.registry import load_system, systems
 
     found = [
-        _Planted(name, mutant)
+        _Planted(name, planted_bug)
         for name in sorted(systems())
-        for mutant in load_system(name).mutants.values()
-        if mutant.pattern == slug
+        for planted_bug in load_system(name).planted_bugs.values()
+        if planted_bug.pattern == slug
     ]
     if chosen is None:
         return found
-    if not any(bug.mutant.name == chosen for bug in found):
-        names = ", ".join(bug.mutant.name for bug in found) or "none"
+    if not any(bug.planted_bug.name == chosen for bug in found):
+        names = ", ".join(bug.planted_bug.name for bug in found) or "none"
         raise UsageError(f"{slug} has no planted bug called {chosen!r}.", f"Its planted bugs: {names}.")
-    return [bug for bug in found if bug.mutant.name == chosen]
+    return [bug for bug in found if bug.planted_bug.name == chosen]
 
 
 # -- what the pattern says -----------------------------------------------------------------------------------------
@@ -109,12 +111,12 @@ def _bug_lines(planted: list[_Planted], entry: dict[str, Any]) -> list[str]:
     if not planted:
         return [
             "",
-            "No system carries a planted bug of this pattern (see above why); tests/mutants has the module's own.",
+            "No system carries a planted bug of this pattern (see above why); tests/planted_bugs has the module's own.",
         ]
     lines = []
     for bug in planted:
-        name = f"{bug.system}+{bug.mutant.name}"
-        text = f"{name}: {bug.mutant.summary} {_figures(entry['mutants'][name])}"
+        name = f"{bug.system}+{bug.planted_bug.name}"
+        text = f"{name}: {bug.planted_bug.summary} {_figures(entry['planted_bugs'][name])}"
         lines += textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
     return ["", f"Planted bugs ({figures_line(entry['detection'])}):", *lines]
 
@@ -132,11 +134,11 @@ def _requests(bug: _Planted) -> Iterator[RunRequest]:
     """The runs of the bug's campaign, seed by seed over all its cells, with the bug switched on."""
     from faultline.campaign.planfile import load_plan
 
-    campaign = load_plan(bug.mutant.campaign)
-    cells = [cell for cell in campaign.cells() if cell.system == bug.system and not cell.mutants]
+    campaign = load_plan(bug.planted_bug.campaign)
+    cells = [cell for cell in campaign.cells() if cell.system == bug.system and not cell.planted_bugs]
     for seed in range(_SEEDS_MAX):
         for cell in cells:
-            yield msgspec.structs.replace(campaign.request(cell, seed), mutants=(bug.mutant.name,))
+            yield msgspec.structs.replace(campaign.request(cell, seed), planted_bugs=(bug.planted_bug.name,))
 
 
 def _first_violation(bug: _Planted) -> RunRequest | None:
@@ -158,13 +160,13 @@ def _counterexample_lines(bug: _Planted, request: RunRequest, output: Path) -> l
 
     folder = carry_out(request, output, shrinks=True).folder / "minimal"
     plan = read_run(folder).file.plan
-    right, wrong = _diagram_of(msgspec.structs.replace(plan, mutants=())), _diagram_of(plan)
+    right, wrong = _diagram_of(msgspec.structs.replace(plan, planted_bugs=())), _diagram_of(plan)
     return [
         "",
         f"How it goes when it is done right (seed {request.seed}, shrunk):",
         *right,
         "",
-        f"The same with `{bug.mutant.name}`: {bug.mutant.summary}.",
+        f"The same with `{bug.planted_bug.name}`: {bug.planted_bug.summary}.",
         *wrong,
         "",
         f"Replay: {replay_line(folder)}",

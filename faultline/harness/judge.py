@@ -69,7 +69,7 @@ def judge_by(
         system=plan.system,
         workload=plan.workload,
         fault_set=plan.fault_set,
-        mutants=plan.mutants,
+        planted_bugs=plan.planted_bugs,
         options=plan.options,
         host_options=plan.host_options,
         seed=plan.seed,

@@ -33,7 +33,7 @@ class Judgement(msgspec.Struct, kw_only=True):
     system: str
     workload: str
     fault_set: tuple[str, ...]
-    mutants: tuple[str, ...]
+    planted_bugs: tuple[str, ...]
     options: dict[str, str]
     seed: int
     world: str

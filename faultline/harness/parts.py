@@ -55,13 +55,13 @@ def refuse_what_cannot_run(plan: Plan, parts: Parts, capabilities: frozenset[str
                 f"The {world} world cannot inject {kind}: it lacks {', '.join(sorted(missing))}.",
                 "Leave that fault out, or use another world; `faultline doctor` lists what each can do.",
             )
-    for name in plan.mutants:
-        if name not in parts.system.mutants:
-            see = "See them with `faultline list mutants`."
+    for name in plan.planted_bugs:
+        if name not in parts.system.planted_bugs:
+            see = "See them with `faultline list planted-bugs`."
             raise UsageError(f"The plan has a planted bug {name!r}, which {parts.system.name} does not know.", see)
-        mutant = parts.system.mutants[name]
-        if _SHOWS_LIKE.get(world, world) not in mutant.worlds:
+        planted_bug = parts.system.planted_bugs[name]
+        if _SHOWS_LIKE.get(world, world) not in planted_bug.worlds:
             raise UsageError(
-                f"The planted bug {name} cannot show in the {world} world: {mutant.why_not}",
-                f"Run it with --world {mutant.worlds[0]}.",
+                f"The planted bug {name} cannot show in the {world} world: {planted_bug.why_not}",
+                f"Run it with --world {planted_bug.worlds[0]}.",
             )

@@ -58,9 +58,9 @@ _NodeName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,9
 _Nodes = Annotated[tuple[_NodeName, ...], msgspec.Meta(min_length=1, max_length=1_000)]
 
 
-def cell_name(system: str, mutants: Sequence[str], workload: str, fault_set: Sequence[str]) -> str:
+def cell_name(system: str, planted_bugs: Sequence[str], workload: str, fault_set: Sequence[str]) -> str:
     """The name of a campaign cell, all of a run but its numbers: `consistent-core+stale-read/register/kill`."""
-    planted = "".join(f"+{name}" for name in mutants)
+    planted = "".join(f"+{name}" for name in planted_bugs)
     return f"{system}{planted}/{workload}/{'+'.join(fault_set) or 'calm'}"
 
 
@@ -108,7 +108,7 @@ class Weather(msgspec.Struct, frozen=True, kw_only=True):
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that determines a simulated run, and all that can be determined of a real one.
 
-    `options` are the system's (read mode, sizes), `mutants` the planted bugs that are switched on, `faults` the
+    `options` are the system's (read mode, sizes), `planted_bugs` the planted bugs that are switched on, `faults` the
     injections, `heal_us` when everything is healed and final reads may start, `end_us` when the harness stops waiting.
     `host_options` are how the hosts are to be, where the run has hosts (`fsync=lies`). `floors` are the shares that the
     plan asks for in place of the default ones (`faultline.harness.floors`).
@@ -124,7 +124,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     fault_set: tuple[str, ...] = ()
     options: dict[str, str] = {}
     host_options: dict[str, str] = {}
-    mutants: tuple[str, ...] = ()
+    planted_bugs: tuple[str, ...] = ()
     weather: Weather = Weather()
     floors: dict[str, _Share] = {}
     heal_us: _Moment
@@ -142,4 +142,4 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def cell(self) -> str:
         """The campaign cell the run belongs to: what was tested, without the seed."""
-        return cell_name(self.system, self.mutants, self.workload, self.fault_set)
+        return cell_name(self.system, self.planted_bugs, self.workload, self.fault_set)

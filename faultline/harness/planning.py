@@ -54,7 +54,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     workload: str = "register"
     faults: tuple[str, ...] = ("leadership",)
     seed: int = 0
-    mutants: tuple[str, ...] = ()
+    planted_bugs: tuple[str, ...] = ()
     options: dict[str, str] = {}
     host_options: dict[str, str] = {}
     nodes: int = 3
@@ -73,13 +73,13 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def cell(self) -> str:
         """The name of the campaign cell that the run belongs to: everything by name but the seed."""
-        return cell_name(self.system, self.mutants, self.workload, self.faults)
+        return cell_name(self.system, self.planted_bugs, self.workload, self.faults)
 
 
 def make_plan(request: RunRequest, parts: Parts) -> Plan:
     """The plan of `request`: a pure function of it. Raises UsageError for names and numbers that cannot be used."""
     refuse_bad_numbers(request)
-    options = effective_options(parts.system, request.options, request.mutants)
+    options = effective_options(parts.system, request.options, request.planted_bugs)
     _refuse_what_is_not_served(parts, options)
     if not request.beyond_promise:
         refuse_what_is_not_promised(parts.system, _asked(request, parts, options))
@@ -105,7 +105,7 @@ def make_plan(request: RunRequest, parts: Parts) -> Plan:
         fault_set=request.faults,
         options=options,
         host_options=request.host_options,
-        mutants=request.mutants,
+        planted_bugs=request.planted_bugs,
         floors=checked_floors(request.floors),
         heal_us=heal_us,
         end_us=max(final_start_us + final_us, last_us, heal_us + RECOVERY_US_MAX) + _GRACE_US,
@@ -119,16 +119,18 @@ def _package(parts: Parts) -> FaultPackage:
     return parts.package
 
 
-def effective_options(system: NodeSystem, asked: Mapping[str, str], mutants: Iterable[str]) -> dict[str, str]:
+def effective_options(system: NodeSystem, asked: Mapping[str, str], planted_bugs: Iterable[str]) -> dict[str, str]:
     """The options in force: defaults, then what planted bugs need, then what the user asked for, each checked."""
     options = {name: description.default for name, description in system.options.items()}
-    for mutant in mutants:
-        if mutant not in system.mutants:
-            raise _unknown(f"{system.name} has no planted bug", mutant, system.mutants, "faultline list mutants")
-        for name, value in system.mutants[mutant].options.items():
+    for planted_bug in planted_bugs:
+        if planted_bug not in system.planted_bugs:
+            raise _unknown(
+                f"{system.name} has no planted bug", planted_bug, system.planted_bugs, "faultline list planted-bugs"
+            )
+        for name, value in system.planted_bugs[planted_bug].options.items():
             if asked.get(name, value) != value:
                 raise UsageError(
-                    f"The planted bug {mutant} needs {name}={value}, but {name}={asked[name]} was asked for.",
+                    f"The planted bug {planted_bug} needs {name}={value}, but {name}={asked[name]} was asked for.",
                     f"Leave {name} out.",
                 )
             options[name] = value

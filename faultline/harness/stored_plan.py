@@ -21,7 +21,7 @@ def refuse_unfit_plan(plan: Plan, parts: Parts, source: str) -> None:
     """Raise UsageError, with the key, when `plan`, which was read from `source`, cannot be carried out by `parts`."""
     for complaint in _complaints(plan):
         raise UsageError(f"{source}: {complaint}.", "It was written by another version, or damaged.")
-    effective_options(parts.system, plan.options, plan.mutants)
+    effective_options(parts.system, plan.options, plan.planted_bugs)
 
 
 def _complaints(plan: Plan) -> Iterator[str]:

@@ -21,9 +21,9 @@ __all__ = [
     "GuardedStore",
     "HasUsualTest",
     "HostedStore",
-    "Mutant",
     "NodeSystem",
     "OptionDescription",
+    "PlantedBug",
     "PortClient",
     "ServesByOption",
     "StoreClient",
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 
-class Mutant(msgspec.Struct, frozen=True, kw_only=True):
+class PlantedBug(msgspec.Struct, frozen=True, kw_only=True):
     """A planted bug: its name, the pattern it breaks, its requirement id, what it does, how it shows, and where.
 
     `options` are forced on when the bug is (a wall-clock lease needs lease reads); `campaign` names the campaign that
@@ -87,12 +87,12 @@ class NodeSystem(Protocol):
     functions: tuple[str, ...]
     """What its clients can be asked to do: `read`, `write`, `cas`, ... (see `ServesByOption` for "only when")."""
     options: Mapping[str, OptionDescription]
-    mutants: Mapping[str, Mutant]
+    planted_bugs: Mapping[str, PlantedBug]
     messages: tuple[type[msgspec.Struct], ...]
     """Every message type that crosses the network, tagged: what the real transport encodes and decodes."""
 
     def node(
-        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> Node:
         """A node with empty memory over `ports`; `members` are all nodes of the cluster, itself included."""
 
@@ -102,7 +102,7 @@ class NodeSystem(Protocol):
         members: tuple[NodeId, ...],
         node: NodeId,
         options: Mapping[str, str],
-        mutants: frozenset[str],
+        planted_bugs: frozenset[str],
     ) -> PortClient:
         """A client that talks to `node` first."""
 

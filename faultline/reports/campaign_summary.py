@@ -48,7 +48,7 @@ class Cell:
 
     name: str
     system: str
-    mutants: tuple[str, ...]
+    planted_bugs: tuple[str, ...]
     options: tuple[tuple[str, str], ...]
     workload: str
     fault_set: tuple[str, ...]
@@ -79,7 +79,9 @@ class Cell:
     def system_name(self) -> str:
         """The system with its planted bugs and options, as a heading."""
         options = ", ".join(f"{name}={value}" for name, value in self.options)
-        return "".join([self.system, *(f"+{name}" for name in self.mutants)]) + (f" ({options})" if options else "")
+        return "".join([self.system, *(f"+{name}" for name in self.planted_bugs)]) + (
+            f" ({options})" if options else ""
+        )
 
     @property
     def fault_set_name(self) -> str:
@@ -236,7 +238,7 @@ def _cell(entry: Mapping[str, Any]) -> Cell:
     return Cell(
         name=_text(entry, "cell"),
         system=_text(entry, "system"),
-        mutants=tuple(map(str, entry.get("mutants") or ())),
+        planted_bugs=tuple(map(str, entry.get("mutants") or ())),
         options=_pairs(entry.get("options")),
         workload=_text(entry, "workload"),
         fault_set=tuple(map(str, entry.get("fault_set") or ())),

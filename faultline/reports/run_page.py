@@ -198,7 +198,7 @@ def _settings(record: RunRecord, judgement: Judgement) -> list[tuple[str, str]]:
     pairs = [
         ("seed", str(judgement.seed)),
         ("system", judgement.system),
-        ("planted bugs", ", ".join(judgement.mutants) or "none"),
+        ("planted bugs", ", ".join(judgement.planted_bugs) or "none"),
         ("workload", judgement.workload),
         ("fault set", ", ".join(judgement.fault_set) or "calm (no faults)"),
         ("world", judgement.world),

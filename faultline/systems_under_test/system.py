@@ -1,6 +1,6 @@
 """The protocols by which a system plugs in. They live in `faultline.harness.system`, as the worlds build on them."""
 
 from faultline.harness.feature import Feature
-from faultline.harness.system import Mutant, NodeSystem, OptionDescription, PortClient, ServesByOption
+from faultline.harness.system import NodeSystem, OptionDescription, PlantedBug, PortClient, ServesByOption
 
-__all__ = ["Feature", "Mutant", "NodeSystem", "OptionDescription", "PortClient", "ServesByOption"]
+__all__ = ["Feature", "NodeSystem", "OptionDescription", "PlantedBug", "PortClient", "ServesByOption"]

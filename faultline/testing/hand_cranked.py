@@ -55,16 +55,18 @@ class ClusterPorts(FakePorts):
 class HandCrankedCluster:
     """Nodes of `system`, the `queue` of messages between them, and what they traced.
 
-    `options` are the system's, the rest have their defaults; `mutants` are planted bugs, whose options come first.
+    `options` are the system's, the rest have their defaults; `planted_bugs` are planted bugs, whose options come first.
     Messages to names that are no members, such as clients, arrive in `inbox`. `nodes` holds the nodes that live.
     """
 
     ports_type: type[ClusterPorts] = ClusterPorts
 
-    def __init__(self, system: NodeSystem, size: int = 3, mutants: Iterable[str] = (), **options: str) -> None:
+    def __init__(self, system: NodeSystem, size: int = 3, planted_bugs: Iterable[str] = (), **options: str) -> None:
         self.system = system
-        self.mutants = frozenset(mutants)
-        self.options = {name: value for bug in mutants for name, value in system.mutants[bug].options.items()} | options
+        self.planted_bugs = frozenset(planted_bugs)
+        self.options = {
+            name: value for bug in planted_bugs for name, value in system.planted_bugs[bug].options.items()
+        } | options
         self.members = tuple(map(NodeId, NODE_NAMES[:size]))
         self.queue: list[tuple[str, str, Any]] = []
         self.cuts: set[tuple[str, str]] = set()
@@ -82,7 +84,7 @@ class HandCrankedCluster:
 
     def start(self, name: str) -> None:
         """Start the node `name` over its storage."""
-        node: Node = self.system.node(self.ports[NodeId(name)], self.members, self.options, self.mutants)
+        node: Node = self.system.node(self.ports[NodeId(name)], self.members, self.options, self.planted_bugs)
         self.nodes[name] = node
         node.start()
 

@@ -27,10 +27,10 @@ class Wrapped:
         return getattr(self.inner, name)
 
     def node(
-        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> Node:
         """The node of the system inside."""
-        return self.inner.node(ports, members, options, mutants)
+        return self.inner.node(ports, members, options, planted_bugs)
 
     def client(
         self,
@@ -38,10 +38,10 @@ class Wrapped:
         members: tuple[NodeId, ...],
         node: NodeId,
         options: Mapping[str, str],
-        mutants: frozenset[str],
+        planted_bugs: frozenset[str],
     ) -> PortClient:
         """The client of the system inside."""
-        return self.inner.client(ports, members, node, options, mutants)
+        return self.inner.client(ports, members, node, options, planted_bugs)
 
 
 class Counted(Wrapped):

@@ -13,7 +13,7 @@ from faultline.campaign.planfile import load_plan
 from faultline.harness.errors import HarnessError, UsageError
 from faultline.harness.plan import Plan
 from faultline.harness.planning import effective_options
-from faultline.harness.system import Mutant, NodeSystem, OptionDescription, ServesByOption
+from faultline.harness.system import NodeSystem, OptionDescription, PlantedBug, ServesByOption
 from faultline.harness.world.local.wire import MessageCodec
 from faultline.harness.world.simulated.world import SimulatedWorld
 from faultline.testing.problem import Check
@@ -34,7 +34,7 @@ _FIELDS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
     ("patterns", lambda value: isinstance(value, tuple), "a tuple of names of patterns; () when it follows none"),
     ("functions", lambda value: isinstance(value, tuple) and bool(value), 'a tuple such as ("read", "write")'),
     ("options", lambda value: hasattr(value, "items"), "a dictionary of OptionDescription; {} when it has none"),
-    ("mutants", lambda value: hasattr(value, "items"), "a dictionary of Mutant; {} when it has none"),
+    ("planted_bugs", lambda value: hasattr(value, "items"), "a dictionary of PlantedBug; {} when it has none"),
     ("messages", lambda value: isinstance(value, tuple) and bool(value), "a tuple of msgspec.Struct types"),
 )
 
@@ -143,32 +143,32 @@ def _defaults(system: NodeSystem) -> dict[str, str]:
 
 def _bugs_are_named(subject: SystemSubject) -> Found:
     system = subject.make()
-    for name, mutant in system.mutants.items():
+    for name, planted_bug in system.planted_bugs.items():
         where = f"planted bug {name} of {subject.place()}"
-        for what, advice in _flaws_of(name, mutant, system):
+        for what, advice in _flaws_of(name, planted_bug, system):
             yield what, where, advice
 
 
-def _flaws_of(name: str, mutant: Mutant, system: NodeSystem) -> Iterator[tuple[str, str]]:
-    if mutant.name != name:
-        yield f"it stands under {name} and calls itself {mutant.name}", "Use one name for both."
+def _flaws_of(name: str, planted_bug: PlantedBug, system: NodeSystem) -> Iterator[tuple[str, str]]:
+    if planted_bug.name != name:
+        yield f"it stands under {name} and calls itself {planted_bug.name}", "Use one name for both."
     for text in ("pattern", "id", "summary", "shows_as"):
-        if not getattr(mutant, text):
-            yield f"its `{text}` is empty", "See faultline.harness.system.Mutant for what it tells."
-    if not mutant.caught_by:
+        if not getattr(planted_bug, text):
+            yield f"its `{text}` is empty", "See faultline.harness.system.PlantedBug for what it tells."
+    if not planted_bug.caught_by:
         yield "nobody is named in `caught_by`", "Name the checkers or invariants that find it."
-    if not mutant.worlds or any(world not in _WORLDS for world in mutant.worlds):
-        yield f"its worlds are {mutant.worlds}", f"Choose from {_WORLDS}."
-    elif len(mutant.worlds) < len(_WORLDS) and not mutant.why_not:
+    if not planted_bug.worlds or any(world not in _WORLDS for world in planted_bug.worlds):
+        yield f"its worlds are {planted_bug.worlds}", f"Choose from {_WORLDS}."
+    elif len(planted_bug.worlds) < len(_WORLDS) and not planted_bug.why_not:
         yield "it cannot show in every world and does not say why", "Give `why_not`."
     try:
         effective_options(system, {}, [name])
-        for option, value in mutant.options.items():
+        for option, value in planted_bug.options.items():
             effective_options(system, {option: value}, ())
     except UsageError as error:
         yield f"the options it forces cannot be used: {error.message}", "Force options that the system has."
     try:
-        load_plan(mutant.campaign)
+        load_plan(planted_bug.campaign)
     except UsageError as error:
         yield f"its campaign cannot be run: {error.message}", "Name a shipped campaign, or the path of a plan file."
 

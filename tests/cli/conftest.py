@@ -19,7 +19,7 @@ def violating_seed() -> int:
     """The first seed under which the planted bug stale-read shows with the defaults of `faultline run`."""
     parts = resolve(RunRequest(system="consistent-core"))
     for seed in range(200):
-        plan = make_plan(RunRequest(system="consistent-core", mutants=("stale-read",), seed=seed), parts)
+        plan = make_plan(RunRequest(system="consistent-core", planted_bugs=("stale-read",), seed=seed), parts)
         if judge(run_simulated(plan, parts), parts, run_id="search").verdict is Verdict.VIOLATION:
             return seed
     raise AssertionError("stale-read showed in none of 200 seeds")

@@ -14,7 +14,7 @@ from pathlib import Path
 PLUG_IN = Path(__file__).with_name("hostile_plug_in.py")
 COMMAND = [sys.executable, "-m", "faultline.cli"]
 RUN = ("run", "--system", "hostile", "--workload", "hostile", "--faults", "none", "--operations", "60")
-VIOLATING = ("--mutant", "stale-read", "--faults", "leadership", "--operations", "200", "--no-shrink")
+VIOLATING = ("--planted-bug", "stale-read", "--faults", "leadership", "--operations", "200", "--no-shrink")
 PATIENCE_S = 120
 POINTS = """
 [faultline.systems]

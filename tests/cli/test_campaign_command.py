@@ -69,7 +69,7 @@ def test_a_second_demo_is_kept_beside_the_first_and_says_so(faultline: Command) 
 
 
 def test_a_campaign_that_was_killed_is_concluded_with_the_code_of_what_it_left(faultline: Command) -> None:
-    plan = CampaignPlan(name="killed", mutants=(("stale-read",),), fault_sets=(("leadership",),), seeds="6..9")
+    plan = CampaignPlan(name="killed", planted_bugs=(("stale-read",),), fault_sets=(("leadership",),), seeds="6..9")
     folder: CampaignFolder = create_campaign_folder(Path("faultline-results").absolute(), plan, "killed")
     write_record(folder.plan, plan)
     write_record(folder.journal, Journal())

@@ -20,14 +20,14 @@ from faultline.cli.main import main
 LOSING = CampaignPlan(
     name="losing",
     fault_sets=(("leadership",),),
-    mutants=(("acknowledge-last-index",),),
+    planted_bugs=(("acknowledge-last-index",),),
     seeds="6..13",
     seeds_per_task=4,
     keep_per_signature=1,
 )
 """What this bug loses, only invariants see: clients read what they wrote."""
 
-CLEAN = msgspec.structs.replace(LOSING, name="clean", mutants=((),), seeds="0..3", seeds_per_task=2)
+CLEAN = msgspec.structs.replace(LOSING, name="clean", planted_bugs=((),), seeds="0..3", seeds_per_task=2)
 
 OF_THE_TEST = ("stats", "availability", "vacuity", "invariants")
 

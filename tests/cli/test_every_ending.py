@@ -147,7 +147,7 @@ def without_java(stage: Stage) -> int:
 
 
 VACUOUS = ("run", "--faults", "kill", "--duration", "3", "--operations", "1", "--workers", "2")
-CONTRADICTION = ("run", "--mutant", "wall-clock-lease", "--option", "read_mode=log")
+CONTRADICTION = ("run", "--planted-bug", "wall-clock-lease", "--option", "read_mode=log")
 
 PROVOKED: dict[str, Callable[[Stage], int]] = {
     "a run passes": lambda stage: stage.code(*RUN),

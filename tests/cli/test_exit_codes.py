@@ -49,7 +49,9 @@ def test_a_clean_run_ends_with_0_and_says_what_held(faultline):
 
 
 def test_a_violation_ends_with_1_and_prints_how_to_see_it_again(faultline, violating_seed):
-    ended = faultline("run", "--system", "consistent-core", "--mutant", "stale-read", "--seed", str(violating_seed))
+    ended = faultline(
+        "run", "--system", "consistent-core", "--planted-bug", "stale-read", "--seed", str(violating_seed)
+    )
     assert ended.code == 1
     replay = next(line for line in ended.out.splitlines() if "faultline replay " in line)
     folder = replay.split("faultline replay ")[1].strip()
@@ -59,7 +61,7 @@ def test_a_violation_ends_with_1_and_prints_how_to_see_it_again(faultline, viola
 
 
 def test_a_violation_is_shrunk_to_a_minimal_run_that_replays(faultline, violating_seed):
-    ended = faultline("run", "--mutant", "stale-read", "--seed", str(violating_seed))
+    ended = faultline("run", "--planted-bug", "stale-read", "--seed", str(violating_seed))
     folder = folder_of(f"consistent-core+stale-read.register.leadership.{violating_seed}")
     detail = json.loads((folder / "verdict.json").read_text())["detail"]["minimal"]
     assert detail["complete"]
@@ -72,7 +74,7 @@ def test_a_violation_is_shrunk_to_a_minimal_run_that_replays(faultline, violatin
 
 
 def test_shrinking_can_be_left_out_and_done_later(faultline, violating_seed):
-    faultline("run", "--mutant", "stale-read", "--seed", str(violating_seed), "--no-shrink")
+    faultline("run", "--planted-bug", "stale-read", "--seed", str(violating_seed), "--no-shrink")
     folder = folder_of(f"consistent-core+stale-read.register.leadership.{violating_seed}")
     assert not (folder / "minimal").exists()
     ended = faultline("shrink", str(folder))
@@ -94,11 +96,11 @@ def test_a_run_without_a_violation_cannot_be_shrunk(faultline):
         (("run", "--system", "consistent-cor"), "Did you mean consistent-core?"),
         (("run", "--workload", "registr"), "Did you mean register?"),
         (("run", "--faults", "leadershp"), "Did you mean leadership?"),
-        (("run", "--mutant", "stale-raed"), "Did you mean stale-read?"),
+        (("run", "--planted-bug", "stale-raed"), "Did you mean stale-read?"),
         (("run", "--option", "read_mode=psychic"), "Choose one of"),
         (("run", "--option", "read_mode"), "--option NAME=VALUE"),
         (("run", "--option", "reed_mode=log"), "Did you mean read_mode?"),
-        (("run", "--mutant", "wall-clock-lease", "--option", "read_mode=log"), "Leave read_mode out"),
+        (("run", "--planted-bug", "wall-clock-lease", "--option", "read_mode=log"), "Leave read_mode out"),
         (("run", "--nodes", "0"), "Use --nodes 3 or 5"),
         (("run", "--duration", "-3"), "Give --duration in seconds"),
         (("run", "--seed", "-1"), "whole numbers from 0"),
@@ -187,7 +189,7 @@ def test_json_is_one_document_on_standard_output(faultline):
     assert document["seed"] == 3
 
 
-@pytest.mark.parametrize("what", ["systems", "workloads", "faults", "checkers", "mutants", "patterns"])
+@pytest.mark.parametrize("what", ["systems", "workloads", "faults", "checkers", "planted_bugs", "patterns"])
 def test_every_listing_is_readable_and_machine_readable(faultline, what):
     plain = faultline("list", what)
     entries = json.loads(faultline("list", what, "--json").out)
@@ -240,7 +242,11 @@ def test_a_real_run_never_takes_the_place_of_an_earlier_one(faultline):
 @pytest.mark.parametrize(
     ("arguments", "complaint", "next_step"),
     [
-        (("run", "--mutant", "naive-reset"), "consistent-core has no planted bug called 'naive-reset'", "list mutants"),
+        (
+            ("run", "--planted-bug", "naive-reset"),
+            "consistent-core has no planted bug called 'naive-reset'",
+            "list planted-bugs",
+        ),
         (("run", "--option", "read_moed=log"), "consistent-core has no option called", "Did you mean read_mode"),
         (("run", "--workload", "watches"), "it has no put, delete, ", "--option services=on"),
         (("run", "--hosts", "ssh:nowhere.toml"), "nowhere.toml cannot be read", "[hosts.n1]"),
@@ -258,7 +264,7 @@ def test_a_wrong_name_is_told_of_in_one_sentence_and_a_next_step(faultline, argu
 
 
 def test_a_planted_bug_is_listed_with_its_system_since_names_repeat(faultline):
-    lines = faultline("list", "mutants").out.splitlines()
+    lines = faultline("list", "planted_bugs").out.splitlines()
     carriers = {line.split()[1] for line in lines if line.split()[0] == "ack-before-fsync"}
     assert {"consistent-core", "quorum-register"} <= carriers
 

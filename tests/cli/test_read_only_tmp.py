@@ -18,7 +18,7 @@ if touch /tmp/written 2>/dev/null; then exit 91; fi
 cd "$1" && shift && exec "$@"
 """
 
-STALE = ("--mutant", "stale-read", "--seed", "7")
+STALE = ("--planted-bug", "stale-read", "--seed", "7")
 
 
 @pytest.fixture
@@ -51,4 +51,4 @@ def test_runs_checks_and_replays_need_no_folder_for_temporary_files(folder: Path
 
 @pytest.mark.spark
 def test_a_campaign_keeps_its_temporary_files_in_its_own_folder(folder: Path) -> None:
-    assert ends(folder, "campaign", "--mutant", "stale-read", "--faults", "leadership", "--seeds", "7..8") == 1
+    assert ends(folder, "campaign", "--planted-bug", "stale-read", "--faults", "leadership", "--seeds", "7..8") == 1

@@ -36,7 +36,7 @@ def test_a_pattern_is_shown_with_its_promise_a_diagram_and_a_counterexample(show
 
 
 def test_the_counterexample_replays(show, capsys):
-    out = show("leader-and-followers", "--mutant", "stale-read")
+    out = show("leader-and-followers", "--planted-bug", "stale-read")
     (line,) = (line for line in out.splitlines() if line.startswith("Replay: "))
     assert perform(shlex.split(line.removeprefix("Replay: faultline "))) == 1
 
@@ -48,7 +48,7 @@ def test_an_unknown_pattern_is_answered_with_the_nearest():
 
 def test_an_unknown_bug_is_answered_with_those_there_are():
     with pytest.raises(UsageError, match="stale-read"):
-        perform(["show", "leader-and-followers", "--mutant", "no-such-bug"])
+        perform(["show", "leader-and-followers", "--planted-bug", "no-such-bug"])
 
 
 @pytest.mark.parametrize("pattern", IMPLEMENTED, ids=lambda pattern: pattern.slug)
@@ -60,5 +60,5 @@ def test_every_module_teaches_under_all_headings(pattern):
 
 
 def test_every_implemented_pattern_has_a_planted_bug_to_show():
-    planted = {mutant.pattern for name in systems() for mutant in load_system(name).mutants.values()}
+    planted = {planted_bug.pattern for name in systems() for planted_bug in load_system(name).planted_bugs.values()}
     assert {pattern.slug for pattern in IMPLEMENTED} - planted == WITHOUT_A_BUG_OF_THEIR_OWN

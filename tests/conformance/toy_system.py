@@ -20,7 +20,7 @@ import msgspec
 from faultline.harness.invariant import Breach, Invariant, Report
 from faultline.harness.operation import Operation
 from faultline.harness.outcome import Outcome, info, ok
-from faultline.harness.system import Mutant, OptionDescription
+from faultline.harness.system import OptionDescription, PlantedBug
 from faultline.harness.world.ports import NodeId, NodeStatus, Ports
 
 TIMEOUT_US = 3_000_000
@@ -182,14 +182,14 @@ class ToySystem:
     patterns: tuple[str, ...] = ()
     functions = ("append", "append-unsafe", "log", "burst", "timers", "ask", "crash")
     options: Mapping[str, OptionDescription] = {}
-    mutants: Mapping[str, Mutant] = {}
+    planted_bugs: Mapping[str, PlantedBug] = {}
     messages: tuple[type[msgspec.Struct], ...] = (Request, Response, Numbered, Seen)
 
-    def node(self, ports: Ports, members: tuple[NodeId, ...], options: object, mutants: object) -> ToyNode:
+    def node(self, ports: Ports, members: tuple[NodeId, ...], options: object, planted_bugs: object) -> ToyNode:
         return ToyNode(ports, members)
 
     def client(
-        self, ports: Ports, members: tuple[NodeId, ...], node: NodeId, options: object, mutants: object
+        self, ports: Ports, members: tuple[NodeId, ...], node: NodeId, options: object, planted_bugs: object
     ) -> ToyClient:
         return ToyClient(ports, members)
 
@@ -202,7 +202,7 @@ class BrokenSystem(ToySystem):
 
     name = "broken"
 
-    def node(self, ports: Ports, members: tuple[NodeId, ...], options: object, mutants: object) -> ToyNode:
+    def node(self, ports: Ports, members: tuple[NodeId, ...], options: object, planted_bugs: object) -> ToyNode:
         raise ValueError("the data folder is from another planet")
 
 
@@ -211,7 +211,7 @@ class LeaderlessSystem(ToySystem):
 
     name = "leaderless"
 
-    def node(self, ports: Ports, members: tuple[NodeId, ...], options: object, mutants: object) -> ToyNode:
+    def node(self, ports: Ports, members: tuple[NodeId, ...], options: object, planted_bugs: object) -> ToyNode:
         node = ToyNode(ports, members)
         node.status = lambda: NodeStatus(role="follower")
         return node

@@ -46,7 +46,7 @@ __all__ = [
     "the_worst_run_of_a_cell_speaks",
 ]
 
-CORRECT, MUTANT = "fake/register/partition", "fake+stale-read/register/partition"
+CORRECT, PLANTED_BUG = "fake/register/partition", "fake+stale-read/register/partition"
 PASS, VACUOUS, UNKNOWN, BROKEN, VIOLATION = Verdict
 
 
@@ -86,27 +86,27 @@ def every_seed_leaves_a_verdict_and_a_row(folder: Path) -> None:
         *((0, 0, 4), (1, 0, 4), (0, 5, 9), (1, 5, 9), (0, 10, 11), (1, 10, 11)),
     ]
     _run(job)
-    correct, mutant = _verdicts(job, 0), _verdicts(job, 1)
+    correct, planted_bug = _verdicts(job, 0), _verdicts(job, 1)
     assert correct == {seed: "harness-error" if seed == BROKEN_SEED else "pass" for seed in range(12)}
-    assert mutant == correct | dict.fromkeys((0, 5, 10), "violation")
+    assert planted_bug == correct | dict.fromkeys((0, 5, 10), "violation")
     table, damaged = read_rows(job.folder)
     rows = {(row["cell"], row["seed"]): row for row in table.to_pylist()}
     assert len(rows) == table.num_rows == 24 and damaged == []
-    assert {seed: rows[MUTANT, seed]["verdict"] for seed in range(12)} == mutant
-    whole = [seed for seed in range(12) if rows[MUTANT, seed]["folder_kept"]]
+    assert {seed: rows[PLANTED_BUG, seed]["verdict"] for seed in range(12)} == planted_bug
+    whole = [seed for seed in range(12) if rows[PLANTED_BUG, seed]["folder_kept"]]
     assert whole == [0, 5, 10]
     for seed in range(12):
-        path = job.folder.run(rows[MUTANT, seed]["run_id"])
+        path = job.folder.run(rows[PLANTED_BUG, seed]["run_id"])
         assert (path / "history.jsonl").is_file() is (path / "run.json").is_file() is (seed in whole)
-        assert ("replay" in rows[MUTANT, seed]["replay"].split()) is (seed in whole)
+        assert ("replay" in rows[PLANTED_BUG, seed]["replay"].split()) is (seed in whole)
     sound = rows[CORRECT, 3]
     assert dict(sound["counts"]) == {"invoked": 6, "ok": 6, "fail": 0, "info": 0}
     (fault,) = sound["faults"]
     assert (fault["injections"], fault["not_applied"], fault["active_us"]) == (1, 0, 20_000)
     assert fault["operations_in_flight"] == 2
     assert [(part["during_fault"], len(part["latency_us"])) for part in sound["latency"]] == [(False, 4), (True, 2)]
-    assert rows[MUTANT, 10]["counterexample_operations"] == 3 and rows[MUTANT, 0]["anomaly"] == "stale-read"
-    assert rows[MUTANT, 0]["counterexample_faults"] == []
+    assert rows[PLANTED_BUG, 10]["counterexample_operations"] == 3 and rows[PLANTED_BUG, 0]["anomaly"] == "stale-read"
+    assert rows[PLANTED_BUG, 0]["counterexample_faults"] == []
     told = read_progress(job.folder.progress, 24, "running")
     assert (told.finished, told.violations, told.harness_errors) == (24, 3, 2)
     runs = [set(pq.read_table(job.folder.history_part(number))["run_id"].to_pylist()) for number in range(6)]
@@ -137,9 +137,9 @@ def a_finished_campaign_tells_what_its_runs_came_to(folder: Path) -> None:
     cells = {cell["cell"]: cell for cell in told["cells"]}
     counts = {"pass": 11, "violation": 0, "unknown": 0, "vacuous": 0, "harness-error": 1}
     assert cells[CORRECT]["counts"] == counts
-    assert cells[MUTANT]["counts"] == counts | {"pass": 8, "violation": 3}
-    assert cells[CORRECT]["standing"] == "harness error" and cells[MUTANT]["standing"] == "unexpected violation"
-    assert cells[MUTANT]["failing_seeds"] == [0, 5, 10] and cells[CORRECT]["failing_seeds"] == []
+    assert cells[PLANTED_BUG]["counts"] == counts | {"pass": 8, "violation": 3}
+    assert cells[CORRECT]["standing"] == "harness error" and cells[PLANTED_BUG]["standing"] == "unexpected violation"
+    assert cells[PLANTED_BUG]["failing_seeds"] == [0, 5, 10] and cells[CORRECT]["failing_seeds"] == []
     assert cells[CORRECT]["operations"] == {"ok": 66, "fail": 0, "info": 0}
     assert "seed seven" in cells[CORRECT]["first_error"]
     (signature,) = told["signatures"]
@@ -148,17 +148,17 @@ def a_finished_campaign_tells_what_its_runs_came_to(folder: Path) -> None:
     assert told["marks"] == {"leader-changed": 22} and told["marks_missing"] == ["log-truncated"]
     assert told["overlap"] == {"partition": 44}
     cases = _cases(job)
-    assert cases == {CORRECT: "error", MUTANT: "failure", "campaign": None}
+    assert cases == {CORRECT: "error", PLANTED_BUG: "failure", "campaign": None}
     assert faultline("campaign", "conclude", job.folder.root)[0] == 1
-    demanding = _job(folder / "marks", seeds="0..4", mutants=((),), must_reach=("leader-changed", "log-truncated"))
+    demanding = _job(folder / "marks", seeds="0..4", planted_bugs=((),), must_reach=("leader-changed", "log-truncated"))
     _run(demanding)
     result, told = _concluded(demanding, Ending())
     assert (result.verdict, result.exit_code) == (VACUOUS, 3) and "log-truncated" in told["warnings"][0]
     assert _cases(demanding) == {CORRECT: None, "campaign": "error"}
-    immune = _job(folder / "immune", replace(fake_engine(), simulate=_without_effect), seeds="0..4", mutants=((),))
+    immune = _job(folder / "immune", replace(fake_engine(), simulate=_without_effect), seeds="0..4", planted_bugs=((),))
     _run(immune)
     assert f"{CORRECT}: 5 of 5 partition faults did not bite." in _concluded(immune, Ending())[1]["warnings"]
-    sound = _job(folder / "sound", seeds="0..4", mutants=((),))
+    sound = _job(folder / "sound", seeds="0..4", planted_bugs=((),))
     _run(sound)
     result, _ = _concluded(sound, Ending())
     assert (result.verdict, result.exit_code) == (PASS, 0) and _cases(sound) == {CORRECT: None, "campaign": None}
@@ -203,7 +203,7 @@ def only_what_a_plan_allows_is_expected(folder: Path) -> None:
         _run(job)
         result, told = _concluded(job, Ending())
         assert (result.verdict, told["cells"][1]["standing"]) == (verdict, words), expected
-    both = _job(folder / "both", mutants=(("stale-read",), ("stale-read", "other")), seeds="0..0")
+    both = _job(folder / "both", planted_bugs=(("stale-read",), ("stale-read", "other")), seeds="0..0")
     first = msgspec.structs.replace(both.plan, expected={"fake+stale-read/*": (stale,)})
     write_record(both.folder.plan, first)
     _run(replace(both, plan=first))
@@ -215,7 +215,7 @@ def only_what_a_plan_allows_is_expected(folder: Path) -> None:
 
 def a_campaign_that_died_tells_what_it_lacks(folder: Path) -> None:
     """Units that are missing, a unit without its rows, damaged rows, a torn verdict; and each way of ending early."""
-    job = _job(folder / "c", mutants=((),), seeds="0..11")
+    job = _job(folder / "c", planted_bugs=((),), seeds="0..11")
     _run(job, [0, 1])
     _, second, _ = job.plan.units()
     job.folder.rows_part(second.number).unlink()
@@ -231,7 +231,7 @@ def a_campaign_that_died_tells_what_it_lacks(folder: Path) -> None:
         result, told = _concluded(job, ending)
         assert (result.verdict, result.exit_code, told["finished"]) == (verdict, code, 9), ending
         assert told["cells"][0]["counts"]["pass"] == 8 and _cases(job)["campaign"] == "error"
-    sound = _job(folder / "sound", mutants=((),), seeds="0..6")
+    sound = _job(folder / "sound", planted_bugs=((),), seeds="0..6")
     _run(sound, [0])
     for ending, verdict, code in [
         (None, UNKNOWN, 3),
@@ -242,7 +242,7 @@ def a_campaign_that_died_tells_what_it_lacks(folder: Path) -> None:
         result, told = _concluded(sound, ending)
         assert (result.verdict, result.exit_code, told["finished"]) == (verdict, code, 5), ending
         assert told["cells"][0]["standing"] == "inconclusive"
-    violating = _job(folder / "violating", mutants=(("stale-read",),), seeds="0..6")
+    violating = _job(folder / "violating", planted_bugs=(("stale-read",),), seeds="0..6")
     _run(violating, [0])
     result, _ = _concluded(violating, Ending(interrupted=True))
     assert (result.verdict, result.exit_code) == (VIOLATION, 1)
@@ -258,7 +258,7 @@ def a_campaign_that_died_tells_what_it_lacks(folder: Path) -> None:
 
 def a_run_is_told_by_its_gravest_verdict(folder: Path) -> None:
     """A seed with two verdicts, as its unit was tried twice; runs of other cells and seeds; a name that is taken."""
-    job = _job(folder / "c", mutants=((),), seeds="0..4")
+    job = _job(folder / "c", planted_bugs=((),), seeds="0..4")
     _run(job)
     job.folder.rows_part(0).unlink()
     first = job.folder.run(run_id_of(job.plan.request(job.plan.cells()[0], 3)))
@@ -305,7 +305,7 @@ def _only(verdict: str) -> dict[str, int]:
 
 def folders_that_are_not_kept_leave_their_verdict(folder: Path) -> None:
     """Thinning out, and the repetition for a page: what is kept, what is lost, and a run that does not repeat."""
-    job = _job(folder / "c", mutants=(("stale-read",),))
+    job = _job(folder / "c", planted_bugs=(("stale-read",),))
     _run(job)
     table, _ = read_rows(job.folder)
     ids = {row["seed"]: row["run_id"] for row in table.to_pylist()}

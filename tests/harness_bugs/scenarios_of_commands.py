@@ -184,7 +184,10 @@ def a_verdict_that_cannot_be_written_is_no_pass(folder: Path) -> None:
     with full:
         code, told = faultline("run", *short, folder / "a")
         assert code == 4 and "The verdict is not kept" in told
-        assert faultline("run", "--mutant", "stale-read", "--seed", 7, "--no-shrink", "--output", folder / "b")[0] == 1
+        assert (
+            faultline("run", "--planted-bug", "stale-read", "--seed", 7, "--no-shrink", "--output", folder / "b")[0]
+            == 1
+        )
     with mock.patch.object(single_run, "run_simulated", side_effect=_interrupted(single_run.run_simulated)):
         assert faultline("run", *short, folder / "c")[0] == 130
     assert verdict_in(the_run(folder / "c"))["interrupted"] is True

@@ -154,7 +154,7 @@ HEAL = 45
 def a_planted_bug_violates_from_run_to_replay(folder: Path) -> None:
     """A stale read: run, its files, check and replay, all say so, and what is shrunk is the same kind of violation."""
     store = folder / "store"
-    code, told = faultline("run", "--mutant", "stale-read", "--seed", 7, "--output", store)
+    code, told = faultline("run", "--planted-bug", "stale-read", "--seed", 7, "--output", store)
     assert code == 1, told
     run = the_run(store)
     verdict, events = verdict_in(run), events_in(run / "history.jsonl")
@@ -196,19 +196,19 @@ def a_correct_system_passes_from_run_to_replay(folder: Path) -> None:
 
 def a_shrunken_run_is_the_same_violation(_folder: Path) -> None:
     """What is left of a plan counts only if it shows the violation that was found, and not another, or none."""
-    for mutants, signature, expected in (
+    for planted_bugs, signature, expected in (
         (("stale-read",), "linearizability/stale-read", True),
         (("stale-read",), "linearizability/lost-write", False),
         ((), "", False),
     ):
-        asked = request(mutants=mutants)
+        asked = request(planted_bugs=planted_bugs)
         parts = resolve(asked)
         assert same_violation(parts, signature)(make_plan(asked, parts)) is expected, signature
 
 
 def an_invariant_that_breaks_is_a_violation(_folder: Path) -> None:
     """A planted bug that only the system's own invariants see in this run."""
-    asked = request(mutants=("ack-before-quorum",), seed=3, faults=("leadership",), operations=200)
+    asked = request(planted_bugs=("ack-before-quorum",), seed=3, faults=("leadership",), operations=200)
     parts = resolve(asked)
     run = run_simulated(make_plan(asked, parts), parts)
     judgement = judge(run, parts, run_id="r")
@@ -218,7 +218,7 @@ def an_invariant_that_breaks_is_a_violation(_folder: Path) -> None:
 
 def faults_of_the_simulated_world_bite(_folder: Path) -> None:
     """Planted bugs of systems that show under one kind of fault only, or only at the end of a run."""
-    for mutant, seed, faults, mark in (
+    for planted_bug, seed, faults, mark in (
         ("stale-read", 7, "leadership", "links-cut"),
         ("wall-clock-lease", 0, "clocks", "clocks-strobed"),
         ("ack-before-fsync", 2, "durability", "nodes-killed"),
@@ -226,11 +226,11 @@ def faults_of_the_simulated_world_bite(_folder: Path) -> None:
         ("ack-before-quorum", 3, "leadership", "nodes-paused"),
         ("next-index-stuck", 7, "leadership", "leader-changed"),
     ):
-        asked = request(mutants=(mutant,), seed=seed, faults=(faults,))
+        asked = request(planted_bugs=(planted_bug,), seed=seed, faults=(faults,))
         parts = resolve(asked)
         run = run_simulated(make_plan(asked, parts), parts)
-        assert judge(run, parts, run_id="r").verdict is Verdict.VIOLATION, mutant
-        assert run.marks[mark] > 0 and run.errors == [], mutant
+        assert judge(run, parts, run_id="r").verdict is Verdict.VIOLATION, planted_bug
+        assert run.marks[mark] > 0 and run.errors == [], planted_bug
 
 
 def an_interrupted_run_says_so(_folder: Path) -> None:

@@ -135,7 +135,7 @@ def no_two_runs_share_a_folder(folder: Path) -> None:
         request(operations=50),
         request(nodes=5),
     ]
-    asked += [request(mutants=("stale-read",)), request(faults=("clocks",)), request(duration_s=2.0)]
+    asked += [request(planted_bugs=("stale-read",)), request(faults=("clocks",)), request(duration_s=2.0)]
     names = [run_id_of(each) for each in asked]
     assert len(set(names)) == len(names) and names == [run_id_of(each) for each in asked]
     assert run_id_of(request(), "namespaces:3") != names[0]

@@ -32,8 +32,8 @@ print(json.dumps(digests))
 """
 
 CORE = [
-    RunRequest(system="consistent-core", faults=faults, seed=seed, mutants=mutants)
-    for seed, faults, mutants in (
+    RunRequest(system="consistent-core", faults=faults, seed=seed, planted_bugs=planted_bugs)
+    for seed, faults, planted_bugs in (
         (1, ("leadership",), ()),
         (2, ("all",), ()),
         (3, ("durability",), ("ack-before-fsync",)),
@@ -46,12 +46,14 @@ CORE = [
 def requests_of(system: str) -> list[RunRequest]:
     """One run in each shipped campaign of the correct `system`, and one of a planted bug."""
     plans = [load_plan(name) for name in shipped_plans()]
-    places = [(plan, cell) for plan in plans for cell in plan.cells() if cell.system == system and not cell.mutants]
+    places = [
+        (plan, cell) for plan in plans for cell in plan.cells() if cell.system == system and not cell.planted_bugs
+    ]
     correct = {plan.name: plan.request(cell, seed) for seed, (plan, cell) in enumerate(places)}
     planted = [
-        msgspec.structs.replace(correct[mutant.campaign], mutants=(name,))
-        for name, mutant in sorted(load_system(system).mutants.items())
-        if mutant.campaign in correct
+        msgspec.structs.replace(correct[planted_bug.campaign], planted_bugs=(name,))
+        for name, planted_bug in sorted(load_system(system).planted_bugs.items())
+        if planted_bug.campaign in correct
     ]
     return [*correct.values(), *planted[:1]]
 

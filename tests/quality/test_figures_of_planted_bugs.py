@@ -36,7 +36,7 @@ def test_every_message_that_decides_is_drawn_and_no_figure_draws_fewer_than_it_s
 
 @pytest.mark.slow
 def test_the_two_lost_copies_of_a_write_that_was_acknowledged_too_early_are_drawn(tmp_path) -> None:
-    request = RunRequest(system="consistent-core", mutants=("ack-before-quorum",), seed=1)
+    request = RunRequest(system="consistent-core", planted_bugs=("ack-before-quorum",), seed=1)
     parts = resolve(request)
     run = run_simulated(make_plan(request, parts), parts, record_messages=True)
     judgement = judge(run, parts, run_id="figure")

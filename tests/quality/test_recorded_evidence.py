@@ -61,7 +61,12 @@ class InThisProcess:
 def place_of(bug: str = "", system: str = "quorum-kv") -> evidence.Place:
     if not bug:
         return evidence.correct_places(system)[0]
-    [of_bug] = [mutant for one in evidence.reference_systems() for mutant in one.mutants.values() if mutant.name == bug]
+    [of_bug] = [
+        planted_bug
+        for one in evidence.reference_systems()
+        for planted_bug in one.planted_bugs.values()
+        if planted_bug.name == bug
+    ]
     return evidence.bug_places(system, of_bug)[0]
 
 
@@ -73,7 +78,7 @@ def measured(place: evidence.Place, *caught_by: str) -> evidence.Record:
 def test_a_record_counts_the_runs_that_the_bugs_own_checkers_refused() -> None:
     found = measured(place_of("overwrite-siblings"), "siblings")
     assert (found.runs, found.found, found.first_seed, found.undecided) == (3, 3, 0, 0)
-    assert found.command.endswith("--mutant overwrite-siblings --faults partition --seeds 0..2")
+    assert found.command.endswith("--planted-bug overwrite-siblings --faults partition --seeds 0..2")
     assert measured(place_of("overwrite-siblings"), "PAX-I1").found == 0
 
 

@@ -19,7 +19,7 @@ def test_a_run_that_is_drawn_is_the_same_when_its_request_is_carried_out_again()
     drawn = [drawn_run(task) for task in TASKS]
     assert [digest_of(one.request) for one in drawn] == drawn
     assert len({one.history for one in drawn}) == len(drawn)
-    assert drawn[0].request.mutants and not drawn[1].request.mutants
+    assert drawn[0].request.planted_bugs and not drawn[1].request.planted_bugs
 
 
 def test_a_request_that_is_refused_is_told_with_its_reason() -> None:

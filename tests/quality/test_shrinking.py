@@ -10,23 +10,23 @@ from faultline.harness.verdict import Verdict
 from faultline.registry import resolve
 
 
-def first_violation(mutant: str, faults: str):
+def first_violation(planted_bug: str, faults: str):
     for seed in range(200):
-        request = RunRequest(system="consistent-core", faults=(faults,), mutants=(mutant,), seed=seed)
+        request = RunRequest(system="consistent-core", faults=(faults,), planted_bugs=(planted_bug,), seed=seed)
         parts = resolve(request)
         plan = make_plan(request, parts)
         judgement = judge(run_simulated(plan, parts), parts, run_id="search")
         if judgement.verdict is Verdict.VIOLATION:
             return plan, parts, judgement
-    raise AssertionError(f"{mutant} did not show")
+    raise AssertionError(f"{planted_bug} did not show")
 
 
 @pytest.mark.parametrize(
-    ("mutant", "faults", "operations_max", "faults_max"),
+    ("planted_bug", "faults", "operations_max", "faults_max"),
     [("stale-read", "leadership", 4, 2), ("ack-before-quorum", "leadership", 6, 3), ("vote-twice", "leadership", 4, 5)],
 )
-def test_a_counterexample_shrinks_to_what_matters(mutant, faults, operations_max, faults_max):
-    plan, parts, judgement = first_violation(mutant, faults)
+def test_a_counterexample_shrinks_to_what_matters(planted_bug, faults, operations_max, faults_max):
+    plan, parts, judgement = first_violation(planted_bug, faults)
     shrunk = shrink(plan, same_violation(parts, judgement.signature))
     assert shrunk.complete
     assert len(shrunk.plan.operations) <= operations_max

@@ -14,7 +14,9 @@ from faultline.harness.verdict import CheckResult, Finding, Verdict
 
 QUANTILES = ("p50_us", "p95_us", "p99_us", "max_us")
 NODES = ("athens", "byzantium", "cyrene")
-REPLAY = "faultline run --system consistent-core --mutant stale-read --workload register --faults partition --seed 17"
+REPLAY = (
+    "faultline run --system consistent-core --planted-bug stale-read --workload register --faults partition --seed 17"
+)
 SENTENCE = (
     "Linearizability of k3 is violated: at 2.420 s client 4 read 7 although client 2's write of 9 "
     "had completed at 2.104 s; 4 of 208 operations show it."
@@ -99,7 +101,7 @@ def plan(**changes: Any) -> Plan:
     """The plan of the sample run."""
     values: dict[str, Any] = {
         "system": "consistent-core", "workload": "register", "seed": 17, "nodes": NODES, "workers": 5, "operations": (),
-        "fault_set": ("partition", "pause"), "options": {"read-mode": "read-index"}, "mutants": ("stale-read",),
+        "fault_set": ("partition", "pause"), "options": {"read-mode": "read-index"}, "planted_bugs": ("stale-read",),
         "heal_us": 3_200_000, "end_us": 5_000_000,
     }  # fmt: skip
     return Plan(**(values | changes))
@@ -134,7 +136,7 @@ def judgement(findings: list[Finding], **changes: Any) -> Judgement:
     values: dict[str, Any] = {
         "run_id": "consistent-core-stale-read-17", "cell": "consistent-core+stale-read/register/partition+pause",
         "system": "consistent-core", "workload": "register", "fault_set": ("partition", "pause"),
-        "mutants": ("stale-read",), "options": {"read-mode": "read-index"}, "seed": 17, "world": "simulated",
+        "planted_bugs": ("stale-read",), "options": {"read-mode": "read-index"}, "seed": 17, "world": "simulated",
         "verdict": Verdict.VIOLATION, "sentence": SENTENCE, "signature": "linearizability:stale-read:w-w-r",
         "findings": findings, "counts": {"ok": 190, "fail": 9, "info": 2}, "overlap": {"partition": 31, "pause": 3},
         "checks": [
@@ -152,10 +154,10 @@ def passing_run() -> tuple[RunRecord, Judgement]:
     """A run of the correct system in which everything held."""
     history = History()
     calm_operations(history, 200, 10_000, 20_000)
-    record = RunRecord(plan=plan(mutants=()), world="simulated", history=history, faults=faults()[:3])
+    record = RunRecord(plan=plan(planted_bugs=()), world="simulated", history=history, faults=faults()[:3])
     sentence = "Everything that was checked held: 3 keys are linearizable over 200 operations."
     return record, judgement(
-        [], verdict=Verdict.PASS, sentence=sentence, mutants=(), signature="", warnings=[], checks=[]
+        [], verdict=Verdict.PASS, sentence=sentence, planted_bugs=(), signature="", warnings=[], checks=[]
     )
 
 
@@ -181,13 +183,13 @@ def long_run(operations: int = 20_000) -> tuple[RunRecord, Judgement]:
 
 
 def cell(
-    mutant: str, faults_: tuple[str, ...], expected: list[str], counts: dict[str, int], workload: str = "register"
+    planted_bug: str, faults_: tuple[str, ...], expected: list[str], counts: dict[str, int], workload: str = "register"
 ) -> dict[str, Any]:
     """One cell of a campaign summary, without the derived rates."""
-    mutants = [mutant] if mutant else []
-    name = f"consistent-core{'+' + mutant if mutant else ''}/{workload}/{'+'.join(faults_) or 'calm'}"
+    planted_bugs = [planted_bug] if planted_bug else []
+    name = f"consistent-core{'+' + planted_bug if planted_bug else ''}/{workload}/{'+'.join(faults_) or 'calm'}"
     return {
-        "cell": name, "system": "consistent-core", "workload": workload, "fault_set": list(faults_), "mutants": mutants,
+        "cell": name, "system": "consistent-core", "workload": workload, "fault_set": list(faults_), "planted_bugs": planted_bugs,
         "options": {}, "expected": expected, "verdict": "violation" if counts.get("violation") else "pass",
         "sentence": "", "runs": 50, "counts": counts,
         "violations_expected": counts.get("violation", 0) if expected else 0,

@@ -39,11 +39,11 @@ class Cluster(HandCrankedCluster):
     system_type: type[Any] = ConsistentCore
     ports_type: type[ClusterPorts] = StaggeredPorts
 
-    def __init__(self, size: int = 3, mutants: tuple[str, ...] = (), **options: str) -> None:
+    def __init__(self, size: int = 3, planted_bugs: tuple[str, ...] = (), **options: str) -> None:
         self.election_timeout_us = 1_000 * int(options.get("election_timeout_ms", ELECTION_TIMEOUT_US // 1_000))
         self.heartbeat_us = 1_000 * int(options.get("heartbeat_interval_ms", HEARTBEAT_US // 1_000))
         self.timeout_offset_us = {name: 10_000 * number for number, name in enumerate(NODE_NAMES[:size])}
-        super().__init__(self.system_type(), size, mutants, **options)
+        super().__init__(self.system_type(), size, planted_bugs, **options)
 
     # -- time -----------------------------------------------------------------------------------------------------
 

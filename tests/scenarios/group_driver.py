@@ -58,8 +58,8 @@ class GroupCluster(Cluster):
     system_type = TransactionalKv
     ports_type = GroupPorts
 
-    def __init__(self, size: int = 3, mutants: tuple[str, ...] = (), **options: str) -> None:
-        super().__init__(size, mutants, **{"replication_factor": "3", **options})
+    def __init__(self, size: int = 3, planted_bugs: tuple[str, ...] = (), **options: str) -> None:
+        super().__init__(size, planted_bugs, **{"replication_factor": "3", **options})
         self.numbers: dict[str, int] = {}
         self.pass_time(A_SECOND)
 

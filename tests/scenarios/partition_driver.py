@@ -35,9 +35,9 @@ class PartitionCluster(Cluster):
     system_type = PartitionedKv
     ports_type = ChancePorts
 
-    def __init__(self, size: int = 3, mutants: tuple[str, ...] = (), **options: str) -> None:
+    def __init__(self, size: int = 3, planted_bugs: tuple[str, ...] = (), **options: str) -> None:
         self.copies_of: Callable[[Any], int] = lambda _: 1
-        super().__init__(size, mutants, **{"partitions": "9", **options})
+        super().__init__(size, planted_bugs, **{"partitions": "9", **options})
 
     def post(self, source: str, target: str, message: Any) -> None:
         """Send it as often as `copies_of` says: not at all, once, or twice."""
@@ -92,7 +92,7 @@ class PartitionCluster(Cluster):
             self.ports[name] = self.ports_type(self, name)
             self.ports[name].now_us = self.ports["athens"].now_us
             self.nodes[name] = self.system.client(
-                self.ports[name], self.members, NodeId(node), self.options, self.mutants
+                self.ports[name], self.members, NodeId(node), self.options, self.planted_bugs
             )
             self.nodes[name].start()
             self.deliver(lambda source, target, _: name in (source, target))

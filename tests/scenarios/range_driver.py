@@ -20,9 +20,11 @@ class RangeCluster(Cluster):
 
     system_type = RangeKv
 
-    def __init__(self, size: int = 3, mutants: tuple[str, ...] = (), *, formed: bool = True, **options: str) -> None:
+    def __init__(
+        self, size: int = 3, planted_bugs: tuple[str, ...] = (), *, formed: bool = True, **options: str
+    ) -> None:
         self.sent: list[tuple[str, str, Any]] = []
-        super().__init__(size, mutants, **options)
+        super().__init__(size, planted_bugs, **options)
         if formed:
             self.deliver()
             assert self.table(), "no table"
@@ -41,7 +43,7 @@ class RangeCluster(Cluster):
         if client not in self.nodes:
             self.ports[client] = StaggeredPorts(self, client)
             self.nodes[client] = self.system.client(
-                self.ports[client], self.members, self.members[0], self.options, self.mutants
+                self.ports[client], self.members, self.members[0], self.options, self.planted_bugs
             )
         ended: list[Outcome] = []
         self.nodes[client].invoke(Operation(0, f, key, value), ended.append)

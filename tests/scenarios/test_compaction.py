@@ -270,7 +270,7 @@ class NeverInstalls(Compaction):
 
 
 class CoreThatNeverInstalls(ConsistentCore):
-    def node(self, ports: Any, members: Any, options: Any, mutants: Any) -> ConsistentCoreNode:
+    def node(self, ports: Any, members: Any, options: Any, planted_bugs: Any) -> ConsistentCoreNode:
         return ConsistentCoreNode(
             ports, members, CoreSettings.read(options), replace(Parts(), compaction=NeverInstalls)
         )
@@ -348,9 +348,9 @@ def test_the_snapshot_of_a_deposed_leader_is_refused() -> None:
 
 
 @pytest.mark.rows("LWM-M9")
-@pytest.mark.parametrize(("mutants", "count"), [((), 1), (("snapshot-without-answers",), 2)])
-def test_a_retry_after_a_restart_is_known_from_the_snapshot(mutants: tuple[str, ...], count: int) -> None:
-    cluster = Cluster(mutants=mutants, **SHORT)
+@pytest.mark.parametrize(("planted_bugs", "count"), [((), 1), (("snapshot-without-answers",), 2)])
+def test_a_retry_after_a_restart_is_known_from_the_snapshot(planted_bugs: tuple[str, ...], count: int) -> None:
+    cluster = Cluster(planted_bugs=planted_bugs, **SHORT)
     client = led_by_athens(cluster)
     number = client.set("athens", "title", "mine")
     cluster.deliver()

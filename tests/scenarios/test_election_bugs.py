@@ -2,7 +2,7 @@
 
 Campaigns do not meet them: a vote must be late by a whole election, a zombie must go on sending without hearing that it
 is one, a key must go between two messages. What campaigns do catch is planted in the system itself
-(`consistent_core.election_mutants`).
+(`consistent_core.election_planted_bugs`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def cluster_of(size: int, parts: Parts, changed: dict[str, Any] | None = None, *
     """A cluster whose nodes are built from `parts`, with `changed` settings that no check has seen."""
 
     class Planted(ConsistentCore):
-        def node(self, ports: Any, members: Any, given: Any, mutants: Any) -> ConsistentCoreNode | LeaderKeyNode:
+        def node(self, ports: Any, members: Any, given: Any, planted_bugs: Any) -> ConsistentCoreNode | LeaderKeyNode:
             settings = msgspec.structs.replace(CoreSettings.read(given), **(changed or {}))
             if settings.election == "external-store" and ports.node_id == members[-1]:
                 return LeaderKeyNode(ports, settings.leader_key_ttl_us)

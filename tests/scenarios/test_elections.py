@@ -123,7 +123,7 @@ def test_a_vote_survives_a_restart() -> None:
 
 
 def test_the_planted_bug_vote_twice_gives_the_vote_away_again() -> None:
-    cluster = Cluster(mutants=("vote-twice",))
+    cluster = Cluster(planted_bugs=("vote-twice",))
     assert vote_answers(cluster, "cyrene", "athens", 3)
     assert vote_answers(cluster, "cyrene", "byzantium", 3)
 

@@ -13,8 +13,8 @@ from faultline.systems_under_test.reference.consistent_core.key_value_store impo
 from faultline.systems_under_test.reference.shared.client_messages import CompareAndSet, GetValue, SetValue
 
 
-def led_by_athens(*mutants: str) -> tuple[Cluster, Client]:
-    cluster = Cluster(mutants=mutants)
+def led_by_athens(*planted_bugs: str) -> tuple[Cluster, Client]:
+    cluster = Cluster(planted_bugs=planted_bugs)
     cluster.elect("athens")
     return cluster, Client(cluster, "alice").register("athens")
 

@@ -36,8 +36,8 @@ class Register(Cluster):
 
     system_type = QuorumRegister
 
-    def __init__(self, size: int = 3, mutants: tuple[str, ...] = (), **options: str) -> None:
-        super().__init__(size, mutants, **options)
+    def __init__(self, size: int = 3, planted_bugs: tuple[str, ...] = (), **options: str) -> None:
+        super().__init__(size, planted_bugs, **options)
         self.history = History()
         self.numbers: dict[str, int] = {}
         self.rows: dict[tuple[str, int], int] = {}
@@ -235,9 +235,9 @@ def test_a_write_without_a_quorum_ends_with_one_indefinite_answer() -> None:
     assert cluster.perform("bob", "athens", "read") == 1
 
 
-def repeated_answer(mutants: tuple[str, ...]) -> list[ValueResponse]:
+def repeated_answer(planted_bugs: tuple[str, ...]) -> list[ValueResponse]:
     """RWL-S6 with five replicas: athens and byzantium have the value, and byzantium's answer comes twice."""
-    cluster = Register(5, mutants, write_quorum="3", read_quorum="3")
+    cluster = Register(5, planted_bugs, write_quorum="3", read_quorum="3")
     number = begin_store(cluster)
     cluster.drop(lambda _, target, __: target in ("cyrene", "delphi", "ephesus"))
     cluster.step(lambda _, target, __: target == "byzantium")
@@ -274,9 +274,9 @@ def test_with_four_replicas_two_answers_and_two_errors_end_the_wait() -> None:
     assert [answer.error for answer in cluster.answers("alice", number)] == [NO_QUORUM_TO_STORE]
 
 
-def answer_to_the_former_self(*mutants: str) -> tuple[Register, list[ValueResponse]]:
+def answer_to_the_former_self(*planted_bugs: str) -> tuple[Register, list[ValueResponse]]:
     """RWL-S8: athens dies with an answer of byzantium under way, comes back, and stores another value."""
-    cluster = Register(3, mutants)
+    cluster = Register(3, planted_bugs)
     begin_store(cluster, 1)
     cluster.step(lambda _, target, __: target == "byzantium")
     late = cluster.take(lambda *item: isinstance(item[2], StoreResponse))

@@ -27,8 +27,8 @@ TTL_US = 10 * SECOND_US
 SLOW = {"heartbeat_interval_ms": "250", "election_timeout_ms": "1000"}
 
 
-def led_by_athens(*mutants: str, **options: str) -> tuple[Cluster, Client]:
-    cluster = Cluster(3, mutants, services="on", lease_check_ms="500", **{**SLOW, **options})
+def led_by_athens(*planted_bugs: str, **options: str) -> tuple[Cluster, Client]:
+    cluster = Cluster(3, planted_bugs, services="on", lease_check_ms="500", **{**SLOW, **options})
     cluster.elect("athens")
     return cluster, Client(cluster, "alice").register("athens")
 
@@ -90,18 +90,18 @@ def test_a_lease_survives_when_one_refresh_of_two_is_lost() -> None:
 
 @pytest.mark.rows("LS-S3", "LS-R5", "LS-R6", "LS-I1", "LS-I6")
 @pytest.mark.parametrize(
-    ("mutants", "told"), [((), [None, DUPLICATE_LEASE]), (("duplicate-lease-granted",), [None, None])]
+    ("planted_bugs", "told"), [((), [None, DUPLICATE_LEASE]), (("duplicate-lease-granted",), [None, None])]
 )
 def test_of_two_registrations_on_their_way_at_once_the_first_in_the_log_wins(
-    mutants: tuple[str, ...], told: list[str | None]
+    planted_bugs: tuple[str, ...], told: list[str | None]
 ) -> None:
-    cluster, alice = led_by_athens(*mutants)
+    cluster, alice = led_by_athens(*planted_bugs)
     bob = Client(cluster, "bob").register("athens")
     mine, yours = alice.ask("athens", RegisterLease("x", TTL_US)), bob.ask("athens", RegisterLease("x", TTL_US))
     cluster.deliver()
     answers = [alice.answer_to(mine), bob.answer_to(yours)]
     assert [answer.error for answer in answers if answer is not None] == told
-    assert ("LS-I6" in cluster.broken()) is bool(mutants)
+    assert ("LS-I6" in cluster.broken()) is bool(planted_bugs)
 
 
 @pytest.mark.rows("LS-R5")
@@ -133,9 +133,9 @@ def test_a_registration_whose_answer_was_lost_is_answered_with_success_by_the_ne
 
 
 @pytest.mark.rows("LS-S5", "LS-R21", "LS-R8", "LS-R19")
-@pytest.mark.parametrize("mutants", [(), ("leases-not-refreshed-by-new-leader",)])
-def test_a_new_leader_gives_every_lease_a_full_time(mutants: tuple[str, ...]) -> None:
-    cluster, alice = led_by_athens(*mutants, lease_ttl_ms="10000")
+@pytest.mark.parametrize("planted_bugs", [(), ("leases-not-refreshed-by-new-leader",)])
+def test_a_new_leader_gives_every_lease_a_full_time(planted_bugs: tuple[str, ...]) -> None:
+    cluster, alice = led_by_athens(*planted_bugs, lease_ttl_ms="10000")
     token = granted(cluster, alice)
     cluster.pass_time(9 * SECOND_US)
     assert refresh(cluster, "athens", token) is None
@@ -143,50 +143,50 @@ def test_a_new_leader_gives_every_lease_a_full_time(mutants: tuple[str, ...]) ->
     cluster.elect("byzantium")
     cluster.pass_time(3 * SECOND_US)
     kept = everywhere(cluster, "x")
-    assert kept is not bool(mutants)
+    assert kept is not bool(planted_bugs)
     if kept:
         assert refresh(cluster, "byzantium", token, 2) is None
         assert cluster.broken() == []
 
 
 @pytest.mark.rows("LS-S6", "LS-R21")
-@pytest.mark.parametrize("mutants", [(), ("new-leader-tracks-no-leases",)])
+@pytest.mark.parametrize("planted_bugs", [(), ("new-leader-tracks-no-leases",)])
 def test_the_lease_of_an_owner_that_died_with_the_leader_ends_a_full_time_after_the_election(
-    mutants: tuple[str, ...],
+    planted_bugs: tuple[str, ...],
 ) -> None:
-    cluster, alice = led_by_athens(*mutants)
+    cluster, alice = led_by_athens(*planted_bugs)
     granted(cluster, alice)
     cluster.kill("athens")
     cluster.elect("byzantium")
     cluster.pass_time(TTL_US - SECOND_US)
     assert everywhere(cluster, "x")
     cluster.pass_time(2 * SECOND_US)
-    assert everywhere(cluster) is not bool(mutants)
+    assert everywhere(cluster) is not bool(planted_bugs)
 
 
 @pytest.mark.rows("LS-S7", "LS-R11", "LS-I5", "LS-S13", "LS-I7")
-@pytest.mark.parametrize("mutants", [(), ("lease-removed-before-commit",)])
-def test_a_leader_that_is_cut_off_ends_no_lease(mutants: tuple[str, ...]) -> None:
-    cluster, alice = led_by_athens(*mutants)
+@pytest.mark.parametrize("planted_bugs", [(), ("lease-removed-before-commit",)])
+def test_a_leader_that_is_cut_off_ends_no_lease(planted_bugs: tuple[str, ...]) -> None:
+    cluster, alice = led_by_athens(*planted_bugs)
     granted(cluster, alice)
     cluster.cut("athens", "byzantium", "cyrene")
     clock = cluster.ports["athens"]
     clock.now_us += TTL_US + SECOND_US
     cluster.nodes["athens"].keeping.check()
-    assert leases(cluster, "athens") == ([] if mutants else ["x"])
+    assert leases(cluster, "athens") == ([] if planted_bugs else ["x"])
     cluster.elect("byzantium")
     cluster.heal()
     cluster.pass_time(2 * SECOND_US)
-    if not mutants:
+    if not planted_bugs:
         assert everywhere(cluster, "x") and cluster.values("athens") == {"servers/1": "there"}
         assert cluster.nodes["athens"].keeping.tracker.expired() == []
         assert cluster.broken() == []
 
 
 @pytest.mark.rows("LS-S13", "LS-R8", "LS-I7")
-@pytest.mark.parametrize(("mutants", "broken"), [((), []), (("tracker-never-stops",), ["LS-I7"])])
-def test_a_leader_that_stepped_down_finds_no_lease_over(mutants: tuple[str, ...], broken: list[str]) -> None:
-    cluster, alice = led_by_athens(*mutants)
+@pytest.mark.parametrize(("planted_bugs", "broken"), [((), []), (("tracker-never-stops",), ["LS-I7"])])
+def test_a_leader_that_stepped_down_finds_no_lease_over(planted_bugs: tuple[str, ...], broken: list[str]) -> None:
+    cluster, alice = led_by_athens(*planted_bugs)
     granted(cluster, alice)
     cluster.split("athens")
     cluster.elect("byzantium")
@@ -238,9 +238,9 @@ def test_a_leader_that_refreshes_before_its_no_op_is_applied_promises_what_its_p
 
 
 @pytest.mark.rows("LS-S9", "LS-R14", "LS-R13", "CC-R20")
-@pytest.mark.parametrize(("mutants", "answer"), [((), "nothing"), (("refresh-without-quorum",), None)])
-def test_a_deposed_leader_acknowledges_no_refresh(mutants: tuple[str, ...], answer: str | None) -> None:
-    cluster, alice = led_by_athens(*mutants)
+@pytest.mark.parametrize(("planted_bugs", "answer"), [((), "nothing"), (("refresh-without-quorum",), None)])
+def test_a_deposed_leader_acknowledges_no_refresh(planted_bugs: tuple[str, ...], answer: str | None) -> None:
+    cluster, alice = led_by_athens(*planted_bugs)
     token = granted(cluster, alice)
     cluster.split("athens")
     cluster.elect("byzantium")
@@ -250,9 +250,9 @@ def test_a_deposed_leader_acknowledges_no_refresh(mutants: tuple[str, ...], answ
 
 
 @pytest.mark.rows("LS-S12", "LS-R18")
-@pytest.mark.parametrize(("mutants", "values"), [((), {}), (("orphan-attachment",), {"k": 1})])
-def test_nothing_is_stored_under_a_lease_that_has_ended(mutants: tuple[str, ...], values: dict[str, int]) -> None:
-    cluster, alice = led_by_athens(*mutants)
+@pytest.mark.parametrize(("planted_bugs", "values"), [((), {}), (("orphan-attachment",), {"k": 1})])
+def test_nothing_is_stored_under_a_lease_that_has_ended(planted_bugs: tuple[str, ...], values: dict[str, int]) -> None:
+    cluster, alice = led_by_athens(*planted_bugs)
     assert done(cluster, alice, "athens", SetWithLease("k", 1, "x")).error == NO_LEASE
     cluster.pass_time(SECOND_US)
     assert [cluster.values(name) for name in cluster.members] == [values] * 3
@@ -310,9 +310,9 @@ def test_leases_survive_snapshots_and_restarts_of_all_servers_and_still_end() ->
 
 
 @pytest.mark.rows("LS-R27", "LS-S10")
-@pytest.mark.parametrize(("mutants", "error"), [((), STALE_TOKEN), (("no-fencing",), None)])
-def test_a_resource_refuses_the_token_of_a_former_owner(mutants: tuple[str, ...], error: str | None) -> None:
-    cluster, alice = led_by_athens(*mutants)
+@pytest.mark.parametrize(("planted_bugs", "error"), [((), STALE_TOKEN), (("no-fencing",), None)])
+def test_a_resource_refuses_the_token_of_a_former_owner(planted_bugs: tuple[str, ...], error: str | None) -> None:
+    cluster, alice = led_by_athens(*planted_bugs)
     token = granted(cluster, alice)
     cluster.pass_time(TTL_US + SECOND_US)
     bob = Client(cluster, "bob").register("athens")

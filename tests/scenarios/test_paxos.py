@@ -66,7 +66,7 @@ def test_after_two_crashes_the_value_of_the_highest_generation_is_chosen_and_no_
 
 def test_a_proposer_that_forgets_what_it_heard_gets_a_second_value_through() -> None:
     cluster = the_books_story()
-    cluster.mutants = frozenset({"ignore-accepted"})
+    cluster.planted_bugs = frozenset({"ignore-accepted"})
     cluster.restart("cyrene")
     cluster.restart("ephesus")
     cluster.put("client-3", "cyrene", "carol")
@@ -158,9 +158,9 @@ def test_the_loser_of_a_duel_finishes_the_other_value_and_then_its_own(rejection
 
 
 @pytest.mark.rows("PAX-S6", "PAX-R15")
-@pytest.mark.parametrize(("mutants", "kept"), [((), True), (("promise-not-durable",), False)])
-def test_a_promise_binds_an_acceptor_after_its_restart(mutants: tuple[str, ...], kept: bool) -> None:
-    cluster = PaxosCluster(3, mutants)
+@pytest.mark.parametrize(("planted_bugs", "kept"), [((), True), (("promise-not-durable",), False)])
+def test_a_promise_binds_an_acceptor_after_its_restart(planted_bugs: tuple[str, ...], kept: bool) -> None:
+    cluster = PaxosCluster(3, planted_bugs)
     cluster.put("client-1", "athens", "alice")
     cluster.let("athens", PREPARE, "byzantium")
     cluster.put("client-3", "cyrene", "carol")
@@ -175,9 +175,9 @@ def test_a_promise_binds_an_acceptor_after_its_restart(mutants: tuple[str, ...],
     assert cluster.broken() == ([] if kept else ["PAX-I4"])
 
 
-def missed_commit(*mutants: str) -> PaxosCluster:
+def missed_commit(*planted_bugs: str) -> PaxosCluster:
     """v1 is chosen and known at a and b; c missed all of it."""
-    cluster = PaxosCluster(3, mutants)
+    cluster = PaxosCluster(3, planted_bugs)
     cluster.cut("cyrene")
     cluster.put("client-1", "athens", "v1")
     cluster.deliver()
@@ -195,9 +195,9 @@ def test_a_node_that_missed_everything_reads_nothing_after_a_naive_reset() -> No
     assert missed_commit("naive-reset").read("cyrene") is None
 
 
-def resurrection(*mutants: str) -> PaxosCluster:
+def resurrection(*planted_bugs: str) -> PaxosCluster:
     """c accepted v1 and missed its commit; v2 was then chosen and acknowledged by a and b alone."""
-    cluster = PaxosCluster(3, mutants)
+    cluster = PaxosCluster(3, planted_bugs)
     cluster.put("client-1", "athens", "v1")
     cluster.deliver(lambda _, target, message: not (target == "cyrene" and isinstance(message, COMMIT)))
     cluster.drop(lambda *item: isinstance(item[2], COMMIT))
@@ -245,9 +245,9 @@ def test_a_late_acceptance_or_commit_of_an_old_version_changes_nothing(kinds: tu
     assert cluster.broken() == []
 
 
-def own_value_refused(*mutants: str) -> PaxosCluster:
+def own_value_refused(*planted_bugs: str) -> PaxosCluster:
     """a has its promises, but a higher generation comes before its accept requests, and nobody accepts."""
-    cluster = PaxosCluster(3, mutants, attempts_max="1")
+    cluster = PaxosCluster(3, planted_bugs, attempts_max="1")
     cluster.put("client-1", "athens", "alice")
     cluster.let("athens", PREPARE, "byzantium", "cyrene")
     cluster.nodes["cyrene"].ids.round = 7

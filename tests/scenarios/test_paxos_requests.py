@@ -18,9 +18,9 @@ def test_a_request_that_reaches_two_nodes_is_executed_once() -> None:
     assert cluster.read("byzantium") == "alice"
 
 
-def late_copy_of_a_failed_compare_and_set(*mutants: str) -> PaxosCluster:
+def late_copy_of_a_failed_compare_and_set(*planted_bugs: str) -> PaxosCluster:
     """c keeps a copy of a compare-and-set that failed at a, until the register has the value it expects."""
-    cluster = PaxosCluster(3, mutants)
+    cluster = PaxosCluster(3, planted_bugs)
     cluster.cas("client-1", "athens", "anna", "alice")
     cluster.deliver()
     assert cluster.answers("client-1") == [ClientResponse(1, CAS_MISMATCH)]

@@ -16,9 +16,9 @@ def test_in_mode_stale_any_server_answers() -> None:
     assert [answer.value for answer in bob.answers_to(bob.get("cyrene", "title"))] == [None]
 
 
-def leader_with_lease(*mutants: str) -> tuple[Cluster, Client]:
+def leader_with_lease(*planted_bugs: str) -> tuple[Cluster, Client]:
     """A leader whose followers have just acknowledged a heartbeat; nothing is delivered any more afterwards."""
-    cluster = Cluster(mutants=mutants, read_mode="leader-lease")
+    cluster = Cluster(planted_bugs=planted_bugs, read_mode="leader-lease")
     cluster.elect("athens")
     bob = Client(cluster, "bob").register("athens")
     cluster.heartbeat("athens")
@@ -43,10 +43,12 @@ def test_a_lease_lasts_as_long_as_it_says_from_the_sending_of_what_was_acknowled
 
 
 @pytest.mark.rows("LOG-R24", "LOG-S9")
-@pytest.mark.parametrize(("mutants", "served"), [((), False), (("wall-clock-lease",), True)])
-def test_a_wall_clock_that_steps_back_prolongs_only_the_planted_lease(mutants: tuple[str, ...], served: bool) -> None:
+@pytest.mark.parametrize(("planted_bugs", "served"), [((), False), (("wall-clock-lease",), True)])
+def test_a_wall_clock_that_steps_back_prolongs_only_the_planted_lease(
+    planted_bugs: tuple[str, ...], served: bool
+) -> None:
     """LOG-S9 and LOG-M12."""
-    cluster, bob = leader_with_lease(*mutants)
+    cluster, bob = leader_with_lease(*planted_bugs)
     cluster.ports["athens"].now_us += 3 * LEASE_US
     cluster.ports["athens"].wall_offset_us = -3 * LEASE_US
     assert (len(bob.answers_to(bob.get("athens", "title"))) == 1) == served

@@ -28,7 +28,7 @@ def lead_from_outside(
 
 
 def test_the_planted_bug_keeps_the_conflicting_suffix() -> None:
-    cluster = Cluster(mutants=("no-truncate-on-conflict",))
+    cluster = Cluster(planted_bugs=("no-truncate-on-conflict",))
     lead_from_outside(cluster, 4, (0, 0), entries(1, 2, 2))
     lead_from_outside(cluster, 5, (1, 1), entries(3, start=2))
     assert cluster.log("athens") == [1, 2, 2]
@@ -51,7 +51,7 @@ def test_lost_requests_are_sent_again_from_the_first_that_was_not_acknowledged()
 
 
 def test_the_planted_bug_ack_before_quorum_answers_alone() -> None:
-    cluster = Cluster(mutants=("ack-before-quorum",))
+    cluster = Cluster(planted_bugs=("ack-before-quorum",))
     cluster.elect("athens")
     alice = Client(cluster, "alice").register("athens")
     cluster.cut("athens")
@@ -59,12 +59,12 @@ def test_the_planted_bug_ack_before_quorum_answers_alone() -> None:
 
 
 @pytest.mark.rows("LOG-R7", "LOG-I9")
-@pytest.mark.parametrize(("mutants", "survives"), [((), True), (("ack-before-fsync",), False)])
+@pytest.mark.parametrize(("planted_bugs", "survives"), [((), True), (("ack-before-fsync",), False)])
 def test_an_answered_write_survives_the_death_of_all_unless_the_fsync_was_left_for_later(
-    mutants: tuple[str, ...], survives: bool
+    planted_bugs: tuple[str, ...], survives: bool
 ) -> None:
     """LOG-M9."""
-    cluster = Cluster(mutants=mutants)
+    cluster = Cluster(planted_bugs=planted_bugs)
     cluster.elect("athens")
     alice = Client(cluster, "alice").register("athens")
     number = alice.set("athens", "title", "answered")

@@ -38,7 +38,7 @@ class ForgetsTheLeaseAtARestart(RaftElection):
 
 def lease_cluster(election: type[RaftElection]) -> Cluster:
     class Planted(ConsistentCore):
-        def node(self, ports: Any, members: Any, options: Any, mutants: Any) -> ConsistentCoreNode:
+        def node(self, ports: Any, members: Any, options: Any, planted_bugs: Any) -> ConsistentCoreNode:
             parts = Parts(elections=Elections(raft=election))
             return ConsistentCoreNode(ports, members, CoreSettings.read(options), parts)
 
@@ -78,13 +78,15 @@ def test_a_server_that_votes_at_once_after_a_restart_makes_a_second_leader_insid
 
 
 @pytest.mark.rows("LOG-I6", "HWM-I4")
-@pytest.mark.parametrize(("mutants", "found"), [(("dirty-read",), True), ((), False)])
-def test_values_from_above_the_mark_are_not_linearizable_and_are_found(mutants: tuple[str, ...], found: bool) -> None:
+@pytest.mark.parametrize(("planted_bugs", "found"), [(("dirty-read",), True), ((), False)])
+def test_values_from_above_the_mark_are_not_linearizable_and_are_found(
+    planted_bugs: tuple[str, ...], found: bool
+) -> None:
     """Nothing inside a server says which entry a value came from; what clients saw does."""
     seen: set[str] = set()
     for seed in range(8):
         request = RunRequest(
-            system="consistent-core", workload="register", faults=("leadership",), seed=seed, mutants=mutants
+            system="consistent-core", workload="register", faults=("leadership",), seed=seed, planted_bugs=planted_bugs
         )
         parts = resolve(request)
         judgement = judge(run_simulated(make_plan(request, parts), parts), parts, run_id=str(seed))

@@ -48,7 +48,7 @@ def test_blue_prepares_at_3_green_at_5_and_both_store_at_5() -> None:
 @pytest.mark.rows("HYC-M6")
 def test_with_a_time_for_each_participant_a_read_in_between_sees_half() -> None:
     cluster, _, blue, green = waiting_for_a_decision()
-    bug = TransactionCluster(mutants=("own-prepare-time",), clock="lamport")
+    bug = TransactionCluster(planted_bugs=("own-prepare-time",), clock="lamport")
     bug.nodes[BYZANTIUM].times.update_to(at(2))
     bug.nodes[CYRENE].times.update_to(at(4))
     alice = Transaction(bug, "alice").begin(ATHENS)

@@ -39,8 +39,8 @@ class Store(Cluster):
 
     system_type = QuorumKeyValueStore
 
-    def __init__(self, size: int = 3, mutants: tuple[str, ...] = (), **options: str) -> None:
-        super().__init__(size, mutants, **options)
+    def __init__(self, size: int = 3, planted_bugs: tuple[str, ...] = (), **options: str) -> None:
+        super().__init__(size, planted_bugs, **options)
         self.number = 0
 
     def ask_put(self, node: str, value: str, context: VersionVector = EMPTY_VECTOR, client: str = "alice") -> int:
@@ -101,7 +101,7 @@ def test_writes_on_two_sides_become_siblings_and_one_resolution_replaces_both(ve
 
 
 def test_a_resolution_with_the_context_of_one_sibling_leaves_the_other() -> None:
-    store = Store(mutants=("one-sibling-context",))
+    store = Store(planted_bugs=("one-sibling-context",))
     store.put("athens", "Ann")
     store.put("athens", "Bob", client="bob")
     conflict = store.get("athens")
@@ -110,9 +110,9 @@ def test_a_resolution_with_the_context_of_one_sibling_leaves_the_other() -> None
     assert len(store.get("athens").values) == 2
 
 
-def left_behind(*mutants: str) -> Store:
+def left_behind(*planted_bugs: str) -> Store:
     """VVC-S4: cyrene misses the second write, then byzantium reads from cyrene."""
-    store = Store(mutants=mutants)
+    store = Store(planted_bugs=planted_bugs)
     store.put("athens", "old")
     context = store.get("athens").context
     store.cut("cyrene")
@@ -257,9 +257,9 @@ def test_a_read_without_a_quorum_is_an_error() -> None:
     assert [answer.error for answer in store.answers(number)] == [NO_QUORUM]
 
 
-def after_a_restart(*mutants: str) -> Store:
+def after_a_restart(*planted_bugs: str) -> Store:
     """VVC-S14: athens numbers a write, crashes, and numbers another that knows nothing of the first."""
-    store = Store(mutants=mutants)
+    store = Store(planted_bugs=planted_bugs)
     store.put("athens", "first")
     store.restart("athens")
     store.put("athens", "second")

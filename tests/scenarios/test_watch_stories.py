@@ -62,8 +62,8 @@ class Watcher:
         return [(event.key, event.value) for batch in batches for event in batch.events]
 
 
-def led_by_athens(*mutants: str, **options: str) -> tuple[Cluster, Client]:
-    cluster = Cluster(3, mutants, services="on", lease_check_ms="500", **{**SLOW, **options})
+def led_by_athens(*planted_bugs: str, **options: str) -> tuple[Cluster, Client]:
+    cluster = Cluster(3, planted_bugs, services="on", lease_check_ms="500", **{**SLOW, **options})
     cluster.elect("athens")
     return cluster, Client(cluster, "alice").register("athens")
 
@@ -115,11 +115,11 @@ def test_a_new_watch_says_from_where_on_it_tells_and_what_there_is() -> None:
 
 @pytest.mark.rows("WA-S2", "WA-S3", "WA-R15", "WA-R18", "WA-I2", "WA-M2")
 @pytest.mark.parametrize("source", ["versions", "history"])
-@pytest.mark.parametrize(("mutants", "misses"), [((), False), (("watch-starts-live",), True)])
+@pytest.mark.parametrize(("planted_bugs", "misses"), [((), False), (("watch-starts-live",), True)])
 def test_what_happened_while_the_link_was_cut_is_told_afterwards(
-    source: str, mutants: tuple[str, ...], misses: bool
+    source: str, planted_bugs: tuple[str, ...], misses: bool
 ) -> None:
-    cluster, alice = led_by_athens(*mutants, watch_source=source)
+    cluster, alice = led_by_athens(*planted_bugs, watch_source=source)
     watcher = Watcher(cluster, "w").ask("athens")
     watcher.told()
     cluster.cut("athens", "w")
@@ -145,9 +145,9 @@ def test_a_source_without_a_past_gives_the_state_and_says_so() -> None:
 
 
 @pytest.mark.rows("WA-S4", "WA-R26", "WA-M14")
-@pytest.mark.parametrize(("mutants", "is_announced"), [((), True), (("silent-eviction",), False)])
-def test_a_gap_is_announced_with_the_state(mutants: tuple[str, ...], is_announced: bool) -> None:
-    cluster, alice = led_by_athens(*mutants, watch_history_max="10")
+@pytest.mark.parametrize(("planted_bugs", "is_announced"), [((), True), (("silent-eviction",), False)])
+def test_a_gap_is_announced_with_the_state(planted_bugs: tuple[str, ...], is_announced: bool) -> None:
+    cluster, alice = led_by_athens(*planted_bugs, watch_history_max="10")
     watcher = Watcher(cluster, "w").ask("athens", is_live=False)
     watcher.told()
     for value in range(90):
@@ -157,11 +157,13 @@ def test_a_gap_is_announced_with_the_state(mutants: tuple[str, ...], is_announce
 
 
 @pytest.mark.rows("WA-S6", "WA-R14", "WA-R19", "WA-R27", "WA-M7", "WA-I4")
-@pytest.mark.parametrize(("mutants", "events"), [((), [("servers/1", "one")]), (("history-on-the-leader-only",), [])])
+@pytest.mark.parametrize(
+    ("planted_bugs", "events"), [((), [("servers/1", "one")]), (("history-on-the-leader-only",), [])]
+)
 def test_the_next_leader_tells_what_the_last_one_could_not(
-    mutants: tuple[str, ...], events: list[tuple[str, str]]
+    planted_bugs: tuple[str, ...], events: list[tuple[str, str]]
 ) -> None:
-    cluster, alice = led_by_athens(*mutants)
+    cluster, alice = led_by_athens(*planted_bugs)
     watcher = Watcher(cluster, "w").ask("athens")
     watcher.told()
     cluster.cut("athens", "w")
@@ -237,11 +239,11 @@ def test_a_watcher_that_confirms_nothing_is_cancelled_and_told_so_while_others_g
 
 
 @pytest.mark.rows("WA-S13", "WA-R24", "WA-M5", "WA-M9")
-@pytest.mark.parametrize(("mutants", "told_again"), [((), 0), (("replay-to-all",), 2)])
+@pytest.mark.parametrize(("planted_bugs", "told_again"), [((), 0), (("replay-to-all",), 2)])
 def test_a_replay_goes_to_the_watcher_that_asked_and_joins_what_is_live(
-    mutants: tuple[str, ...], told_again: int
+    planted_bugs: tuple[str, ...], told_again: int
 ) -> None:
-    cluster, alice = led_by_athens(*mutants)
+    cluster, alice = led_by_athens(*planted_bugs)
     one, other = Watcher(cluster, "w1").ask("athens"), Watcher(cluster, "w2").ask("athens")
     one.told()
     cluster.cut("athens", "w1")
@@ -256,11 +258,11 @@ def test_a_replay_goes_to_the_watcher_that_asked_and_joins_what_is_live(
 
 
 @pytest.mark.rows("WA-S14", "WA-R25", "WA-M13")
-@pytest.mark.parametrize(("mutants", "rest"), [((), ["servers/3"]), (("resume-by-index",), [])])
+@pytest.mark.parametrize(("planted_bugs", "rest"), [((), ["servers/3"]), (("resume-by-index",), [])])
 def test_of_several_deletions_in_one_entry_none_is_lost_when_the_link_breaks_between_them(
-    mutants: tuple[str, ...], rest: list[str]
+    planted_bugs: tuple[str, ...], rest: list[str]
 ) -> None:
-    cluster, alice = led_by_athens(*mutants)
+    cluster, alice = led_by_athens(*planted_bugs)
     token = with_lease(cluster, alice, "servers/1", "servers/2", "servers/3")
     watcher = Watcher(cluster, "w").ask("athens")
     watcher.told()
@@ -273,11 +275,11 @@ def test_of_several_deletions_in_one_entry_none_is_lost_when_the_link_breaks_bet
 
 
 @pytest.mark.rows("WA-S15", "WA-R23", "WA-M8")
-@pytest.mark.parametrize(("mutants", "events"), [((), []), (("notify-at-append",), [("servers/1", 1)])])
+@pytest.mark.parametrize(("planted_bugs", "events"), [((), []), (("notify-at-append",), [("servers/1", 1)])])
 def test_nobody_is_told_of_a_change_that_is_not_committed(
-    mutants: tuple[str, ...], events: list[tuple[str, int]]
+    planted_bugs: tuple[str, ...], events: list[tuple[str, int]]
 ) -> None:
-    cluster, alice = led_by_athens(*mutants)
+    cluster, alice = led_by_athens(*planted_bugs)
     watcher = Watcher(cluster, "w").ask("athens")
     cluster.cut("athens", "byzantium", "cyrene")
     put(cluster, alice, "servers/1")

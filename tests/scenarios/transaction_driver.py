@@ -37,8 +37,8 @@ class TransactionCluster(Cluster):
 
     system_type = TransactionalKv
 
-    def __init__(self, size: int = 3, mutants: tuple[str, ...] = (), **options: str) -> None:
-        super().__init__(size, mutants, **options)
+    def __init__(self, size: int = 3, planted_bugs: tuple[str, ...] = (), **options: str) -> None:
+        super().__init__(size, planted_bugs, **options)
         self.numbers: dict[str, int] = {}
 
     def key_on(self, node: str, name: str = "key") -> str:

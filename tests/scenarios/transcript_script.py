@@ -71,7 +71,7 @@ class Script:
     def finish(self) -> None:
         """Raise CommandError when an invariant was broken that the story did not show, planted bugs excepted."""
         cluster = self._cluster
-        if cluster is not None and cluster.broken() and not (cluster.mutants or self.breaches_shown):
+        if cluster is not None and cluster.broken() and not (cluster.planted_bugs or self.breaches_shown):
             raise CommandError(f"{', '.join(cluster.broken())} broken; `show breaches` tells how")
 
     def hand(self, item: Item) -> None:

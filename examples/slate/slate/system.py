@@ -7,14 +7,14 @@ from pathlib import Path
 
 import msgspec
 
-from faultline import Invariant, Mutant, NodeId, OptionDescription, Ports, UsageError
+from faultline import Invariant, NodeId, OptionDescription, PlantedBug, Ports, UsageError
 from slate.client import FUNCTIONS, SlateClient
 from slate.messages import Answer, Copy, Request
 from slate.node import SlateNode
 
 __all__ = ["Slate"]
 
-NO_FLUSH = Mutant(
+NO_FLUSH = PlantedBug(
     name="no-flush",
     pattern="write-ahead-log",
     id="SLATE-M1",
@@ -43,14 +43,14 @@ class Slate:
         ),
         "timeout_ms": OptionDescription(default="400", summary="how long a client waits for an answer"),
     }
-    mutants: Mapping[str, Mutant] = {NO_FLUSH.name: NO_FLUSH}
+    planted_bugs: Mapping[str, PlantedBug] = {NO_FLUSH.name: NO_FLUSH}
     messages: tuple[type[msgspec.Struct], ...] = (Request, Answer, Copy)
 
     def node(
-        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> SlateNode:
         """A node with empty memory; it finds what it knew in its storage."""
-        return SlateNode(ports, members, flushes=NO_FLUSH.name not in mutants)
+        return SlateNode(ports, members, flushes=NO_FLUSH.name not in planted_bugs)
 
     def client(
         self,
@@ -58,7 +58,7 @@ class Slate:
         members: tuple[NodeId, ...],
         node: NodeId,
         options: Mapping[str, str],
-        mutants: frozenset[str],
+        planted_bugs: frozenset[str],
     ) -> SlateClient:
         """A client; `node` is the nearest to it. Raises UsageError for a timeout that is none."""
         if int(options["timeout_ms"]) < 1:

@@ -25,9 +25,9 @@ def test_reads_from_the_primary_are_linearizable(faults: str) -> None:
 
 
 def test_the_planted_bug_is_found_and_only_the_bug() -> None:
-    assert_campaign_passes(Slate.mutants["no-flush"].campaign, seeds=20)
+    assert_campaign_passes(Slate.planted_bugs["no-flush"].campaign, seeds=20)
     with pytest.raises(AssertionError, match="no-flush"):
-        assert_campaign_passes(Slate.mutants["no-flush"].campaign, mutants=["no-flush"], seeds=20)
+        assert_campaign_passes(Slate.planted_bugs["no-flush"].campaign, planted_bugs=["no-flush"], seeds=20)
 
 
 def test_the_nearest_copy_may_be_stale() -> None:

@@ -16,7 +16,7 @@ import msgspec
 from faultline.harness.errors import UsageError
 from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
-from faultline.harness.system import Mutant, OptionDescription, StoreClient, StorePlace
+from faultline.harness.system import OptionDescription, PlantedBug, StoreClient, StorePlace
 from faultline.harness.world.leadership import leader_of
 from faultline.harness.world.ports import Node, NodeId, NodeStatus, Ports
 
@@ -36,7 +36,7 @@ class RealStore(ABC):
     client_port: ClassVar[int]
 
     patterns: ClassVar[tuple[str, ...]] = ()
-    mutants: ClassVar[Mapping[str, Mutant]] = {}
+    planted_bugs: ClassVar[Mapping[str, PlantedBug]] = {}
     messages: ClassVar[tuple[type[msgspec.Struct], ...]] = ()
     libraries: ClassVar[Mapping[str, str]] = {}
     features: ClassVar[tuple[Feature, ...]] = ()
@@ -81,7 +81,7 @@ class RealStore(ABC):
         return f"{leading} leads" if leading else None
 
     def node(
-        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> Node:
         """There is none: the store is a program of its own."""
         self._refuse()
@@ -92,7 +92,7 @@ class RealStore(ABC):
         members: tuple[NodeId, ...],
         node: NodeId,
         options: Mapping[str, str],
-        mutants: frozenset[str],
+        planted_bugs: frozenset[str],
     ) -> NoReturn:
         """There is none: the store's clients speak its own protocol."""
         self._refuse()

@@ -28,7 +28,7 @@ moment in which another consumer of the circle is just being woken up).
 
 *Workloads.* None: the systems run on the queue of `patterns`. *Checkers.* The unit tests.
 
-*Planted bugs.* SUQ-M1 to SUQ-M9, as variants in tests/mutants/test_update_queue_bugs.py.
+*Planted bugs.* SUQ-M1 to SUQ-M9, as variants in tests/planted_bugs/test_update_queue_bugs.py.
 
 Sources: Patterns of Distributed Systems ch. 13 and the article of 25 August 2020 (poll time 300 ms there, 2 ms in the
 book). Deviations: shutdown before the start wins, and futures of what was accepted do not hang (the printed code sets

@@ -43,7 +43,7 @@ def test_twenty_thousand_damaged_and_rewritten_inputs_come_to_nothing_but_exit_c
     tally = fuzz_doors.tallied(DOORS, asked)
     assert tally.findings == []
     codes = sum(tally.codes.values(), Counter())
-    assert min(codes[code] for code in range(5)) > 10, "mutants get past the first question of each door"
+    assert min(codes[code] for code in range(5)) > 10, "planted_bugs get past the first question of each door"
 
 
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: door.name)

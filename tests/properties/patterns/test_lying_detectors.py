@@ -36,10 +36,10 @@ class LyingClock:
 
 
 class LyingCore(ConsistentCore):
-    def node(self, ports: Ports, members: Any, options: Any, mutants: Any) -> Any:
+    def node(self, ports: Ports, members: Any, options: Any, planted_bugs: Any) -> Any:
         settings = CoreSettings.read(options)
         if settings.election == "external-store" and ports.node_id == members[-1]:
-            return super().node(ports, members, options, mutants)
+            return super().node(ports, members, options, planted_bugs)
         parts = Parts(elections=Elections(detector_clock=lambda clock: LyingClock(clock, ports)))
         return ConsistentCoreNode(ports, members, settings, parts)
 

@@ -42,13 +42,13 @@ class FakeSystem:
 
 
 class FakeChecker:
-    """Finds a stale read in every fifth seed of a mutant, with as many operations as the seed has digits, plus two."""
+    """Finds a stale read in every fifth seed of a planted bug, with as many operations as the seed has digits, plus two."""
 
     name = "linearizability"
 
     def check(self, history: History, run: RunRecord) -> CheckResult:
         seed = run.plan.seed
-        if not run.plan.mutants or seed % STALE_EVERY:
+        if not run.plan.planted_bugs or seed % STALE_EVERY:
             return CheckResult(checker=self.name, verdict=Verdict.PASS, sentence="All operations are linearizable.")
         rows = tuple(range(len(str(seed)) + 1))
         finding = Finding(
@@ -84,7 +84,7 @@ def make_plan(request: RunRequest, _parts: Parts) -> Plan:
         workers=1,
         operations=(),
         fault_set=request.faults,
-        mutants=request.mutants,
+        planted_bugs=request.planted_bugs,
         heal_us=50_000,
         end_us=100_000,
     )
@@ -125,13 +125,13 @@ def fake_engine() -> Engine:
 
 
 def fake_plan(**changes: Any) -> CampaignPlan:
-    """Twelve seeds of a mutant and of the correct system, in units of five."""
+    """Twelve seeds of a planted bug and of the correct system, in units of five."""
     plan = CampaignPlan(
         name="fake",
         systems=("fake",),
         workloads=("register",),
         fault_sets=(("partition",),),
-        mutants=((), ("stale-read",)),
+        planted_bugs=((), ("stale-read",)),
         seeds="0..11",
         seeds_per_task=5,
     )

@@ -17,7 +17,7 @@ from faultline.harness.feature import Feature
 
 KILL = Cell(system="store", workload="register", faults=("kill",))
 QUIET = Cell(system="store", workload="register", faults=())
-BROKEN = Cell(system="store", workload="register", faults=("kill",), mutants=("stale-read",))
+BROKEN = Cell(system="store", workload="register", faults=("kill",), planted_bugs=("stale-read",))
 
 
 class Store:

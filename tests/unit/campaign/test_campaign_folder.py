@@ -90,8 +90,8 @@ def test_commands_survive_a_shell_whatever_the_folder_is_called() -> None:
 
 
 def test_a_run_command_spells_out_what_is_not_a_default() -> None:
-    request = RunRequest(system="s", faults=(), seed=4, nodes=5, options={"read_mode": "log"}, mutants=("a", "b"))
+    request = RunRequest(system="s", faults=(), seed=4, nodes=5, options={"read_mode": "log"}, planted_bugs=("a", "b"))
     assert run_command(request) == (
-        "faultline run --system s --workload register --faults none --mutant a,b"
+        "faultline run --system s --workload register --faults none --planted-bug a,b"
         " --option read_mode=log --nodes 5 --seed 4"
     )

@@ -10,7 +10,7 @@ from faultline.harness.errors import UsageError
 
 
 def test_the_cells_are_the_product_of_all_dimensions() -> None:
-    plan = CampaignPlan(fault_sets=((), ("kill", "pause")), mutants=((), ("stale-read",)))
+    plan = CampaignPlan(fault_sets=((), ("kill", "pause")), planted_bugs=((), ("stale-read",)))
     assert [cell.name for cell in plan.cells()] == [
         "consistent-core/register/calm",
         "consistent-core+stale-read/register/calm",
@@ -38,7 +38,7 @@ def test_an_include_that_leaves_nothing_is_refused_with_the_cells_there_are() ->
 
 def test_the_first_expectation_that_matches_counts_and_nothing_is_allowed_elsewhere() -> None:
     expected: dict[str, str | tuple[str, ...]] = {"*/kill": "pass", "*+stale-read/*": ("stale-read", "LDR-I2")}
-    plan = CampaignPlan(fault_sets=(("kill",), ("pause",)), mutants=((), ("stale-read",)), expected=expected)
+    plan = CampaignPlan(fault_sets=(("kill",), ("pause",)), planted_bugs=((), ("stale-read",)), expected=expected)
     assert [cell.expected for cell in plan.cells()] == [(), (), (), ("stale-read", "LDR-I2")]
 
 

@@ -31,9 +31,9 @@ def test_the_clocks_campaign_reads_under_a_lease() -> None:
 
 def test_the_demo_expects_violations_of_planted_bugs_only() -> None:
     cells = load_plan("demo").cells()
-    assert all("stale-read" in cell.expected for cell in cells if cell.mutants)
-    assert {cell.expected for cell in cells if not cell.mutants} == {()}
-    assert len({cell.mutants for cell in cells if cell.mutants}) >= 3
+    assert all("stale-read" in cell.expected for cell in cells if cell.planted_bugs)
+    assert {cell.expected for cell in cells if not cell.planted_bugs} == {()}
+    assert len({cell.planted_bugs for cell in cells if cell.planted_bugs}) >= 3
 
 
 def test_a_plan_file_is_read_with_all_its_values(tmp_path: Path) -> None:
@@ -111,8 +111,8 @@ def test_flags_replace_the_values_of_the_plan_and_leave_the_rest() -> None:
 
 
 def test_a_bug_switched_on_by_a_flag_is_not_expected() -> None:
-    plan = plan_from_flags(systems=["consistent-core"], mutants=[("stale-read",)], seeds="0..499")
-    assert {cell.mutants for cell in plan.cells()} == {("stale-read",)}
+    plan = plan_from_flags(systems=["consistent-core"], planted_bugs=[("stale-read",)], seeds="0..499")
+    assert {cell.planted_bugs for cell in plan.cells()} == {("stale-read",)}
     assert {cell.expected for cell in plan.cells()} == {()}
 
 

@@ -46,7 +46,7 @@ def verdict(job: SimulationJob, seed: int) -> Judgement:
     return msgspec.json.decode((run_folder(job, seed) / "verdict.json").read_bytes(), type=Judgement)
 
 
-def mutant_unit(job: SimulationJob) -> int:
+def planted_bug_unit(job: SimulationJob) -> int:
     """The number of the unit that holds all seeds of the cell with the planted bug."""
     return next(unit.number for unit in job.plan.units() if unit.cell == 1)
 
@@ -62,20 +62,20 @@ def contents(job: SimulationJob) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in files}
 
 
-def run_mutants(job: SimulationJob) -> list[dict[str, Any]]:
-    number = mutant_unit(job)
+def run_planted_bugs(job: SimulationJob) -> list[dict[str, Any]]:
+    number = planted_bug_unit(job)
     assert run_unit(job, job.plan.units()[number]) == 12
     return pq.read_table(job.folder.rows_part(number)).to_pylist()
 
 
 def test_every_run_leaves_a_verdict_and_a_row(job: SimulationJob) -> None:
-    rows = run_mutants(job)
+    rows = run_planted_bugs(job)
     assert [row["seed"] for row in rows] == list(range(12))
     assert [row["verdict"] for row in rows] == [verdict(job, seed).verdict.value for seed in range(12)]
 
 
 def test_a_seed_that_breaks_is_a_harness_error_of_that_seed_alone(job: SimulationJob) -> None:
-    rows = run_mutants(job)
+    rows = run_planted_bugs(job)
     broken = [row["seed"] for row in rows if row["verdict"] == "harness-error"]
     assert broken == [BROKEN_SEED]
     assert rows[BROKEN_SEED]["sentence"].startswith("ZeroDivisionError: seed seven (campaign_fakes.py:")
@@ -83,7 +83,7 @@ def test_a_seed_that_breaks_is_a_harness_error_of_that_seed_alone(job: Simulatio
 
 
 def test_a_violating_run_keeps_its_whole_folder_and_is_told_how_to_be_replayed(job: SimulationJob) -> None:
-    run_mutants(job)
+    run_planted_bugs(job)
     stored = read_run(run_folder(job, 5))
     assert stored.file.plan.seed == 5
     assert stored.history().digest() == verdict(job, 5).history_sha256
@@ -91,62 +91,62 @@ def test_a_violating_run_keeps_its_whole_folder_and_is_told_how_to_be_replayed(j
 
 
 def test_a_passing_run_keeps_its_verdict_and_the_command_that_runs_it_anew(job: SimulationJob) -> None:
-    run_mutants(job)
+    run_planted_bugs(job)
     path = run_folder(job, 1)
     assert [file.name for file in path.iterdir()] == ["verdict.json"]
     assert verdict(job, 1).replay == (
-        "faultline run --system fake --workload register --faults partition --mutant stale-read --seed 1"
+        "faultline run --system fake --workload register --faults partition --planted-bug stale-read --seed 1"
     )
 
 
 def test_all_histories_of_a_unit_are_in_one_parquet_file(job: SimulationJob) -> None:
-    run_mutants(job)
-    table = pq.read_table(job.folder.history_part(mutant_unit(job)))
+    run_planted_bugs(job)
+    table = pq.read_table(job.folder.history_part(planted_bug_unit(job)))
     assert len(set(table["run_id"].to_pylist())) == 11
     assert table.num_rows == 11 * 6
 
 
 def test_only_the_first_runs_of_a_kind_keep_their_folder(tmp_path: Path) -> None:
     job = job_in(tmp_path / "campaign", seeds_per_task=25, keep_per_signature=2)
-    rows = run_mutants(job)
+    rows = run_planted_bugs(job)
     assert [row["seed"] for row in rows if row["verdict"] == "violation"] == [0, 5, 10]
     assert [row["seed"] for row in rows if row["folder_kept"]] == [0, 5]
 
 
 def test_a_unit_that_is_run_twice_leaves_the_same_bytes(job: SimulationJob) -> None:
-    run_mutants(job)
+    run_planted_bugs(job)
     before = contents(job)
-    run_mutants(job)
+    run_planted_bugs(job)
     assert contents(job) == before
 
 
 def test_progress_counts_runs_violations_and_harness_errors(job: SimulationJob) -> None:
-    run_mutants(job)
+    run_planted_bugs(job)
     progress = read_progress(job.folder.progress, 24, "running")
     assert (progress.finished, progress.total, progress.violations, progress.harness_errors) == (12, 24, 3, 1)
 
 
 def test_the_verdicts_of_an_unfinished_unit_are_salvaged(job: SimulationJob) -> None:
-    run_mutants(job)
-    whole = pq.read_table(job.folder.rows_part(mutant_unit(job))).to_pylist()
-    job.folder.rows_part(mutant_unit(job)).unlink()
+    run_planted_bugs(job)
+    whole = pq.read_table(job.folder.rows_part(planted_bug_unit(job))).to_pylist()
+    job.folder.rows_part(planted_bug_unit(job)).unlink()
     (run_folder(job, 11) / "verdict.json").write_bytes(b'{"torn')
     rows = salvage(job.plan, job.folder, read_rows(job.folder)[0])
     saved = sorted(rows.to_pylist(), key=lambda row: row["seed"])
     same = ("run_id", "verdict", "signature", "findings", "marks", "folder_kept", "replay", "run_again")
     assert [[row[name] for name in same] for row in saved] == [[row[name] for name in same] for row in whole[:11]]
     assert {row["verdict_only"] for row in saved} == {True}
-    assert not job.folder.rows_part(mutant_unit(job)).exists()
+    assert not job.folder.rows_part(planted_bug_unit(job)).exists()
 
 
 def test_nothing_is_salvaged_from_units_that_finished(job: SimulationJob) -> None:
-    run_mutants(job)
+    run_planted_bugs(job)
     assert salvage(job.plan, job.folder, read_rows(job.folder)[0]).num_rows == 0
 
 
 def test_a_run_with_two_verdicts_is_counted_once_and_by_the_graver(job: SimulationJob) -> None:
-    run_mutants(job)
-    job.folder.rows_part(mutant_unit(job)).unlink()
+    run_planted_bugs(job)
+    job.folder.rows_part(planted_bug_unit(job)).unlink()
     for seed in (0, 1):
         judgement = verdict(job, seed)
         judgement.verdict, judgement.run_id = Verdict.HARNESS_ERROR, f"another.{seed}"
@@ -157,7 +157,7 @@ def test_a_run_with_two_verdicts_is_counted_once_and_by_the_graver(job: Simulati
 
 
 def test_a_run_that_has_a_row_is_not_salvaged_under_another_name(job: SimulationJob) -> None:
-    run_mutants(job)
+    run_planted_bugs(job)
     judgement = verdict(job, 1)
     judgement.run_id = "another.1"
     write_verdict(job.folder, judgement)
@@ -165,14 +165,14 @@ def test_a_run_that_has_a_row_is_not_salvaged_under_another_name(job: Simulation
 
 
 def test_explaining_a_run_writes_its_page(job: SimulationJob) -> None:
-    run_mutants(job)
+    run_planted_bugs(job)
     assert explain_run(job, run_id(job, 5)) == ""
     page = (run_folder(job, 5) / "report.html").read_text("utf-8")
     assert "Seed 5 read a stale value" in page
 
 
 def test_a_run_that_does_not_repeat_is_reported(job: SimulationJob) -> None:
-    run_mutants(job)
+    run_planted_bugs(job)
     path = run_folder(job, 5) / "verdict.json"
     judgement = verdict(job, 5)
     judgement.history_sha256 = "0" * 64
@@ -181,16 +181,16 @@ def test_a_run_that_does_not_repeat_is_reported(job: SimulationJob) -> None:
 
 
 def test_a_verdict_says_what_the_row_says(job: SimulationJob) -> None:
-    rows = run_mutants(job)
+    rows = run_planted_bugs(job)
     assert verdict(job, 5).verdict is Verdict.VIOLATION
     assert (rows[5]["anomaly"], rows[5]["checker"]) == ("stale-read", "linearizability")
 
 
 def test_a_second_attempt_leaves_the_rows_of_the_first_to_their_readers(job: SimulationJob) -> None:
-    run_mutants(job)
-    part = job.folder.rows_part(mutant_unit(job))
+    run_planted_bugs(job)
+    part = job.folder.rows_part(planted_bug_unit(job))
     first = part.stat()
-    run_mutants(job)
+    run_planted_bugs(job)
     assert (part.stat().st_ino, part.stat().st_mtime_ns) == (first.st_ino, first.st_mtime_ns)
     assert [path.name for path in part.parent.iterdir()] == [part.name]
 
@@ -288,9 +288,9 @@ def test_what_is_no_failure_of_a_unit_ends_the_campaign(
 
 
 def test_a_given_up_unit_keeps_the_verdicts_that_its_runs_left(job: SimulationJob) -> None:
-    run_mutants(job)
+    run_planted_bugs(job)
     (run_folder(job, 11) / "verdict.json").unlink()
-    tasks.give_up(job, job.plan.units()[mutant_unit(job)], "failed 4 times: it crashed.")
+    tasks.give_up(job, job.plan.units()[planted_bug_unit(job)], "failed 4 times: it crashed.")
     assert verdict(job, 10).verdict is Verdict.VIOLATION
     assert verdict(job, 11).verdict is Verdict.HARNESS_ERROR
 
@@ -298,7 +298,7 @@ def test_a_given_up_unit_keeps_the_verdicts_that_its_runs_left(job: SimulationJo
 @pytest.mark.slow
 def test_two_attempts_at_every_unit_at_once_write_what_one_writes(tmp_path: Path) -> None:
     plan = CampaignPlan(
-        name="twice", fault_sets=(("leadership",),), mutants=(("stale-read",),), seeds="0..39", seeds_per_task=1
+        name="twice", fault_sets=(("leadership",),), planted_bugs=(("stale-read",),), seeds="0..39", seeds_per_task=1
     )
     jobs = [
         SimulationJob(plan, CampaignFolder(tmp_path / name), Path("shown"), default_engine("simulated"))

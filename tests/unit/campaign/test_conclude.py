@@ -25,7 +25,7 @@ from faultline.campaign.summary import CampaignSummary
 from faultline.harness.errors import UsageError
 from faultline.harness.verdict import Verdict
 
-MUTANT = "fake+stale-read/register/partition"
+PLANTED_BUG = "fake+stale-read/register/partition"
 WHOLE = Ending()
 
 
@@ -88,7 +88,7 @@ def due(name: str) -> tuple[DeclaredFeature, ...]:
 
 
 def test_a_campaign_that_never_entered_what_the_promise_rests_on_is_inconclusive(tmp_path: Path) -> None:
-    sound: dict[str, Any] = {"ending": WHOLE, "mutants": ((),), "seeds": "100..124"}
+    sound: dict[str, Any] = {"ending": WHOLE, "planted_bugs": ((),), "seeds": "100..124"}
     folder = left(tmp_path / "missed", features=due("session-expired"), **sound)
     result = conclude_folder(folder.root)
     assert (result.verdict, result.exit_code) == (Verdict.VACUOUS, 3)
@@ -102,7 +102,7 @@ def test_a_campaign_that_never_entered_what_the_promise_rests_on_is_inconclusive
 
 
 def test_two_of_many_runs_are_no_pass(tmp_path: Path) -> None:
-    folder = left(tmp_path, 1, mutants=((),), seeds="0..1999", seeds_per_task=2)
+    folder = left(tmp_path, 1, planted_bugs=((),), seeds="0..1999", seeds_per_task=2)
     result = conclude_folder(tmp_path)
     assert (result.verdict, result.exit_code) == (Verdict.UNKNOWN, 3)
     assert result.sentences[0] == "Campaign fake (not finished): unknown. 2 of 2000 runs in 1 cell: 1 × inconclusive."
@@ -111,18 +111,18 @@ def test_two_of_many_runs_are_no_pass(tmp_path: Path) -> None:
 
 
 def test_a_violation_that_was_found_stands_however_many_runs_are_missing(tmp_path: Path) -> None:
-    left(tmp_path, 1, mutants=(("stale-read",),))
+    left(tmp_path, 1, planted_bugs=(("stale-read",),))
     result = conclude_folder(tmp_path)
     assert (result.verdict, result.exit_code) == (Verdict.VIOLATION, 1)
 
 
 def test_an_expected_violation_makes_no_pass_of_a_campaign_that_has_not_ended(tmp_path: Path) -> None:
-    left(tmp_path, 1, mutants=(("stale-read",),), expected={"*": ("stale-read",)})
+    left(tmp_path, 1, planted_bugs=(("stale-read",),), expected={"*": ("stale-read",)})
     assert conclude_folder(tmp_path).verdict is Verdict.UNKNOWN
 
 
 def test_verdicts_of_an_unfinished_unit_count_and_what_they_lack_is_said(tmp_path: Path) -> None:
-    folder = left(tmp_path, 2, mutants=(("stale-read",),), seeds="0..9")
+    folder = left(tmp_path, 2, planted_bugs=(("stale-read",),), seeds="0..9")
     folder.rows_part(0).unlink()
     folder.rows_part(1).unlink()
     result = conclude_folder(tmp_path)
@@ -190,13 +190,13 @@ def test_how_a_campaign_ended_is_remembered(tmp_path: Path) -> None:
 
 def test_a_failure_of_the_harness_stays_one(tmp_path: Path) -> None:
     said = "Run r gave another history when it was repeated, so its world is not deterministic."
-    folder = left(tmp_path, ending=Ending(failure=said), mutants=((),), seeds="0..5")
+    folder = left(tmp_path, ending=Ending(failure=said), planted_bugs=((),), seeds="0..5")
     assert conclude_folder(tmp_path).verdict is Verdict.HARNESS_ERROR
     assert troubles_in_junit(folder) == said
 
 
 def test_runs_missing_from_a_campaign_that_ended_are_a_failure_of_the_harness(tmp_path: Path) -> None:
-    folder = left(tmp_path, 1, ending=WHOLE, mutants=((),), seeds="0..11")
+    folder = left(tmp_path, 1, ending=WHOLE, planted_bugs=((),), seeds="0..11")
     assert conclude_folder(tmp_path).verdict is Verdict.HARNESS_ERROR
     assert "The campaign is not whole: 7 runs left no verdict." in troubles_in_junit(folder)
 
@@ -205,7 +205,7 @@ def test_runs_missing_from_a_campaign_that_ended_are_a_failure_of_the_harness(tm
     "demand", [{"must_reach": ("never-reached",)}, {"strict": True, "expected": {"*": ("stale-read",)}}]
 )
 def test_what_the_plan_demands_and_did_not_get_is_an_error_in_junit(tmp_path: Path, demand: dict[str, Any]) -> None:
-    folder = left(tmp_path, ending=WHOLE, mutants=((),), seeds="0..5", **demand)
+    folder = left(tmp_path, ending=WHOLE, planted_bugs=((),), seeds="0..5", **demand)
     assert conclude_folder(tmp_path).verdict is Verdict.VACUOUS
     assert troubles_in_junit(folder)
 
@@ -234,8 +234,8 @@ def test_a_journal_that_cannot_be_read_is_refused(tmp_path: Path, name: str, con
 
 
 def test_verdicts_that_cannot_be_read_and_those_of_other_campaigns_are_not_counted(tmp_path: Path) -> None:
-    folder = left(tmp_path, 0, mutants=((),), seeds="0..1")
-    other = left(tmp_path / "other", mutants=(("stale-read",),), seeds="5..9")
+    folder = left(tmp_path, 0, planted_bugs=((),), seeds="0..1")
+    other = left(tmp_path / "other", planted_bugs=(("stale-read",),), seeds="5..9")
     shutil.copytree(other.root / "runs", folder.root / "runs", dirs_exist_ok=True)
     (folder.root / "runs" / "torn").mkdir()
     (folder.root / "runs" / "torn" / "verdict.json").write_bytes(b'{"run_id": "torn"')
@@ -245,7 +245,7 @@ def test_verdicts_that_cannot_be_read_and_those_of_other_campaigns_are_not_count
 
 
 def test_a_verdict_that_no_table_can_hold_is_not_counted_and_costs_no_other(tmp_path: Path) -> None:
-    folder = left(tmp_path, 1, mutants=((),), seeds="0..4")
+    folder = left(tmp_path, 1, planted_bugs=((),), seeds="0..4")
     folder.rows_part(0).unlink()
     paths = sorted(folder.runs.glob("*/verdict.json"))
     for path, (field, value) in zip(

@@ -21,7 +21,7 @@ def cell(name: str, verdict: Verdict, **changes: Any) -> CellSummary:
         system="s",
         workload="w",
         fault_set=(),
-        mutants=(),
+        planted_bugs=(),
         options={},
         expected=(),
         verdict=verdict,

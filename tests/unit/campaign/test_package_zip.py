@@ -26,7 +26,7 @@ from faultline.campaign.layout import CampaignFolder
 from faultline.campaign.matrix import CampaignPlan
 from faultline.campaign.simulate import SimulationJob, run_unit
 
-plan = CampaignPlan(fault_sets=(("leadership",),), mutants=(("stale-read",),), seeds="6..9")
+plan = CampaignPlan(fault_sets=(("leadership",),), planted_bugs=(("stale-read",),), seeds="6..9")
 folder = CampaignFolder(Path(sys.argv[1]).absolute())
 folder.make()
 job = SimulationJob(plan, folder, Path("shown"), default_engine("simulated"))

@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 PLAN = CampaignPlan(
     name="both",
     fault_sets=((), ("leadership",)),
-    mutants=((), ("stale-read",), ("acknowledge-last-index",)),
+    planted_bugs=((), ("stale-read",), ("acknowledge-last-index",)),
     seeds="0..17",
     seeds_per_task=9,
 )

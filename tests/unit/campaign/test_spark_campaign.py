@@ -26,7 +26,7 @@ from faultline.harness.verdict import Verdict
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 CORRECT = "fake/register/partition"
-MUTANT = "fake+stale-read/register/partition"
+PLANTED_BUG = "fake+stale-read/register/partition"
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def finished(session: Any, store: Path, seen: list[Progress]) -> CampaignResult:
     )
 
 
-def mutant_run(seed: int, **changes: Any) -> str:
+def planted_bug_run(seed: int, **changes: Any) -> str:
     """The id of a run of the system with the planted bug."""
     plan = fake_plan(**changes)
     return run_id_of(plan.request(plan.cells()[1], seed))
@@ -92,7 +92,7 @@ def test_every_run_is_counted_once_in_its_cell(finished: CampaignResult) -> None
     counts = {cell.cell: {verdict: count for verdict, count in cell.counts.items() if count} for cell in finished.cells}
     assert counts == {
         CORRECT: {"pass": 11, "harness-error": 1},
-        MUTANT: {"pass": 8, "violation": 3, "harness-error": 1},
+        PLANTED_BUG: {"pass": 8, "violation": 3, "harness-error": 1},
     }
     assert finished.verdict is Verdict.VIOLATION
     assert finished.exit_code == 1
@@ -100,11 +100,11 @@ def test_every_run_is_counted_once_in_its_cell(finished: CampaignResult) -> None
 
 def test_the_violation_is_told_with_rate_smallest_example_and_replay_line(finished: CampaignResult) -> None:
     sentences = "\n".join(finished.sentences)
-    assert f"{MUTANT}: 3 of 11 runs violate linearizability (27.3 %, 95 % interval 9.7–56.6 %)" in sentences
+    assert f"{PLANTED_BUG}: 3 of 11 runs violate linearizability (27.3 %, 95 % interval 9.7–56.6 %)" in sentences
     assert (
         "linearizability/stale-read in 3 of 11 runs, first at seed 0. Seed 0: Seed 0 read a stale value." in sentences
     )
-    assert f"  faultline replay {finished.folder}/runs/{mutant_run(0)}" in sentences
+    assert f"  faultline replay {finished.folder}/runs/{planted_bug_run(0)}" in sentences
     assert "Faults that took effect: partition 22 times." in sentences
     assert "Reached in 24 runs: leader-changed in 22." in sentences
 
@@ -112,9 +112,9 @@ def test_the_violation_is_told_with_rate_smallest_example_and_replay_line(finish
 def test_of_each_kind_only_as_many_folders_stay_as_asked_for(finished: CampaignResult) -> None:
     kept = sorted(path.parent.name for path in finished.folder.glob("runs/*/history.jsonl"))
     verdicts = list(finished.folder.glob("runs/*/verdict.json"))
-    assert kept == [mutant_run(0)]
+    assert kept == [planted_bug_run(0)]
     assert len(verdicts) == 24
-    reduced = [row for row in table(finished, "runs") if row["cell"] == MUTANT and row["seed"] == 5]
+    reduced = [row for row in table(finished, "runs") if row["cell"] == PLANTED_BUG and row["seed"] == 5]
     assert [(row["verdict"], row["folder_kept"], row["replay"][:13]) for row in reduced] == [
         ("violation", False, "faultline run")
     ]
@@ -177,21 +177,21 @@ def test_the_same_plan_gives_the_same_tables(finished: CampaignResult, session: 
 
 
 def test_an_expected_violation_that_was_seen_is_as_good_as_a_pass(session: Any, store: Path) -> None:
-    plan = fake_plan(mutants=(("stale-read",),), expected={"*+stale-read/*": ("stale-read",)}, seeds="0..5")
+    plan = fake_plan(planted_bugs=(("stale-read",),), expected={"*+stale-read/*": ("stale-read",)}, seeds="0..5")
     result = run_campaign(plan, store=store, master="local[2]", session=session, engine=fake_engine())
     assert (result.verdict, result.exit_code) == (Verdict.PASS, 0)
     assert [cell.standing for cell in result.cells] == ["as expected"]
 
 
 def test_a_campaign_that_missed_a_demanded_mark_is_inconclusive(session: Any, store: Path) -> None:
-    plan = fake_plan(mutants=((),), seeds="0..1", must_reach=("leader-changed", "log-truncated"))
+    plan = fake_plan(planted_bugs=((),), seeds="0..1", must_reach=("leader-changed", "log-truncated"))
     result = run_campaign(plan, store=store, master="local[2]", session=session, engine=fake_engine())
     assert (result.verdict, result.exit_code) == (Verdict.VACUOUS, 3)
     assert "No run reached log-truncated, which the plan demands" in result.warnings[0]
 
 
 def test_what_one_system_marks_is_nothing_that_another_has_missed(session: Any, store: Path) -> None:
-    plan = fake_plan(systems=("fake", "other"), mutants=((),), seeds="0..1", must_reach=("quorum-asked",))
+    plan = fake_plan(systems=("fake", "other"), planted_bugs=((),), seeds="0..1", must_reach=("quorum-asked",))
     result = run_campaign(plan, store=store, master="local[2]", session=session, engine=fake_engine())
     missed = [warning for warning in result.warnings if "never reached" in warning]
     assert missed == [f"{CORRECT}: never reached quorum-asked."]
@@ -211,7 +211,7 @@ def test_an_interrupted_campaign_keeps_and_counts_what_was_finished(session: Any
         if progress.phase == "running" and progress.finished:
             os.kill(os.getpid(), signal.SIGINT)
 
-    plan = fake_plan(seeds="0..4999", mutants=((),), seeds_per_task=50)
+    plan = fake_plan(seeds="0..4999", planted_bugs=((),), seeds_per_task=50)
     result = run_campaign(
         plan, store=store, master="local[2]", session=session, engine=fake_engine(), progress=interrupt
     )
@@ -240,7 +240,7 @@ def test_what_goes_wrong_after_the_runs_loses_none_of_them(session: Any, store: 
         if progress.phase == phase:
             raise OSError("the pipe is closed")
 
-    plan = fake_plan(mutants=((),), seeds="0..5")
+    plan = fake_plan(planted_bugs=((),), seeds="0..5")
     result = run_campaign(plan, store=store, session=session, engine=fake_engine(), progress=fail)
     summary = summary_of(result)
     assert (result.verdict, summary.finished) == (Verdict.HARNESS_ERROR, 6)
@@ -250,7 +250,7 @@ def test_what_goes_wrong_after_the_runs_loses_none_of_them(session: Any, store: 
 
 def test_a_run_that_ends_its_worker_each_time_costs_its_own_unit_only(session: Any, store: Path) -> None:
     engine = dataclasses.replace(fake_engine(), simulate=campaign_fakes.simulate_or_die)
-    plan = fake_plan(mutants=((),), seeds="0..19")
+    plan = fake_plan(planted_bugs=((),), seeds="0..19")
     result = run_campaign(plan, store=store, session=session, engine=engine)
     rows = {row["seed"]: row["verdict"] for row in table(result, "runs")}
     assert [seed for seed, verdict in rows.items() if verdict == "harness-error"] == [7, 8, 9]
@@ -288,7 +288,7 @@ def test_real_runs_are_collected_on_the_driver_and_judged(session: Any, store: P
     result = run_campaign(plan, store=store, master="local[2]", session=session, engine=fake_engine())
     kept = {path.parent.name.split(".")[3] for path in result.folder.glob("runs/*/history.jsonl")}
     assert kept == {"5", "6"}
-    assert {cell.cell: cell.counts["violation"] for cell in result.cells} == {CORRECT: 0, MUTANT: 1}
+    assert {cell.cell: cell.counts["violation"] for cell in result.cells} == {CORRECT: 0, PLANTED_BUG: 1}
     assert [cell.counts["harness-error"] for cell in result.cells] == [1, 1]
     assert result.exit_code == 1
-    assert (result.folder / "runs" / mutant_run(5, world="local") / "report.html").is_file()
+    assert (result.folder / "runs" / planted_bug_run(5, world="local") / "report.html").is_file()

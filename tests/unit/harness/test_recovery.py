@@ -60,7 +60,7 @@ def test_a_system_has_its_time_and_no_more() -> None:
     assert again(info("timeout"), now_us=HEAL_US + RECOVERY_US_MAX) == []
 
 
-def run(mutants: tuple[str, ...] = (), **options: str) -> tuple[Verdict, str, int]:
+def run(planted_bugs: tuple[str, ...] = (), **options: str) -> tuple[Verdict, str, int]:
     """The verdict on a run of `coordinated-kv`, its finding, and how long after the heal the last answer came."""
     request = RunRequest(
         system="coordinated-kv",

@@ -45,7 +45,7 @@ def judgement(**changes) -> Judgement:
         "system": "consistent-core",
         "workload": "register",
         "fault_set": ("leadership",),
-        "mutants": (),
+        "planted_bugs": (),
         "options": {},
         "seed": 7,
         "world": "simulated",
@@ -118,12 +118,12 @@ def test_a_plan_has_an_address_that_changes_with_anything_in_it():
 
 # -- names of runs -----------------------------------------------------------------------------------------------------
 
-ASKED = RunRequest(system="consistent-core", mutants=("stale-read",), seed=7)
+ASKED = RunRequest(system="consistent-core", planted_bugs=("stale-read",), seed=7)
 
 
 def test_a_run_is_called_after_its_cell_and_seed_and_a_digest_of_all_the_rest():
     assert re.fullmatch(r"consistent-core\+stale-read\.register\.leadership\.7\.[0-9a-f]{8}", run_id_of(ASKED))
-    assert run_id_of(ASKED) == run_id_of(RunRequest(system="consistent-core", mutants=("stale-read",), seed=7))
+    assert run_id_of(ASKED) == run_id_of(RunRequest(system="consistent-core", planted_bugs=("stale-read",), seed=7))
 
 
 @pytest.mark.parametrize(

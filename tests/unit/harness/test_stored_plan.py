@@ -62,7 +62,7 @@ def test_a_number_out_of_its_range_is_refused_with_its_key(key, changes):
         ("an operation is of worker 7", {"operations": [{"worker": 7, "at_us": 0, "f": "read"}]}),
         ("no option called 'no-such'", {"options": {"no-such": "1"}}),
         ("must be a whole number", {"options": {"batch_size_bytes": "-1"}}),
-        ("no planted bug called 'no-such'", {"mutants": ["no-such"]}),
+        ("no planted bug called 'no-such'", {"planted_bugs": ["no-such"]}),
     ],
 )
 def test_a_plan_that_does_not_fit_its_parts_is_refused(complaint, changes):
@@ -78,7 +78,7 @@ def test_a_fault_of_a_kind_that_is_not_known_is_refused_by_name():
 
 def test_a_planted_bug_that_is_not_known_is_refused_by_name():
     with pytest.raises(UsageError, match="a planted bug 'no-such'"):
-        run_simulated(read_back(mutants=["no-such"]), PARTS)
+        run_simulated(read_back(planted_bugs=["no-such"]), PARTS)
 
 
 def test_numbers_with_which_no_run_ends_are_refused_before_it_is_planned():

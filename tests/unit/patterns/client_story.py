@@ -17,9 +17,9 @@ MEMBERS = tuple(map(NodeId, ("athens", "byzantium", "cyrene")))
 class ClientStory:
     """A client at athens, what it sent and what it concluded."""
 
-    def __init__(self, system: Any, mutants: tuple[str, ...] = (), **options: str) -> None:
+    def __init__(self, system: Any, planted_bugs: tuple[str, ...] = (), **options: str) -> None:
         self.ports = FakePorts("client-0")
-        self.client = system.client(self.ports, MEMBERS, MEMBERS[0], options, frozenset(mutants))
+        self.client = system.client(self.ports, MEMBERS, MEMBERS[0], options, frozenset(planted_bugs))
         self.outcomes: list[Outcome] = []
         self.client.start()
 

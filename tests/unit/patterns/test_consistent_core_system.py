@@ -32,21 +32,21 @@ from faultline.systems_under_test.patterns.data_replication.replicated_log impor
 )
 from faultline.systems_under_test.patterns.data_replication.write_ahead_log import DATA, LogEntry
 from faultline.systems_under_test.reference.consistent_core.append_batches import BatchAppended
-from faultline.systems_under_test.reference.consistent_core.follower_reads.mutants import read_parts
 from faultline.systems_under_test.reference.consistent_core.follower_reads.node import ReadParts
+from faultline.systems_under_test.reference.consistent_core.follower_reads.planted_bugs import read_parts
 from faultline.systems_under_test.reference.consistent_core.invariants import consistent_core_invariants
-from faultline.systems_under_test.reference.consistent_core.mutants import (
-    MUTANTS,
+from faultline.systems_under_test.reference.consistent_core.node import Parts
+from faultline.systems_under_test.reference.consistent_core.options import OPTIONS, CoreSettings
+from faultline.systems_under_test.reference.consistent_core.planted_bugs import (
+    PLANTED_BUGS,
     forced_options,
     mutated_parts,
 )
-from faultline.systems_under_test.reference.consistent_core.node import Parts
-from faultline.systems_under_test.reference.consistent_core.options import OPTIONS, CoreSettings
 from faultline.systems_under_test.reference.consistent_core.replicated_log_invariants import (
     REPLICATED_LOG_INVARIANTS,
 )
-from faultline.systems_under_test.reference.consistent_core.services.mutants import service_parts
 from faultline.systems_under_test.reference.consistent_core.services.node import ServiceParts
+from faultline.systems_under_test.reference.consistent_core.services.planted_bugs import service_parts
 from faultline.systems_under_test.reference.consistent_core.storage_invariants import STORAGE_INVARIANTS
 from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
 from faultline.systems_under_test.reference.shared.client_messages import (
@@ -68,7 +68,7 @@ from faultline.systems_under_test.reference.shared.trace_events import (
 def test_the_system_fulfils_the_protocol() -> None:
     system: NodeSystem = ConsistentCore()
     assert system.name == "consistent-core"
-    assert set(system.mutants) == set(MUTANTS)
+    assert set(system.planted_bugs) == set(PLANTED_BUGS)
 
 
 def test_the_defaults_are_usable_and_in_microseconds() -> None:
@@ -116,7 +116,7 @@ def test_an_unknown_planted_bug_is_refused_by_name() -> None:
 IN_TWO_PARTS = ("plain-prefix", "history-on-the-leader-only", "replay-to-all")
 
 
-@pytest.mark.parametrize("name", sorted(MUTANTS))
+@pytest.mark.parametrize("name", sorted(PLANTED_BUGS))
 def test_each_planted_bug_changes_one_part_and_forces_only_options_that_exist(name: str) -> None:
     pairs: list[tuple[Any, Any]] = [
         (mutated_parts((name,)), Parts()),

@@ -37,8 +37,8 @@ from faultline.systems_under_test.reference.coordinated_kv.messages import (
     TableSeen,
     TableTaken,
 )
-from faultline.systems_under_test.reference.coordinated_kv.mutants import mutated_parts
 from faultline.systems_under_test.reference.coordinated_kv.options import CoordinatedSettings
+from faultline.systems_under_test.reference.coordinated_kv.planted_bugs import mutated_parts
 from faultline.systems_under_test.reference.coordinated_kv.system import CoordinatedKv
 from faultline.systems_under_test.reference.coordinated_kv.table import (
     NOBODY,
@@ -61,7 +61,7 @@ ENTRY = Entry(("delphi", "ephesus"), ("delphi", "ephesus"), "delphi", 11, 3, 5)
 def test_coordinated_kv_fulfils_the_protocol_of_systems() -> None:
     system: NodeSystem = CoordinatedKv()
     assert system.name == "coordinated-kv"
-    for name in system.mutants:
+    for name in system.planted_bugs:
         assert mutated_parts([name]) is not None
 
 

@@ -52,8 +52,8 @@ from faultline.systems_under_test.reference.partitioned_kv.messages import (
     TableResponse,
     WriteAccepted,
 )
-from faultline.systems_under_test.reference.partitioned_kv.mutants import mutated_parts
 from faultline.systems_under_test.reference.partitioned_kv.options import PartitionSettings
+from faultline.systems_under_test.reference.partitioned_kv.planted_bugs import mutated_parts
 from faultline.systems_under_test.reference.partitioned_kv.system import PartitionedKv
 
 # -- the system -------------------------------------------------------------------------------------------------------
@@ -62,7 +62,7 @@ from faultline.systems_under_test.reference.partitioned_kv.system import Partiti
 def test_partitioned_kv_fulfils_the_protocol_of_systems() -> None:
     system: NodeSystem = PartitionedKv()
     assert system.name == "partitioned-kv"
-    for name in system.mutants:
+    for name in system.planted_bugs:
         assert mutated_parts([name]) is not None
 
 

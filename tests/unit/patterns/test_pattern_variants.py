@@ -40,9 +40,9 @@ def test_every_option_with_named_values_selects_a_variant_of_some_pattern() -> N
 
 
 def test_every_measured_bug_exists_and_every_bug_of_a_pattern_is_listed_with_its_figures() -> None:
-    planted = {(system.name, bug) for system in REFERENCE.values() for bug in system.mutants}
+    planted = {(system.name, bug) for system in REFERENCE.values() for bug in system.planted_bugs}
     assert set(detections()) <= planted
-    listed = {name: bug for entry in ENTRIES.values() for name, bug in entry["mutants"].items()}
+    listed = {name: bug for entry in ENTRIES.values() for name, bug in entry["planted_bugs"].items()}
     assert set(listed) == {f"{system}+{bug}" for system, bug in planted}
     for (system, bug), seen in detections().items():
         assert listed[f"{system}+{bug}"]["found"] == seen.found
@@ -88,11 +88,13 @@ class Bugs:
     name = "only"
 
     def __init__(self, count: int) -> None:
-        one = next(bug for bug in REFERENCE["consistent-core"].mutants.values() if bug.pattern == "request-pipeline")
-        self.mutants = {f"bug-{number}": _named(one, f"bug-{number}") for number in range(count)}
+        one = next(
+            bug for bug in REFERENCE["consistent-core"].planted_bugs.values() if bug.pattern == "request-pipeline"
+        )
+        self.planted_bugs = {f"bug-{number}": _named(one, f"bug-{number}") for number in range(count)}
 
 
-def _named(mutant: Any, name: str) -> Any:
+def _named(planted_bug: Any, name: str) -> Any:
     import msgspec
 
-    return msgspec.structs.replace(mutant, name=name)
+    return msgspec.structs.replace(planted_bug, name=name)

@@ -45,9 +45,9 @@ from faultline.systems_under_test.reference.paxos_kv.messages import (
     OutcomeUnknown,
     PaxosClientRequest,
 )
-from faultline.systems_under_test.reference.paxos_kv.mutants import PAXOS_KV_MUTANTS, paxos_kv_parts
 from faultline.systems_under_test.reference.paxos_kv.node import PaxosKvNode, PaxosKvParts
 from faultline.systems_under_test.reference.paxos_kv.options import PaxosKvSettings
+from faultline.systems_under_test.reference.paxos_kv.planted_bugs import PAXOS_KV_PLANTED_BUGS, paxos_kv_parts
 from faultline.systems_under_test.reference.paxos_kv.register import EMPTY, Answer, register_in
 from faultline.systems_under_test.reference.paxos_kv.system import PaxosKv
 from faultline.systems_under_test.reference.shared.client_messages import (
@@ -68,7 +68,7 @@ ONE_A, ONE_B, TWO_A = MonotonicId(1, "athens"), MonotonicId(1, "byzantium"), Mon
 def test_paxos_kv_fulfils_the_protocol() -> None:
     system: NodeSystem = PaxosKv()
     assert system.name == "paxos-kv"
-    assert set(system.mutants) == set(PAXOS_KV_MUTANTS)
+    assert set(system.planted_bugs) == set(PAXOS_KV_PLANTED_BUGS)
 
 
 @pytest.mark.rows("PAX-R14")
@@ -109,7 +109,7 @@ def test_without_planted_bugs_all_parts_are_the_correct_ones() -> None:
     assert paxos_kv_parts(()) == PaxosKvParts()
 
 
-@pytest.mark.parametrize("name", sorted(PAXOS_KV_MUTANTS))
+@pytest.mark.parametrize("name", sorted(PAXOS_KV_PLANTED_BUGS))
 def test_each_planted_bug_changes_the_parts_and_other_nodes_stay_correct(name: str) -> None:
     assert paxos_kv_parts((name,)) != PaxosKvParts()
     assert paxos_kv_parts(()) == PaxosKvParts()

@@ -16,9 +16,9 @@ from faultline.systems_under_test.reference.quorum_kv.messages import (
     PutValue,
     SiblingsResponse,
 )
-from faultline.systems_under_test.reference.quorum_kv.mutants import mutated_parts
 from faultline.systems_under_test.reference.quorum_kv.node import NO_QUORUM, OBSOLETE_VERSION
 from faultline.systems_under_test.reference.quorum_kv.options import KeyValueSettings
+from faultline.systems_under_test.reference.quorum_kv.planted_bugs import mutated_parts
 from faultline.systems_under_test.reference.quorum_kv.system import QuorumKeyValueStore
 from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, UNSUPPORTED
 
@@ -28,7 +28,7 @@ CONTEXT = VersionVector({"athens": 2})
 def test_the_store_fulfils_the_protocol_of_systems() -> None:
     system: NodeSystem = QuorumKeyValueStore()
     assert system.name == "quorum-kv"
-    for name in system.mutants:
+    for name in system.planted_bugs:
         assert mutated_parts([name]) is not None
 
 

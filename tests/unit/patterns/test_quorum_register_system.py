@@ -18,8 +18,8 @@ from faultline.systems_under_test.reference.quorum_register.messages import (
     ValueResponse,
     WriteValue,
 )
-from faultline.systems_under_test.reference.quorum_register.mutants import mutated_parts
 from faultline.systems_under_test.reference.quorum_register.options import RegisterSettings
+from faultline.systems_under_test.reference.quorum_register.planted_bugs import mutated_parts
 from faultline.systems_under_test.reference.quorum_register.stamped_copies import Copy, StampedCopies
 from faultline.systems_under_test.reference.quorum_register.system import QuorumRegister
 from faultline.systems_under_test.reference.shared.open_operation import TIMEOUT, UNSUPPORTED
@@ -31,7 +31,7 @@ from faultline.testing.memory_storage import MemoryStorage, keep_nothing
 def test_the_register_fulfils_the_protocol_of_systems() -> None:
     system: NodeSystem = QuorumRegister()
     assert system.name == "quorum-register"
-    for name in system.mutants:
+    for name in system.planted_bugs:
         assert mutated_parts([name]) is not None
 
 
@@ -105,11 +105,11 @@ def test_a_write_refused_everywhere_has_certainly_failed() -> None:
     assert story.ended == [("fail", None, NO_QUORUM_TO_ASK)]
 
 
-@pytest.mark.parametrize(("mutants", "kind"), [((), "info"), (("timeout-as-failure",), "fail")])
+@pytest.mark.parametrize(("planted_bugs", "kind"), [((), "info"), (("timeout-as-failure",), "fail")])
 def test_a_write_on_a_minority_is_unknown_and_only_the_planted_bug_calls_it_failed(
-    mutants: tuple[str, ...], kind: str
+    planted_bugs: tuple[str, ...], kind: str
 ) -> None:
-    story = ClientStory(QuorumRegister(), mutants)
+    story = ClientStory(QuorumRegister(), planted_bugs)
     story.invoke("write", 7)
     story.hear("athens", ValueResponse(1, NO_QUORUM_TO_STORE))
     assert story.ended == [(kind, None, NO_QUORUM_TO_STORE)]

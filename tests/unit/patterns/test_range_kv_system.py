@@ -32,8 +32,8 @@ from faultline.systems_under_test.reference.range_kv.messages import (
     SplitProposed,
     TableChanged,
 )
-from faultline.systems_under_test.reference.range_kv.mutants import mutated_parts
 from faultline.systems_under_test.reference.range_kv.options import RangeSettings
+from faultline.systems_under_test.reference.range_kv.planted_bugs import mutated_parts
 from faultline.systems_under_test.reference.range_kv.store import PartitionStore, StoredKey
 from faultline.testing.fake_ports import FakePorts
 from faultline.testing.memory_storage import MemoryStorage

@@ -12,8 +12,10 @@ from faultline.harness.verdict import Verdict
 from faultline.registry import resolve
 
 
-def judged(seed: int, *mutants: str, **options: str) -> Verdict:
-    request = RunRequest(system="consistent-core", faults=("blackout",), seed=seed, mutants=mutants, options=options)
+def judged(seed: int, *planted_bugs: str, **options: str) -> Verdict:
+    request = RunRequest(
+        system="consistent-core", faults=("blackout",), seed=seed, planted_bugs=planted_bugs, options=options
+    )
     parts = resolve(request)
     record = run_simulated(make_plan(request, parts), parts)
     assert record.errors == [] and record.marks["power-lost"] == len(record.faults)

@@ -119,7 +119,7 @@ def test_every_invariant_is_broken_only_by_events_that_it_wants():
 
 BUGS = sorted(
     (name, bug.campaign)
-    for name, bug in load_system("consistent-core").mutants.items()
+    for name, bug in load_system("consistent-core").planted_bugs.items()
     if bug.caught_by[0] in {"LOG-I7", "LOG-I3", "HWM-I2", "LOG-R15", "WAL-I1", "LWM-I3", "IDR-R14", "FR-I3", "VVL-I3"}
 )
 
@@ -127,12 +127,12 @@ BUGS = sorted(
 @pytest.mark.parametrize(("bug", "campaign"), BUGS)
 def test_leaving_out_what_cannot_break_an_invariant_hides_no_breach(bug, campaign, monkeypatch):
     plan = load_plan(campaign)
-    cell = next(cell for cell in plan.cells() if cell.system == "consistent-core" and not cell.mutants)
+    cell = next(cell for cell in plan.cells() if cell.system == "consistent-core" and not cell.planted_bugs)
 
     def breaches() -> list[list[Any]]:
         found = []
         for seed in range(2):
-            request = msgspec.structs.replace(plan.request(cell, seed), mutants=(bug,))
+            request = msgspec.structs.replace(plan.request(cell, seed), planted_bugs=(bug,))
             parts = resolve(request)
             found.append(run_simulated(make_plan(request, parts), parts).breaches)
         return found

@@ -22,8 +22,8 @@ def with_node(node_class: type[SlateNode]) -> type[Slate]:
     """Slate with other nodes."""
 
     class WithNode(Slate):
-        def node(self, ports: Any, members: Any, options: Any, mutants: Any) -> SlateNode:
-            return node_class(ports, members, flushes=NO_FLUSH.name not in mutants)
+        def node(self, ports: Any, members: Any, options: Any, planted_bugs: Any) -> SlateNode:
+            return node_class(ports, members, flushes=NO_FLUSH.name not in planted_bugs)
 
     return WithNode
 
@@ -32,7 +32,7 @@ def with_client(client_class: type[SlateClient]) -> type[Slate]:
     """Slate with other clients."""
 
     class WithClient(Slate):
-        def client(self, ports: Any, members: Any, node: Any, options: Any, mutants: Any) -> SlateClient:
+        def client(self, ports: Any, members: Any, node: Any, options: Any, planted_bugs: Any) -> SlateClient:
             return client_class(ports, members[0], members[0], 400_000)
 
     return WithClient
@@ -70,13 +70,13 @@ class NamesAFunctionThatIsNot(Slate):
 class DividesByAnOption(Slate):
     options = Slate.options | {"shards": OptionDescription(default="4", summary="parts of the log")}
 
-    def node(self, ports: Any, members: Any, options: Any, mutants: Any) -> SlateNode:
+    def node(self, ports: Any, members: Any, options: Any, planted_bugs: Any) -> SlateNode:
         assert 1_000 // int(options["shards"]) >= 0
-        return super().node(ports, members, options, mutants)
+        return super().node(ports, members, options, planted_bugs)
 
 
 class BugWithoutCampaign(Slate):
-    mutants: ClassVar[dict[str, Any]] = {"no-flush": msgspec.structs.replace(NO_FLUSH, campaign="nowhere")}
+    planted_bugs: ClassVar[dict[str, Any]] = {"no-flush": msgspec.structs.replace(NO_FLUSH, campaign="nowhere")}
 
 
 class Changeable(msgspec.Struct, tag=True):
@@ -175,7 +175,7 @@ class HashesClient(SlateClient):
 
 
 class HashesTexts(Slate):
-    def client(self, ports: Any, members: Any, node: Any, options: Any, mutants: Any) -> SlateClient:
+    def client(self, ports: Any, members: Any, node: Any, options: Any, planted_bugs: Any) -> SlateClient:
         return HashesClient(ports, members[0], members[0], 400_000)
 
 
@@ -205,10 +205,10 @@ class TuplesClient(SlateClient):
 class LooseMessages(Slate):
     messages = (Request, LooseAnswer, Copy)
 
-    def node(self, ports: Any, members: Any, options: Any, mutants: Any) -> SlateNode:
+    def node(self, ports: Any, members: Any, options: Any, planted_bugs: Any) -> SlateNode:
         return TuplesNode(ports, members, flushes=True)
 
-    def client(self, ports: Any, members: Any, node: Any, options: Any, mutants: Any) -> SlateClient:
+    def client(self, ports: Any, members: Any, node: Any, options: Any, planted_bugs: Any) -> SlateClient:
         return TuplesClient(ports, members[0], members[0], 400_000)
 
 

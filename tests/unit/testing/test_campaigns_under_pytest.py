@@ -30,8 +30,8 @@ def test_one_run_of_each_seed(faultline_seed, faultline_output):
 
 @pytest.mark.faultline_seeds("7")
 def test_a_bug_is_told(faultline_seed, faultline_output):
-    mutants = ["stale-read"]
-    assert_run_passes(system="consistent-core", seed=faultline_seed, mutants=mutants, output=faultline_output)
+    planted_bugs = ["stale-read"]
+    assert_run_passes(system="consistent-core", seed=faultline_seed, planted_bugs=planted_bugs, output=faultline_output)
 """
 
 
@@ -42,7 +42,7 @@ def test_a_campaign_of_a_correct_system_passes() -> None:
 
 def test_a_run_that_fails_is_kept_with_its_report_and_its_replay_line(tmp_path: Path) -> None:
     with pytest.raises(RunFailed, match=r"consistent-core\+stale-read/register/leadership, seed 7\) did not") as raised:
-        assert_campaign_passes("leadership", mutants=["stale-read"], first_seed=7, seeds=1, output=tmp_path)
+        assert_campaign_passes("leadership", planted_bugs=["stale-read"], first_seed=7, seeds=1, output=tmp_path)
     assert Path(raised.value.report).is_file()
     assert raised.value.replay.startswith("faultline replay ")
     assert "read" in str(raised.value)

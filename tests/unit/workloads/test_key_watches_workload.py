@@ -16,13 +16,13 @@ def planned(workload: str, seed: int) -> set[str]:
     return {row.f for row in planned_operations(generator, workers=6, seed=seed, latency_us=4_000)}
 
 
-def judged(seed: int, *mutants: str) -> Judgement:
+def judged(seed: int, *planted_bugs: str) -> Judgement:
     request = RunRequest(
         system="consistent-core",
         workload="key-watches",
         faults=("leadership",),
         seed=seed,
-        mutants=mutants,
+        planted_bugs=planted_bugs,
         options={"services": "on"},
     )
     parts = resolve(request)

@@ -78,26 +78,26 @@ def test_elements_are_added_once_and_transfers_have_two_ends() -> None:
 
 
 CONTROLS = [
-    ("transfer", "retries", {"mutants": ("no-duplicate-detection",)}, "balance-out-of-bounds"),
-    ("counter", "retries", {"mutants": ("no-duplicate-detection",)}, "counter-out-of-bounds"),
+    ("transfer", "retries", {"planted_bugs": ("no-duplicate-detection",)}, "balance-out-of-bounds"),
+    ("counter", "retries", {"planted_bugs": ("no-duplicate-detection",)}, "counter-out-of-bounds"),
     ("counter", "leadership", {"options": {"read_mode": "stale"}}, "not-monotonic"),
-    ("set", "leadership", {"mutants": ("ack-before-quorum",)}, "lost-element"),
+    ("set", "leadership", {"planted_bugs": ("ack-before-quorum",)}, "lost-element"),
     ("set", "leadership", {"options": {"read_mode": "stale"}}, "stale-element"),
-    ("append", "leadership", {"mutants": ("ack-before-quorum",)}, "incompatible-order"),
-    ("append", "retries", {"mutants": ("no-duplicate-detection",)}, "duplicate-elements"),
+    ("append", "leadership", {"planted_bugs": ("ack-before-quorum",)}, "incompatible-order"),
+    ("append", "retries", {"planted_bugs": ("no-duplicate-detection",)}, "duplicate-elements"),
     ("append", "leadership", {"options": {"read_mode": "stale"}}, "G-single-item-realtime"),
     (
         "log-order",
         "leadership",
-        {"options": {"read_mode": "stale"}, "mutants": ("no-truncate-on-conflict",)},
+        {"options": {"read_mode": "stale"}, "planted_bugs": ("no-truncate-on-conflict",)},
         "incompatible-order",
     ),
-    ("sequential", "leadership", {"mutants": ("ack-before-quorum",)}, "causal-reverse"),
+    ("sequential", "leadership", {"planted_bugs": ("ack-before-quorum",)}, "causal-reverse"),
     ("sequential", "leadership", {"options": {"read_mode": "stale"}}, "monotonic-reads-violated"),
     ("sessions", "leadership", {"options": {"read_mode": "stale"}}, "read-your-writes-violated"),
     ("sessions", "leadership", {"options": {"read_mode": "stale"}}, "monotonic-reads-violated"),
-    ("sessions", "leadership", {"mutants": ("ack-before-quorum",)}, "monotonic-writes-violated"),
-    ("unique-ids", "leadership", {"mutants": ("ack-before-quorum",)}, "duplicated-id"),
+    ("sessions", "leadership", {"planted_bugs": ("ack-before-quorum",)}, "monotonic-writes-violated"),
+    ("unique-ids", "leadership", {"planted_bugs": ("ack-before-quorum",)}, "duplicated-id"),
 ]
 
 
@@ -117,7 +117,7 @@ def test_a_broken_store_is_convicted_by_the_workloads_own_checker(
 @pytest.mark.parametrize("faults", ["retries", "leadership"])
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_the_correct_store_passes(workload: str, faults: str) -> None:
-    # Seeds from 0 on belong to the campaigns' own tests in tests/mutants.
+    # Seeds from 0 on belong to the campaigns' own tests in tests/planted_bugs.
     judgements = [judged(workload, seed, faults) for seed in range(1_000, 1_004)]
     assert [each.sentence for each in judgements if each.verdict is not Verdict.PASS] == []
 

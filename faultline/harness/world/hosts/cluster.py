@@ -174,7 +174,7 @@ class HostCluster(NodeCluster):
             peers={str(peer): self._listening(peer) for peer in self.nodes if peer != node},
             system_path=self._system_path,
             options=dict(plan.options),
-            mutants=plan.mutants,
+            planted_bugs=plan.planted_bugs,
             seed=plan.seed,
             data_folder=f"{remote}/data",
             trace_file=f"{remote}/trace.jsonl",

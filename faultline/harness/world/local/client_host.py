@@ -137,6 +137,6 @@ class ClientHost:
             trace=SilentTrace(),
         )
         client = self._system.client(
-            ports, self._members, self.node_of(worker), self._plan.options, frozenset(self._plan.mutants)
+            ports, self._members, self.node_of(worker), self._plan.options, frozenset(self._plan.planted_bugs)
         )
         return _HostedClient(process, client, network, timers)

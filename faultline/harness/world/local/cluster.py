@@ -226,7 +226,7 @@ class LocalCluster(NodeCluster):
             peers={str(peer): address for peer, address in self.mesh.addresses(node).items()},
             system_path=self._system_path,
             options=dict(plan.options),
-            mutants=plan.mutants,
+            planted_bugs=plan.planted_bugs,
             seed=plan.seed,
             data_folder=str(process.data.absolute()),
             trace_file=str(process.trace.absolute()),

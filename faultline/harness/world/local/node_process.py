@@ -70,7 +70,7 @@ class NodeConfig(msgspec.Struct, frozen=True, kw_only=True):
     peers: dict[str, Address]
     system_path: str
     options: dict[str, str]
-    mutants: tuple[str, ...]
+    planted_bugs: tuple[str, ...]
     seed: int
     data_folder: str
     trace_file: str
@@ -154,7 +154,7 @@ async def _run(config: NodeConfig, secret: RunSecret) -> None:
         random=random,
         trace=FileTrace(node_id, Path(config.trace_file)),
     )
-    node = system.node(ports, tuple(map(NodeId, config.members)), config.options, frozenset(config.mutants))
+    node = system.node(ports, tuple(map(NodeId, config.members)), config.options, frozenset(config.planted_bugs))
     network.connect()
     node.start()
     port = await _listen(network, *config.listen)

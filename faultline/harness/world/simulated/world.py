@@ -35,7 +35,7 @@ class SimulatedWorld:
         self.network = SimulatedNetwork(self.scheduler, plan.weather, plan.seed, plan.nodes, record=record_messages)
         self._system = system
         self._members = tuple(map(NodeId, plan.nodes))
-        self._mutants = frozenset(plan.mutants)
+        self._planted_bugs = frozenset(plan.planted_bugs)
         self.hosts = {name: self._node_host(name) for name in self._members}
         self.fault_port = SimulatedFaultPort(self.hosts, self.network, self._build)
 
@@ -61,7 +61,7 @@ class SimulatedWorld:
             seed=self.plan.seed,
         )
         host.on_crash = self._note_client_error
-        client = self._system.client(host, self._members, NodeId(node), self.plan.options, self._mutants)
+        client = self._system.client(host, self._members, NodeId(node), self.plan.options, self._planted_bugs)
         host.node = _ClientNode(client)
         host.guard(client.start)
         return SimulatedClient(client, host)
@@ -80,7 +80,7 @@ class SimulatedWorld:
         )
 
     def _build(self, host: SimulatedHost) -> Node:
-        return self._system.node(host, self._members, self.plan.options, self._mutants)
+        return self._system.node(host, self._members, self.plan.options, self._planted_bugs)
 
     def _note_client_error(self, client: str, error: BaseException) -> None:
         self._errors.append(f"{client} raised {type(error).__name__}: {error}.")

@@ -37,7 +37,7 @@ that needs a consistent core.
 
 *Checkers.* `membership`; the invariants.
 
-*Planted bugs.* See `reference/emergent/mutants.py`.
+*Planted bugs.* See `reference/emergent/planted_bugs.py`.
 
 Sources: Patterns of Distributed Systems ch. 29; JGroups, Hazelcast, Akka and Ignite order their members so. Deviations
 from the printed code: a claim needs all older members to have failed, and only those; a tie between two groups is

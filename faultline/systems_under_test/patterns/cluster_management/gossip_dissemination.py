@@ -38,7 +38,7 @@ only one may take needs a consistent core. A disk that forgets the generation.
 
 *Checkers.* `convergence`; the invariants.
 
-*Planted bugs.* See `reference/gossip/mutants.py`.
+*Planted bugs.* See `reference/gossip/planted_bugs.py`.
 
 Sources: Patterns of Distributed Systems ch. 28; Demers et al., "Epidemic Algorithms for Replicated Database
 Maintenance" (PODC 1987); van Renesse, Dumitriu, Gough and Thomas, "Efficient Reconciliation and Flow Control for

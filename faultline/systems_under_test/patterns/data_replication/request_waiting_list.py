@@ -28,7 +28,7 @@ the monotonic one.
 *Planted bugs.* In `quorum-register`: `ack-before-quorum` (RWL-M1, reply after one answer), `count-duplicate-answers`
 (RWL-M2), `waits-for-ever` (RWL-M3), `timeout-as-failure` (RWL-M5), `answers-twice` (RWL-M6) and
 `restarted-correlation-ids` (RWL-M7). Mixed units and registration after the send (RWL-M4, M8) break the list alone, in
-tests/mutants/test_request_bugs.py, which says why no system shows them.
+tests/planted_bugs/test_request_bugs.py, which says why no system shows them.
 
 Deviations from the printed code: an error is reported as soon as success is impossible (the sample waits for a quorum
 of errors and never answers two of each out of four); an error for an unknown key is ignored (the sample fails); both

@@ -27,7 +27,7 @@ requests waiting: they fail. A caller that lost interest: its request runs all t
 *Checkers.* Linearizability. A handler that raises ends the node, and the run reports it.
 
 *Planted bugs.* `answered-when-queued` (SUQ-M3). The others cannot be seen from outside, because a node's queue is
-drained before anything else happens: tests/mutants/test_update_queue_bugs.py has SUQ-M1 to SUQ-M9: two consumers, a
+drained before anything else happens: tests/planted_bugs/test_update_queue_bugs.py has SUQ-M1 to SUQ-M9: two consumers, a
 consumer that dies of an exception, a promise completed before the handler, silently dropped requests, promises
 abandoned at shutdown, another order.
 

@@ -39,7 +39,7 @@ updates by design.
 
 *Checkers.* `siblings`: no acknowledged write is lost, nothing replaced comes back, replicas converge.
 
-*Planted bugs.* See `mutants`: `overwrite-siblings`, `unequal-nodes-are-older`, `every-replica-counts`,
+*Planted bugs.* See `planted_bugs`: `overwrite-siblings`, `unequal-nodes-are-older`, `every-replica-counts`,
 `no-read-repair`, `one-sibling-context`, `obsolete-write-accepted`, `prune-while-walking`, `fails-over-when-obsolete`,
 `counter-lost-at-restart`, `clock-decides`.
 

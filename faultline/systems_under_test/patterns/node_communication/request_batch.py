@@ -41,7 +41,7 @@ what is queued is gone, and nobody was told more than that it was queued.
 
 *Planted bugs.* In `consistent-core`: `batch-without-linger-timer` (RB-M1), `oversize-blocks-batch` (RB-M3) and
 `ack-batch-before-flush` (RB-M10). The others need a client with several requests in flight; they break the component's
-claims in tests/mutants/test_batch_bugs.py.
+claims in tests/planted_bugs/test_batch_bugs.py.
 
 Deviations from the printed code: the promise is registered before the request can be sent, numbers are taken in one
 step, times are microseconds throughout (the sample compares nanoseconds with milliseconds), the sender sleeps until

@@ -28,7 +28,7 @@ fate: the receiver may have executed them, so they need an idempotent receiver w
 
 *Planted bugs.* In `consistent-core`: `no-in-flight-limit` (RP-M1) and `places-not-released` (RP-M4). The others need a
 client with several requests in flight; they break the component's claims in
-tests/mutants/test_pipeline_bugs.py.
+tests/planted_bugs/test_pipeline_bugs.py.
 
 Deviation from the printed code: ids are compared by value, and a peer's queue is made in one step.
 

@@ -33,7 +33,7 @@ behind it; the request pipeline and `send_ahead` for heartbeats are the remedies
 *Checkers.* Linearizability; conformance tests of the network port in both worlds.
 
 *Planted bugs.* In `consistent-core`: `late-answer-taken` (SC-M4), a client that goes on after a timeout. SC-M1 to SC-M8
-break the claims of the ends in tests/mutants/test_channel_bugs.py; as no system manages its own sockets, the others
+break the claims of the ends in tests/planted_bugs/test_channel_bugs.py; as no system manages its own sockets, the others
 cannot be switched on in a campaign.
 
 Sources: Patterns of Distributed Systems ch. 30; the leader-follower connections of Zookeeper and Kafka.

@@ -32,13 +32,13 @@ the order of updates per server; its stale reads are expected. Reads from follow
 
 *Checkers.* Linearizability per key; `leased-lock`; `watches`; the invariants.
 
-*Planted bugs.* See `mutants`: `stale-read`, `ack-before-quorum`, `ack-before-fsync`, `vote-twice`,
+*Planted bugs.* See `planted_bugs`: `stale-read`, `ack-before-quorum`, `ack-before-fsync`, `vote-twice`,
 `commit-old-generation`, `no-duplicate-detection`, `wall-clock-lease`, `no-truncate-on-conflict`; of communication
 `no-in-flight-limit`, `places-not-released`, `batch-without-linger-timer`, `oversize-blocks-batch`,
 `ack-batch-before-flush`, `late-answer-taken`; those of the log, the mark and the reads in
-`replicated_log_mutant_records`, those of leases and watches in
-`services.mutant_records`, those of versions and follower reads in `follower_reads.mutants`, those of log files and
-snapshots in `storage_mutants`.
+`replicated_log_planted_bug_records`, those of leases and watches in
+`services.planted_bug_records`, those of versions and follower reads in `follower_reads.planted_bugs`, those of log files and
+snapshots in `storage_planted_bugs`.
 
 Variants: `find_leader=forward`, where servers pass requests on (`forwarding_node`); the read modes; elections.
 
@@ -56,7 +56,7 @@ import msgspec
 from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
-from faultline.harness.system import Mutant, OptionDescription
+from faultline.harness.system import OptionDescription, PlantedBug
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.consistent_core.client import FUNCTIONS, ConsistentCoreClient
 from faultline.systems_under_test.reference.consistent_core.elections import replicas_of, store_of
@@ -68,8 +68,8 @@ from faultline.systems_under_test.reference.consistent_core.follower_reads.invar
 from faultline.systems_under_test.reference.consistent_core.follower_reads.messages import (
     FOLLOWER_READ_MESSAGES,
 )
-from faultline.systems_under_test.reference.consistent_core.follower_reads.mutants import read_parts
 from faultline.systems_under_test.reference.consistent_core.follower_reads.node import following_node
+from faultline.systems_under_test.reference.consistent_core.follower_reads.planted_bugs import read_parts
 from faultline.systems_under_test.reference.consistent_core.forwarding_node import (
     FORWARDING_MESSAGES,
     forwarding_node,
@@ -77,22 +77,22 @@ from faultline.systems_under_test.reference.consistent_core.forwarding_node impo
 from faultline.systems_under_test.reference.consistent_core.invariants import consistent_core_invariants
 from faultline.systems_under_test.reference.consistent_core.leader_key_node import LeaderKeyNode
 from faultline.systems_under_test.reference.consistent_core.limits import not_promised
-from faultline.systems_under_test.reference.consistent_core.mutants import (
-    MUTANTS,
+from faultline.systems_under_test.reference.consistent_core.node import ConsistentCoreNode
+from faultline.systems_under_test.reference.consistent_core.options import OPTIONS, CoreSettings
+from faultline.systems_under_test.reference.consistent_core.planted_bugs import (
+    PLANTED_BUGS,
     forced_options,
     mutated_parts,
     with_client_bug,
 )
-from faultline.systems_under_test.reference.consistent_core.node import ConsistentCoreNode
-from faultline.systems_under_test.reference.consistent_core.options import OPTIONS, CoreSettings
 from faultline.systems_under_test.reference.consistent_core.services.client import (
     SERVICE_FUNCTIONS,
     serviced_client,
 )
 from faultline.systems_under_test.reference.consistent_core.services.invariants import SERVICE_INVARIANTS
 from faultline.systems_under_test.reference.consistent_core.services.messages import SERVICE_MESSAGES
-from faultline.systems_under_test.reference.consistent_core.services.mutants import service_parts
 from faultline.systems_under_test.reference.consistent_core.services.node import serviced_node
+from faultline.systems_under_test.reference.consistent_core.services.planted_bugs import service_parts
 from faultline.systems_under_test.reference.shared.client_messages import MESSAGES
 
 __all__ = ["ConsistentCore"]
@@ -129,7 +129,7 @@ class ConsistentCore:
     functions = (*FUNCTIONS, *SERVICE_FUNCTIONS)
     function_options: Mapping[str, Mapping[str, str]] = {f: {"services": "on"} for f in SERVICE_FUNCTIONS}
     options: Mapping[str, OptionDescription] = OPTIONS
-    mutants: Mapping[str, Mutant] = MUTANTS
+    planted_bugs: Mapping[str, PlantedBug] = PLANTED_BUGS
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = (
         *MESSAGES,
@@ -139,11 +139,11 @@ class ConsistentCore:
     )
 
     def node(
-        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> ConsistentCoreNode | LeaderKeyNode:
-        """A server with empty memory over `ports`. Raises UsageError for options, mutants or members it cannot use."""
-        parts = mutated_parts(mutants)
-        settings = _settings(options, mutants)
+        """A server with empty memory over `ports`. Raises UsageError for options, planted bugs or members it cannot use."""
+        parts = mutated_parts(planted_bugs)
+        settings = _settings(options, planted_bugs)
         store = store_of(members, settings)
         if store is not None and store == ports.node_id:
             return LeaderKeyNode(ports, settings.leader_key_ttl_us)
@@ -151,8 +151,8 @@ class ConsistentCore:
         if settings.forwards:
             node = forwarding_node(node)
         if settings.service.is_on:
-            node = serviced_node(node, service_parts(mutants))
-        reads = () if settings.follower.is_off else (read_parts(mutants),)
+            node = serviced_node(node, service_parts(planted_bugs))
+        reads = () if settings.follower.is_off else (read_parts(planted_bugs),)
         return node(ports, members, settings, parts, *reads)
 
     def client(
@@ -161,15 +161,15 @@ class ConsistentCore:
         members: tuple[NodeId, ...],
         node: NodeId,
         options: Mapping[str, str],
-        mutants: frozenset[str],
+        planted_bugs: frozenset[str],
     ) -> ConsistentCoreClient:
         """A client that talks to `node` first."""
-        settings = _settings(options, mutants)
+        settings = _settings(options, planted_bugs)
         replicas = replicas_of(members, settings)
         usual = ConsistentCoreClient if settings.follower.is_off else FollowerReadingClient
-        client = with_client_bug(usual, mutants)
+        client = with_client_bug(usual, planted_bugs)
         if settings.service.is_on:
-            client = serviced_client(client, service_parts(mutants).client)
+            client = serviced_client(client, service_parts(planted_bugs).client)
         return client(ports, replicas, node if node in replicas else replicas[0], settings)
 
     def not_promised(self, asked: Asked) -> str | None:
@@ -181,11 +181,11 @@ class ConsistentCore:
         return [*consistent_core_invariants(), *follower_read_invariants(), *(kind() for kind in SERVICE_INVARIANTS)]
 
 
-def _settings(options: Mapping[str, str], mutants: frozenset[str]) -> CoreSettings:
-    return _settings_of(tuple(options.items()), mutants)
+def _settings(options: Mapping[str, str], planted_bugs: frozenset[str]) -> CoreSettings:
+    return _settings_of(tuple(options.items()), planted_bugs)
 
 
 @lru_cache(maxsize=64)
-def _settings_of(options: tuple[tuple[str, str], ...], mutants: frozenset[str]) -> CoreSettings:
+def _settings_of(options: tuple[tuple[str, str], ...], planted_bugs: frozenset[str]) -> CoreSettings:
     """Read once for all servers and clients of all runs of one campaign: there are two dozen options to check."""
-    return CoreSettings.read({**dict(options), **forced_options(mutants)})
+    return CoreSettings.read({**dict(options), **forced_options(planted_bugs)})

@@ -20,7 +20,7 @@ import msgspec
 from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
-from faultline.harness.system import Mutant, OptionDescription
+from faultline.harness.system import OptionDescription, PlantedBug
 from faultline.harness.world.ports import READY, Node, NodeId, NodeStatus, Ports
 from faultline.systems_under_test.reference.consistent_core.system import ConsistentCore
 from faultline.systems_under_test.reference.coordinated_kv.client import FUNCTIONS, CoordinatedClient
@@ -28,8 +28,8 @@ from faultline.systems_under_test.reference.coordinated_kv.features import FEATU
 from faultline.systems_under_test.reference.coordinated_kv.invariants import coordinated_invariants
 from faultline.systems_under_test.reference.coordinated_kv.limits import not_promised
 from faultline.systems_under_test.reference.coordinated_kv.messages import MESSAGES
-from faultline.systems_under_test.reference.coordinated_kv.mutants import MUTANTS, mutated_parts, node_class
 from faultline.systems_under_test.reference.coordinated_kv.options import OPTIONS, CoordinatedSettings
+from faultline.systems_under_test.reference.coordinated_kv.planted_bugs import PLANTED_BUGS, mutated_parts, node_class
 
 __all__ = ["CoordinatedKv"]
 
@@ -56,18 +56,18 @@ class CoordinatedKv:
     usual_workload = "register"
     usual_nodes = 6
     options: Mapping[str, OptionDescription] = OPTIONS
-    mutants: Mapping[str, Mutant] = MUTANTS
+    planted_bugs: Mapping[str, PlantedBug] = PLANTED_BUGS
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = (*ConsistentCore.messages, *MESSAGES)
 
     def node(
-        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> Node:
-        """A server of the core or a data node. Raises UsageError for options, mutants or members it cannot use."""
+        """A server of the core or a data node. Raises UsageError for options, planted bugs or members it cannot use."""
         settings = CoordinatedSettings.read(options, members)
-        parts = mutated_parts(mutants)
+        parts = mutated_parts(planted_bugs)
         if ports.node_id not in settings.core_members:
-            return node_class(mutants)(ports, settings, parts)
+            return node_class(planted_bugs)(ports, settings, parts)
         server = ConsistentCore().node(ports, settings.core_members, settings.core_options, frozenset())
         return server if settings.aim == "core" else _Bystander(server)
 
@@ -77,7 +77,7 @@ class CoordinatedKv:
         members: tuple[NodeId, ...],
         node: NodeId,
         options: Mapping[str, str],
-        mutants: frozenset[str],
+        planted_bugs: frozenset[str],
     ) -> CoordinatedClient:
         """A client that asks `node` for the table first, if it is a data node."""
         return CoordinatedClient(ports, node, CoordinatedSettings.read(options, members))

@@ -13,16 +13,16 @@ import msgspec
 from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
-from faultline.harness.system import Mutant, OptionDescription
+from faultline.harness.system import OptionDescription, PlantedBug
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.emergent.client import EmergentClient
 from faultline.systems_under_test.reference.emergent.features import FEATURES
 from faultline.systems_under_test.reference.emergent.invariants import emergent_invariants
 from faultline.systems_under_test.reference.emergent.limits import not_promised
 from faultline.systems_under_test.reference.emergent.messages import MESSAGES
-from faultline.systems_under_test.reference.emergent.mutants import MUTANTS, mutated_parts, node_class
 from faultline.systems_under_test.reference.emergent.node import EmergentNode
 from faultline.systems_under_test.reference.emergent.options import OPTIONS, EmergentSettings
+from faultline.systems_under_test.reference.emergent.planted_bugs import PLANTED_BUGS, mutated_parts, node_class
 
 __all__ = ["EmergentLeader"]
 
@@ -39,15 +39,15 @@ class EmergentLeader:
     usual_workload = "membership"
     usual_nodes = 5
     options: Mapping[str, OptionDescription] = OPTIONS
-    mutants: Mapping[str, Mutant] = MUTANTS
+    planted_bugs: Mapping[str, PlantedBug] = PLANTED_BUGS
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
     def node(
-        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> EmergentNode:
-        """A node with empty memory over `ports`. Raises UsageError for options or mutants it cannot use."""
-        return node_class(mutants)(ports, members, EmergentSettings.read(options), mutated_parts(mutants))
+        """A node with empty memory over `ports`. Raises UsageError for options or planted bugs it cannot use."""
+        return node_class(planted_bugs)(ports, members, EmergentSettings.read(options), mutated_parts(planted_bugs))
 
     def client(
         self,
@@ -55,7 +55,7 @@ class EmergentLeader:
         members: tuple[NodeId, ...],
         node: NodeId,
         options: Mapping[str, str],
-        mutants: frozenset[str],
+        planted_bugs: frozenset[str],
     ) -> EmergentClient:
         """A client of `node`."""
         return EmergentClient(ports, node, EmergentSettings.read(options))

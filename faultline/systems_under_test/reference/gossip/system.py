@@ -14,16 +14,16 @@ import msgspec
 from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
-from faultline.harness.system import Mutant, OptionDescription
+from faultline.harness.system import OptionDescription, PlantedBug
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.gossip.client import GossipClient
 from faultline.systems_under_test.reference.gossip.features import FEATURES
 from faultline.systems_under_test.reference.gossip.invariants import gossip_invariants
 from faultline.systems_under_test.reference.gossip.limits import not_promised
 from faultline.systems_under_test.reference.gossip.messages import MESSAGES
-from faultline.systems_under_test.reference.gossip.mutants import MUTANTS, mutated_parts, node_class
 from faultline.systems_under_test.reference.gossip.node import GossipNode
 from faultline.systems_under_test.reference.gossip.options import OPTIONS, GossipSettings
+from faultline.systems_under_test.reference.gossip.planted_bugs import PLANTED_BUGS, mutated_parts, node_class
 
 __all__ = ["Gossip"]
 
@@ -41,15 +41,15 @@ class Gossip:
     usual_workload = "metadata"
     usual_nodes = 5
     options: Mapping[str, OptionDescription] = OPTIONS
-    mutants: Mapping[str, Mutant] = MUTANTS
+    planted_bugs: Mapping[str, PlantedBug] = PLANTED_BUGS
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
     def node(
-        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> GossipNode:
-        """A node with empty memory over `ports`. Raises UsageError for options or mutants it cannot use."""
-        return node_class(mutants)(ports, members, GossipSettings.read(options), mutated_parts(mutants))
+        """A node with empty memory over `ports`. Raises UsageError for options or planted bugs it cannot use."""
+        return node_class(planted_bugs)(ports, members, GossipSettings.read(options), mutated_parts(planted_bugs))
 
     def client(
         self,
@@ -57,7 +57,7 @@ class Gossip:
         members: tuple[NodeId, ...],
         node: NodeId,
         options: Mapping[str, str],
-        mutants: frozenset[str],
+        planted_bugs: frozenset[str],
     ) -> GossipClient:
         """A client that reads what `node` has heard."""
         return GossipClient(ports, members, node, GossipSettings.read(options))

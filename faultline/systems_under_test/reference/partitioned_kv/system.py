@@ -14,21 +14,21 @@ import msgspec
 from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
-from faultline.harness.system import Mutant, OptionDescription
+from faultline.harness.system import OptionDescription, PlantedBug
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.partitioned_kv.client import FUNCTIONS, PartitionedClient
 from faultline.systems_under_test.reference.partitioned_kv.features import FEATURES
 from faultline.systems_under_test.reference.partitioned_kv.invariants import partition_invariants
 from faultline.systems_under_test.reference.partitioned_kv.limits import not_promised
 from faultline.systems_under_test.reference.partitioned_kv.messages import MESSAGES
-from faultline.systems_under_test.reference.partitioned_kv.mutants import (
-    MUTANTS,
+from faultline.systems_under_test.reference.partitioned_kv.node import PartitionedNode
+from faultline.systems_under_test.reference.partitioned_kv.options import OPTIONS, PartitionSettings
+from faultline.systems_under_test.reference.partitioned_kv.planted_bugs import (
+    PLANTED_BUGS,
     client_class,
     mutated_parts,
     node_class,
 )
-from faultline.systems_under_test.reference.partitioned_kv.node import PartitionedNode
-from faultline.systems_under_test.reference.partitioned_kv.options import OPTIONS, PartitionSettings
 
 __all__ = ["PartitionedKv"]
 
@@ -50,16 +50,16 @@ class PartitionedKv:
     )
     functions = FUNCTIONS
     options: Mapping[str, OptionDescription] = OPTIONS
-    mutants: Mapping[str, Mutant] = MUTANTS
+    planted_bugs: Mapping[str, PlantedBug] = PLANTED_BUGS
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
     def node(
-        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> PartitionedNode:
-        """A node with empty memory over `ports`. Raises UsageError for options or mutants it cannot use."""
+        """A node with empty memory over `ports`. Raises UsageError for options or planted bugs it cannot use."""
         settings = PartitionSettings.read(options, len(members))
-        return node_class(mutants)(ports, members, settings, mutated_parts(mutants))
+        return node_class(planted_bugs)(ports, members, settings, mutated_parts(planted_bugs))
 
     def client(
         self,
@@ -67,10 +67,10 @@ class PartitionedKv:
         members: tuple[NodeId, ...],
         node: NodeId,
         options: Mapping[str, str],
-        mutants: frozenset[str],
+        planted_bugs: frozenset[str],
     ) -> PartitionedClient:
         """A client that asks `node` for the table first."""
-        return client_class(mutants)(ports, members, node, PartitionSettings.read(options, len(members)))
+        return client_class(planted_bugs)(ports, members, node, PartitionSettings.read(options, len(members)))
 
     def not_promised(self, asked: Asked) -> str | None:
         """Why what a workload judges by need not hold, in a clause; None when it must."""

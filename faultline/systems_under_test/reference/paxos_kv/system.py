@@ -28,7 +28,7 @@ grow without bound, and so does the table of clients of a key.
 
 *Checkers.* Linearizability per key; the invariants.
 
-*Planted bugs.* See `mutants`: `ignore-accepted`, `adopt-oldest-accepted`, `accept-below-promise`,
+*Planted bugs.* See `planted_bugs`: `ignore-accepted`, `adopt-oldest-accepted`, `accept-below-promise`,
 `late-answers-count`, `strict-accept`, `promise-not-durable`, `ids-not-unique`, `naive-reset`, `local-read`,
 `success-without-accepts`, `success-with-other-value`, `half-quorums`, `adopt-under-old-generation`,
 `rounds-not-learned`, `no-duplicate-detection`.
@@ -45,16 +45,16 @@ import msgspec
 
 from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
-from faultline.harness.system import Mutant, OptionDescription
+from faultline.harness.system import OptionDescription, PlantedBug
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.consistent_core.client import FUNCTIONS
 from faultline.systems_under_test.reference.paxos_kv.client import PaxosKvClient
 from faultline.systems_under_test.reference.paxos_kv.features import FEATURES
 from faultline.systems_under_test.reference.paxos_kv.invariants import paxos_kv_invariants
 from faultline.systems_under_test.reference.paxos_kv.messages import PAXOS_KV_MESSAGES
-from faultline.systems_under_test.reference.paxos_kv.mutants import PAXOS_KV_MUTANTS, paxos_kv_parts
 from faultline.systems_under_test.reference.paxos_kv.node import PaxosKvNode
 from faultline.systems_under_test.reference.paxos_kv.options import PAXOS_KV_OPTIONS, PaxosKvSettings
+from faultline.systems_under_test.reference.paxos_kv.planted_bugs import PAXOS_KV_PLANTED_BUGS, paxos_kv_parts
 
 __all__ = ["PaxosKv"]
 
@@ -75,15 +75,15 @@ class PaxosKv:
     )
     functions = FUNCTIONS
     options: Mapping[str, OptionDescription] = PAXOS_KV_OPTIONS
-    mutants: Mapping[str, Mutant] = PAXOS_KV_MUTANTS
+    planted_bugs: Mapping[str, PlantedBug] = PAXOS_KV_PLANTED_BUGS
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = PAXOS_KV_MESSAGES
 
     def node(
-        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> PaxosKvNode:
-        """A node with empty memory over `ports`. Raises UsageError for options, mutants or members it cannot use."""
-        return PaxosKvNode(ports, members, PaxosKvSettings.read(options), paxos_kv_parts(mutants))
+        """A node with empty memory over `ports`. Raises UsageError for options, planted bugs or members it cannot use."""
+        return PaxosKvNode(ports, members, PaxosKvSettings.read(options), paxos_kv_parts(planted_bugs))
 
     def client(
         self,
@@ -91,7 +91,7 @@ class PaxosKv:
         members: tuple[NodeId, ...],
         node: NodeId,
         options: Mapping[str, str],
-        mutants: frozenset[str],
+        planted_bugs: frozenset[str],
     ) -> PaxosKvClient:
         """A client that talks to `node` first."""
         return PaxosKvClient(ports, members, node, PaxosKvSettings.read(options))

@@ -26,7 +26,7 @@ the log is not compacted.
 
 *Checkers.* `siblings`, `set`; the invariants.
 
-*Planted bugs.* See `mutants`.
+*Planted bugs.* See `planted_bugs`.
 
 Where the text leaves the choice: N = 3, W = 2, R = 2; the client's own replica coordinates (`coordinator=any`, as in
 Dynamo, Riak and Cassandra), or the first replica of the key as in the chapter (`primary`); versions are dotted, as in
@@ -44,16 +44,16 @@ import msgspec
 from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
-from faultline.harness.system import Mutant, OptionDescription
+from faultline.harness.system import OptionDescription, PlantedBug
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.quorum_kv.client import FUNCTIONS, QuorumKeyValueClient
 from faultline.systems_under_test.reference.quorum_kv.features import FEATURES
 from faultline.systems_under_test.reference.quorum_kv.invariants import quorum_kv_invariants
 from faultline.systems_under_test.reference.quorum_kv.limits import not_promised
 from faultline.systems_under_test.reference.quorum_kv.messages import MESSAGES
-from faultline.systems_under_test.reference.quorum_kv.mutants import MUTANTS, client_class, mutated_parts
 from faultline.systems_under_test.reference.quorum_kv.node import QuorumKeyValueNode
 from faultline.systems_under_test.reference.quorum_kv.options import OPTIONS, KeyValueSettings
+from faultline.systems_under_test.reference.quorum_kv.planted_bugs import PLANTED_BUGS, client_class, mutated_parts
 
 __all__ = ["QuorumKeyValueStore"]
 
@@ -70,16 +70,16 @@ class QuorumKeyValueStore:
     usual_workload = "siblings"
     usual_nodes = 3
     options: Mapping[str, OptionDescription] = OPTIONS
-    mutants: Mapping[str, Mutant] = MUTANTS
+    planted_bugs: Mapping[str, PlantedBug] = PLANTED_BUGS
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
     def node(
-        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> QuorumKeyValueNode:
-        """A node with empty memory over `ports`. Raises UsageError for options or mutants it cannot use."""
+        """A node with empty memory over `ports`. Raises UsageError for options or planted bugs it cannot use."""
         settings = KeyValueSettings.read(options, len(members))
-        return QuorumKeyValueNode(ports, members, settings, mutated_parts(mutants))
+        return QuorumKeyValueNode(ports, members, settings, mutated_parts(planted_bugs))
 
     def client(
         self,
@@ -87,10 +87,10 @@ class QuorumKeyValueStore:
         members: tuple[NodeId, ...],
         node: NodeId,
         options: Mapping[str, str],
-        mutants: frozenset[str],
+        planted_bugs: frozenset[str],
     ) -> QuorumKeyValueClient:
         """A client that talks to `node` first."""
-        return client_class(mutants)(ports, members, node, KeyValueSettings.read(options, len(members)))
+        return client_class(planted_bugs)(ports, members, node, KeyValueSettings.read(options, len(members)))
 
     def not_promised(self, asked: Asked) -> str | None:
         """Why what a workload judges by need not hold, in a clause; None when it must."""

@@ -27,7 +27,7 @@ that decides needs consensus. Quorums that do not overlap (write_quorum + read_q
 
 *Checkers.* Linearizability; the invariants.
 
-*Planted bugs.* See `mutants`: `half-is-a-majority`, `majority-of-the-living`,
+*Planted bugs.* See `planted_bugs`: `half-is-a-majority`, `majority-of-the-living`,
 `coordinator-counts-twice`, `first-answer-decides`, `count-errors`, `ack-before-quorum`, `count-duplicate-answers`,
 `timeout-as-failure`, `waits-for-ever`, `answers-twice`, `restarted-correlation-ids`, `ack-before-fsync`,
 `stamp-without-asking`.
@@ -46,20 +46,20 @@ import msgspec
 from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
-from faultline.harness.system import Mutant, OptionDescription
+from faultline.harness.system import OptionDescription, PlantedBug
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.quorum_register.client import QuorumRegisterClient
 from faultline.systems_under_test.reference.quorum_register.features import FEATURES
 from faultline.systems_under_test.reference.quorum_register.invariants import quorum_register_invariants
 from faultline.systems_under_test.reference.quorum_register.limits import not_promised
 from faultline.systems_under_test.reference.quorum_register.messages import MESSAGES
-from faultline.systems_under_test.reference.quorum_register.mutants import (
-    MUTANTS,
+from faultline.systems_under_test.reference.quorum_register.node import QuorumRegisterNode
+from faultline.systems_under_test.reference.quorum_register.options import OPTIONS, RegisterSettings
+from faultline.systems_under_test.reference.quorum_register.planted_bugs import (
+    PLANTED_BUGS,
     definite_errors,
     mutated_parts,
 )
-from faultline.systems_under_test.reference.quorum_register.node import QuorumRegisterNode
-from faultline.systems_under_test.reference.quorum_register.options import OPTIONS, RegisterSettings
 
 __all__ = ["QuorumRegister"]
 
@@ -75,16 +75,16 @@ class QuorumRegister:
     usual_workload = "read-write"
     usual_nodes = 3
     options: Mapping[str, OptionDescription] = OPTIONS
-    mutants: Mapping[str, Mutant] = MUTANTS
+    planted_bugs: Mapping[str, PlantedBug] = PLANTED_BUGS
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
     def node(
-        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> QuorumRegisterNode:
-        """A node with empty memory over `ports`. Raises UsageError for options or mutants it cannot use."""
+        """A node with empty memory over `ports`. Raises UsageError for options or planted bugs it cannot use."""
         settings = RegisterSettings.read(options, len(members))
-        return QuorumRegisterNode(ports, members, settings, mutated_parts(mutants))
+        return QuorumRegisterNode(ports, members, settings, mutated_parts(planted_bugs))
 
     def client(
         self,
@@ -92,11 +92,11 @@ class QuorumRegister:
         members: tuple[NodeId, ...],
         node: NodeId,
         options: Mapping[str, str],
-        mutants: frozenset[str],
+        planted_bugs: frozenset[str],
     ) -> QuorumRegisterClient:
         """A client that talks to `node` first."""
         settings = RegisterSettings.read(options, len(members))
-        return QuorumRegisterClient(ports, members, node, settings, definite_errors(mutants))
+        return QuorumRegisterClient(ports, members, node, settings, definite_errors(planted_bugs))
 
     def not_promised(self, asked: Asked) -> str | None:
         """Why what a workload judges by need not hold, in a clause; None when it must."""

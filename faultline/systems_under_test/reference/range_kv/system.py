@@ -12,15 +12,15 @@ import msgspec
 
 from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
-from faultline.harness.system import Mutant, OptionDescription
+from faultline.harness.system import OptionDescription, PlantedBug
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.range_kv.client import FUNCTIONS, RangeClient
 from faultline.systems_under_test.reference.range_kv.features import FEATURES
 from faultline.systems_under_test.reference.range_kv.invariants import range_invariants
 from faultline.systems_under_test.reference.range_kv.messages import MESSAGES
-from faultline.systems_under_test.reference.range_kv.mutants import MUTANTS, mutated_parts
 from faultline.systems_under_test.reference.range_kv.node import RangeNode
 from faultline.systems_under_test.reference.range_kv.options import OPTIONS, RangeSettings
+from faultline.systems_under_test.reference.range_kv.planted_bugs import PLANTED_BUGS, mutated_parts
 
 __all__ = ["RangeKv"]
 
@@ -38,15 +38,15 @@ class RangeKv:
     patterns = ("key-range-partitions", "write-ahead-log", "generation-clock")
     functions = FUNCTIONS
     options: Mapping[str, OptionDescription] = OPTIONS
-    mutants: Mapping[str, Mutant] = MUTANTS
+    planted_bugs: Mapping[str, PlantedBug] = PLANTED_BUGS
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
     def node(
-        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> RangeNode:
-        """A node with empty memory over `ports`. Raises UsageError for options or mutants it cannot use."""
-        return RangeNode(ports, members, RangeSettings.read(options), mutated_parts(mutants))
+        """A node with empty memory over `ports`. Raises UsageError for options or planted bugs it cannot use."""
+        return RangeNode(ports, members, RangeSettings.read(options), mutated_parts(planted_bugs))
 
     def client(
         self,
@@ -54,10 +54,10 @@ class RangeKv:
         members: tuple[NodeId, ...],
         node: NodeId,
         options: Mapping[str, str],
-        mutants: frozenset[str],
+        planted_bugs: frozenset[str],
     ) -> RangeClient:
         """A client that asks the coordinator for the table, and the hosts for everything else."""
-        return RangeClient(ports, members[0], RangeSettings.read(options), mutated_parts(mutants).map)
+        return RangeClient(ports, members[0], RangeSettings.read(options), mutated_parts(planted_bugs).map)
 
     def invariants(self) -> list[Invariant]:
         """Fresh instances of the system's invariants."""

@@ -22,7 +22,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from faultline.harness.errors import UsageError
-from faultline.harness.system import Mutant
+from faultline.harness.system import PlantedBug
 from faultline.harness.world.ports import Ports
 
 __all__ = [
@@ -52,7 +52,7 @@ class PlantedBugs(Generic[Parts]):
     """The bugs planted in `system`; `usual` makes the correct parts, `defaults` are what most bugs have in common."""
 
     def __init__(self, system: str, usual: Callable[[], Parts], **defaults: Any) -> None:
-        self.mutants: dict[str, Mutant] = {}
+        self.planted_bugs: dict[str, PlantedBug] = {}
         self._system, self._usual, self._defaults = system, usual, defaults
         self._changes: dict[str, tuple[tuple[str, ...], Change]] = {}
 
@@ -67,7 +67,7 @@ class PlantedBugs(Generic[Parts]):
         def planted(change: type[Any]) -> type[Any]:
             summary, _, shows_as = inspect.getdoc(change).partition("\n\nShows as: ")  # type: ignore[union-attr]
             told: dict[str, Any] = {"summary": _told(summary), "shows_as": _told(shows_as)}
-            self.mutants[name] = Mutant(name=name, id=row, **told, **{**self._defaults, **record})
+            self.planted_bugs[name] = PlantedBug(name=name, id=row, **told, **{**self._defaults, **record})
             self._changes[name] = (tuple(part.split()), partial(_put, change, replaces))
             return change
 
@@ -116,9 +116,9 @@ def planted(
     pattern: str,
     campaign: str,
     **options: str,
-) -> Mutant:
+) -> PlantedBug:
     """The record of a planted bug, for tables in which most rows have the pattern and the campaign in common."""
-    return Mutant(
+    return PlantedBug(
         name=name,
         pattern=pattern,
         id=row,
@@ -183,10 +183,13 @@ def in_front(change: type[Any], correct: type[Part]) -> type[Part]:
     return type(change.__name__, (change, correct), {})
 
 
-def forced_options(names: Iterable[str], mutants: Mapping[str, Mutant]) -> dict[str, str]:
+def forced_options(names: Iterable[str], planted_bugs: Mapping[str, PlantedBug]) -> dict[str, str]:
     """The options that the planted bugs `names` need to show."""
     return {
-        option: value for name in sorted(names) if name in mutants for option, value in mutants[name].options.items()
+        option: value
+        for name in sorted(names)
+        if name in planted_bugs
+        for option, value in planted_bugs[name].options.items()
     }
 
 

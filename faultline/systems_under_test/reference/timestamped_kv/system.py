@@ -24,7 +24,7 @@ is).
 
 *Checkers.* `causal-pairs`, linearizability; the invariants.
 
-*Planted bugs.* See `mutants`.
+*Planted bugs.* See `planted_bugs`.
 
 Sources: Patterns of Distributed Systems ch. 22, 23 and 24. There is neither replication nor a transaction here.
 """
@@ -38,16 +38,16 @@ import msgspec
 from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
-from faultline.harness.system import Mutant, OptionDescription
+from faultline.harness.system import OptionDescription, PlantedBug
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.timestamped_kv.client import TimestampedKvClient
 from faultline.systems_under_test.reference.timestamped_kv.features import FEATURES
 from faultline.systems_under_test.reference.timestamped_kv.invariants import timestamped_kv_invariants
 from faultline.systems_under_test.reference.timestamped_kv.limits import not_promised
 from faultline.systems_under_test.reference.timestamped_kv.messages import MESSAGES
-from faultline.systems_under_test.reference.timestamped_kv.mutants import MUTANTS, client_class, mutated_parts
 from faultline.systems_under_test.reference.timestamped_kv.node import TimestampedKvNode
 from faultline.systems_under_test.reference.timestamped_kv.options import OPTIONS, TimestampSettings
+from faultline.systems_under_test.reference.timestamped_kv.planted_bugs import PLANTED_BUGS, client_class, mutated_parts
 
 __all__ = ["TimestampedKv"]
 
@@ -64,15 +64,15 @@ class TimestampedKv:
     usual_workload = "causal-pairs"
     usual_nodes = 3
     options: Mapping[str, OptionDescription] = OPTIONS
-    mutants: Mapping[str, Mutant] = MUTANTS
+    planted_bugs: Mapping[str, PlantedBug] = PLANTED_BUGS
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = MESSAGES
 
     def node(
-        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> TimestampedKvNode:
-        """A node with empty memory over `ports`. Raises UsageError for options or mutants it cannot use."""
-        return TimestampedKvNode(ports, TimestampSettings.read(options), mutated_parts(mutants))
+        """A node with empty memory over `ports`. Raises UsageError for options or planted bugs it cannot use."""
+        return TimestampedKvNode(ports, TimestampSettings.read(options), mutated_parts(planted_bugs))
 
     def client(
         self,
@@ -80,10 +80,10 @@ class TimestampedKv:
         members: tuple[NodeId, ...],
         node: NodeId,
         options: Mapping[str, str],
-        mutants: frozenset[str],
+        planted_bugs: frozenset[str],
     ) -> TimestampedKvClient:
         """A client that reads by the clock of `node`."""
-        return client_class(mutants)(ports, members, node, TimestampSettings.read(options))
+        return client_class(planted_bugs)(ports, members, node, TimestampSettings.read(options))
 
     def not_promised(self, asked: Asked) -> str | None:
         """Why what a workload judges by need not hold, in a clause; None when it must."""

@@ -14,7 +14,7 @@ import msgspec
 from faultline.harness.feature import Feature
 from faultline.harness.invariant import Invariant
 from faultline.harness.promises import Asked
-from faultline.harness.system import Mutant, OptionDescription
+from faultline.harness.system import OptionDescription, PlantedBug
 from faultline.harness.world.ports import NodeId, Ports
 from faultline.systems_under_test.reference.transactional_kv.client import TransactionalKvClient
 from faultline.systems_under_test.reference.transactional_kv.features import FEATURES
@@ -25,9 +25,9 @@ from faultline.systems_under_test.reference.transactional_kv.group_node import G
 from faultline.systems_under_test.reference.transactional_kv.invariants import transactional_kv_invariants
 from faultline.systems_under_test.reference.transactional_kv.limits import not_promised
 from faultline.systems_under_test.reference.transactional_kv.messages import MESSAGES
-from faultline.systems_under_test.reference.transactional_kv.mutants import MUTANTS, mutated_parts
 from faultline.systems_under_test.reference.transactional_kv.node import TransactionalKvNode
 from faultline.systems_under_test.reference.transactional_kv.options import OPTIONS, TransactionSettings
+from faultline.systems_under_test.reference.transactional_kv.planted_bugs import PLANTED_BUGS, mutated_parts
 from faultline.systems_under_test.reference.transactional_kv.programs import FUNCTIONS
 
 __all__ = ["TransactionalKv"]
@@ -58,17 +58,17 @@ class TransactionalKv:
     usual_workload = "txn-append"
     usual_nodes = 3
     options: Mapping[str, OptionDescription] = OPTIONS
-    mutants: Mapping[str, Mutant] = MUTANTS
+    planted_bugs: Mapping[str, PlantedBug] = PLANTED_BUGS
     features: tuple[Feature, ...] = FEATURES
     messages: tuple[type[msgspec.Struct], ...] = (*MESSAGES, *GROUP_MESSAGES)
 
     def node(
-        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], mutants: frozenset[str]
+        self, ports: Ports, members: tuple[NodeId, ...], options: Mapping[str, str], planted_bugs: frozenset[str]
     ) -> TransactionalKvNode | GroupedNode:
-        """A node with empty memory over `ports`. Raises UsageError for options or mutants it cannot use."""
+        """A node with empty memory over `ports`. Raises UsageError for options or planted bugs it cannot use."""
         settings = TransactionSettings.read(options)
         node = GroupedNode if settings.is_replicated else TransactionalKvNode
-        return node(ports, members, settings, mutated_parts(mutants))
+        return node(ports, members, settings, mutated_parts(planted_bugs))
 
     def client(
         self,
@@ -76,7 +76,7 @@ class TransactionalKv:
         members: tuple[NodeId, ...],
         node: NodeId,
         options: Mapping[str, str],
-        mutants: frozenset[str],
+        planted_bugs: frozenset[str],
     ) -> TransactionalKvClient:
         """A client; it talks to whichever nodes hold the keys of its transactions, not to `node` first."""
         settings = TransactionSettings.read(options)
