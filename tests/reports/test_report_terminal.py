@@ -78,7 +78,7 @@ def test_cycles_that_were_not_ruled_out_are_no_keys_of_a_search() -> None:
     judged = judgement([], verdict=check.verdict, sentence=check.sentence, checks=[check], warnings=[])
     lines = run_lines(passing_run()[0], judged)
     assert (check.verdict, lines[0]) == (Verdict.UNKNOWN, f"? {check.sentence}")
-    assert lines[1].startswith("  Next: Do it again, which keeps it (faultline run --system ")
+    assert lines[1].startswith("  Next: Repeat the run, which keeps its history (faultline run --system ")
     assert run_values(passing_run()[0], judged)["next_step"] in lines[1]
 
 

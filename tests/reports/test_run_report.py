@@ -52,7 +52,7 @@ def test_what_to_do_about_an_undecided_run_stands_at_the_top(tmp_path: Path) -> 
     check = CheckResult(checker="total-queue", verdict=Verdict.UNKNOWN, sentence="Undecided.", reason=reason)
     judged = judgement([], verdict=Verdict.UNKNOWN, sentence="Undecided.", checks=[check])
     text = " ".join("".join(page_of(tmp_path, passing_run()[0], judged).texts).split())
-    step = "Next: What is recorded cannot tell: run it again with fewer faults"
+    step = "Next: The recorded history cannot decide it: run it again with fewer faults"
     assert text.index(step) < text.index("What was checked")
     assert "Next: " not in "".join(page_of(tmp_path, *violating_run()).texts)
 

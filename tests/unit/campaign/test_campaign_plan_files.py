@@ -100,7 +100,7 @@ def test_a_name_that_is_neither_shipped_nor_a_file_is_refused_with_the_nearest_p
 
 def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "noise.toml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(UsageError, match="noise.toml, line 1: it is no text in UTF-8"):
+    with pytest.raises(UsageError, match="noise.toml, line 1: it is not text in UTF-8"):
         load_plan(str(tmp_path / "noise.toml"))
 
 
