@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from faultline.harness.history import OPEN, History
 from faultline.harness.verdict import Finding
 from faultline.reports.cycle import cycle_lines, transaction_names
-from faultline.reports.descriptions import deed
+from faultline.reports.descriptions import predicate
 from faultline.reports.text import count, value_text, visible
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _moment(history: History, row: int, clock: str) -> str:
 
 
 def _operation(history: History, row: int) -> str:
-    did = f"client {history.process[row]} {deed(history.row(row))}"
+    did = f"client {history.process[row]} {predicate(history.row(row))}"
     return did if history.outcome[row] == "ok" else f"{did}: {_ending(history, row)}"
 
 

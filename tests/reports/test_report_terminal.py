@@ -157,7 +157,7 @@ def test_lengths_and_shares_are_written_as_people_write_them() -> None:
 
 def test_a_run_that_was_interrupted_says_so_on_the_terminal() -> None:
     record, judged = violating_run()
-    words = "  ! The run was interrupted; this is what was recorded until then."
+    words = "  ! The run was interrupted; this is the record until then."
     assert words not in run_lines(record, judged)
     record.interrupted = True
     assert run_lines(record, judged)[1] == words
