@@ -345,7 +345,7 @@ def test_a_file_of_no_known_format_asks_for_one(tmp_path):
 def test_operations_that_are_no_transactions_are_refused_as_elles(tmp_path):
     path = tmp_path / "history.edn"
     path.write_text(edn(("read", "nil", "1")))
-    with pytest.raises(UsageError, match="operation 1: `read` is no transaction"):
+    with pytest.raises(UsageError, match="operation 1: `read` is not a transaction"):
         check_file(path, "elle")
 
 

@@ -193,7 +193,7 @@ def test_the_weakest_models_ruled_out_come_first_and_the_stronger_ones_follow() 
         ("ax1", "no list of micro-operations"),
         ([["r", "x"]], "which is not a triple"),
         (["abc"], "which is not a triple"),
-        ([["cas", "x", 1]], "only r and append"),
+        ([["cas", "x", 1]], "neither r nor append"),
         ([["r", "x", 7]], "no list"),
         (None, "no list of micro-operations"),
     ],
