@@ -90,7 +90,7 @@ def test_every_claim_has_a_mistake_that_breaks_it() -> None:
 
 
 def test_all_problems_come_together_outside_pytest() -> None:
-    with pytest.raises(AssertionError, match="Not so: a system says what it is called") as raised:
+    with pytest.raises(AssertionError, match="Not so: a system declares its name") as raised:
         check_system(bad.NoPromise)
     assert str(raised.value).count("Not so:") == 1
 
